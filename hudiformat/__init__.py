@@ -1,0 +1,1 @@
+"""Apache Hudi's log-block format and table layout in pure Python."""

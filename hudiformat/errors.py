@@ -1,0 +1,130 @@
+"""Every exception that hudiformat raises on purpose.
+
+    HudiFormatError
+    ├── DecodeError (ValueError)         the bytes are not what the format asks for
+    │   ├── TruncatedBlockError (EOFError)   they end too early
+    │   ├── CorruptBlockError                they are all there and contradict each other
+    │   └── UnsupportedVersionError          well formed, of a version we do not know
+    ├── EncodeError (ValueError)         a value that the format cannot carry
+    ├── NameFormatError (ValueError)     a file name or instant that is not one of Hudi's
+    ├── SchemaError (ValueError)         a schema or type that cannot be mapped, or contradicts the table's
+    ├── DataError (ValueError)           rows that cannot be written: a key that is missing or null
+    ├── OptionError (ValueError)         an unknown option, or a bad value for a known one
+    ├── UnsupportedFeatureError (NotImplementedError)   sound, named, and not supported
+    ├── StorageError (OSError)           a file that is missing, exists already or cannot be written
+    └── TableError                       what is at a path contradicts what was asked of it
+        ├── NotATableError               no table there
+        ├── TableExistsError             a table where one was to be created
+        ├── CorruptTableError            the table's own metadata is damaged
+        └── CommitError                  a write that did not become visible
+
+Every branch is one thing that a caller can do about it.  The facts of a message are attributes too.  Exceptions cross
+process borders in Spark, so whatever an error carries besides its message is keyword-only with a default: ``pickle``
+calls the class with the message alone and then restores the attributes.
+"""
+
+from __future__ import annotations
+
+
+class HudiFormatError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class DecodeError(HudiFormatError, ValueError):
+    """The bytes are not what the format asks for; ``offset`` counts bytes from the start of the file or buffer."""
+
+    def __init__(self, message: str, *, offset: int | None = None) -> None:
+        super().__init__(message if offset is None else f"at byte {offset}: {message}")
+        self.offset = offset
+
+
+class TruncatedBlockError(DecodeError, EOFError):
+    """The bytes end before the length that they declare: a writer died, or is still writing."""
+
+
+class CorruptBlockError(DecodeError):
+    """The bytes are all there and contradict each other."""
+
+
+class UnsupportedVersionError(DecodeError):
+    """Well formed, but of a format version that this library does not know."""
+
+
+class EncodeError(HudiFormatError, ValueError):
+    """A value that the format cannot carry, such as a block of 2 GiB."""
+
+
+class NameFormatError(HudiFormatError, ValueError):
+    """A file name, write token or instant that is not formed as Hudi forms them; ``name`` is what was found."""
+
+    def __init__(self, message: str, *, name: str | None = None) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class SchemaError(HudiFormatError, ValueError):
+    """A type that cannot be mapped, or a schema that contradicts the table's; ``column`` is a dotted path."""
+
+    def __init__(self, message: str, *, column: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class DataError(HudiFormatError, ValueError):
+    """Rows that cannot be written, for instance a record key that is missing or null; ``column`` names where."""
+
+    def __init__(self, message: str, *, column: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class OptionError(HudiFormatError, ValueError):
+    """An unknown option, or a value that an option does not take; ``option`` is its key."""
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+class UnsupportedFeatureError(HudiFormatError, NotImplementedError):
+    """Something sound that hudiformat does not support; ``feature`` names it."""
+
+    def __init__(self, message: str, *, feature: str | None = None) -> None:
+        super().__init__(message)
+        self.feature = feature
+
+
+class StorageError(HudiFormatError, OSError):
+    """A file that is missing, that exists already or that cannot be written; ``path`` names it."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class TableError(HudiFormatError):
+    """What is at a path contradicts what was asked of it; ``path`` is the table's base path."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class NotATableError(TableError):
+    """There is no Hudi table at the path."""
+
+
+class TableExistsError(TableError):
+    """A table was to be created where there is one."""
+
+
+class CorruptTableError(TableError):
+    """The table's own metadata (properties, timeline, commit metadata) is damaged."""
+
+
+class CommitError(TableError):
+    """A write that did not become visible; the table is as it was before."""
+
+
+class HudiFormatWarning(UserWarning):
+    """Something that was done in another way than asked, or an option that means nothing here."""

@@ -1,0 +1,86 @@
+"""A cursor over a buffer, and Java's big-endian integers.
+
+A :class:`Cursor` never reads past its end and never believes a length before it has compared it with what is there, so
+that a damaged length costs an error and no memory.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
+
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+
+INT32_MAX = 2**31 - 1
+
+
+def int32(value: int) -> bytes:
+    """The four bytes of a Java ``int``, big-endian.
+
+    Raises:
+        EncodeError: the value does not fit.
+    """
+    try:
+        return _INT32.pack(value)
+    except struct.error:
+        raise EncodeError(f"{value} does not fit into a 32-bit signed integer") from None
+
+
+def int64(value: int) -> bytes:
+    """The eight bytes of a Java ``long``, big-endian.
+
+    Raises:
+        EncodeError: the value does not fit.
+    """
+    try:
+        return _INT64.pack(value)
+    except struct.error:
+        raise EncodeError(f"{value} does not fit into a 64-bit signed integer") from None
+
+
+class Cursor:
+    """Reads a buffer front to back.  ``base`` is what the buffer's first byte counts as in error messages."""
+
+    __slots__ = ("_base", "_view", "pos")
+
+    def __init__(self, view: memoryview, *, base: int = 0) -> None:
+        self._view = view
+        self._base = base
+        self.pos = 0
+
+    @property
+    def offset(self) -> int:
+        """Where the next byte stands, counted as in error messages."""
+        return self._base + self.pos
+
+    @property
+    def remaining(self) -> int:
+        """Bytes left."""
+        return len(self._view) - self.pos
+
+    def take(self, count: int, what: str = "bytes") -> memoryview:
+        """The next *count* bytes, without a copy.
+
+        Raises:
+            CorruptBlockError: *count* is negative.
+            TruncatedBlockError: fewer bytes are left.
+        """
+        if count < 0:
+            raise CorruptBlockError(f"{what}: negative length {count}", offset=self.offset)
+        if count > self.remaining:
+            raise TruncatedBlockError(f"{what}: {count} bytes expected, {self.remaining} left", offset=self.offset)
+        start = self.pos
+        self.pos += count
+        return self._view[start : self.pos]
+
+    def int32(self, what: str = "int32") -> int:
+        """The next four bytes as a Java ``int``."""
+        value: int = _INT32.unpack(self.take(4, what))[0]
+        return value
+
+    def int64(self, what: str = "int64") -> int:
+        """The next eight bytes as a Java ``long``."""
+        value: int = _INT64.unpack(self.take(8, what))[0]
+        return value
