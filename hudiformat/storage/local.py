@@ -1,0 +1,189 @@
+"""The local file system.
+
+Hudi's JVM leaves a checksum ``.name.crc`` beside every file and checks it when it reads: whoever replaces or deletes a
+file has to take the checksum away first, or Hudi refuses the new content.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from hudiformat.errors import StorageError
+from hudiformat.storage.protocol import FileInfo, OutputFile, Storage
+
+_IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
+
+
+def open_storage(path: str | os.PathLike[str]) -> Storage:
+    """The storage whose root is *path*.
+
+    Raises:
+        StorageError: the path names a scheme that is not supported.
+    """
+    text = os.fspath(path)
+    if text.startswith("file:"):
+        text = "/" + text.removeprefix("file:").lstrip("/")
+    if "://" in text:
+        raise StorageError(f"{text}: only local paths are supported, not {text.split('://', 1)[0]}://", path=text)
+    return LocalStorage(text)
+
+
+class LocalStorage:
+    """A folder of the local file system; see :class:`~hudiformat.storage.protocol.Storage`."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which users do not expect
+
+    @property
+    def root(self) -> str:
+        return str(self._root)
+
+    def _path(self, path: str) -> Path:
+        return self._root / path if path else self._root
+
+    def list(self, path: str) -> list[FileInfo]:
+        try:
+            with os.scandir(self._path(path)) as entries:
+                infos = [
+                    FileInfo(entry.name, 0 if is_dir else entry.stat().st_size, is_dir)
+                    for entry in entries
+                    for is_dir in (entry.is_dir(),)
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(infos, key=lambda info: info.name)
+
+    def exists(self, path: str) -> bool:
+        return self._path(path).exists()
+
+    def read(self, path: str) -> bytes:
+        try:
+            return self._path(path).read_bytes()
+        except OSError as error:
+            raise _storage_error("read", self._path(path), error) from error
+
+    def map(self, path: str) -> memoryview:
+        try:
+            with self._path(path).open("rb") as file:
+                if os.fstat(file.fileno()).st_size == 0:
+                    return memoryview(b"")  # an empty file cannot be mapped
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except OSError as error:
+            raise _storage_error("read", self._path(path), error) from error
+
+    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
+        target = self._path(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(prefix=".hudiformat-", dir=target.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                    if sync:
+                        file.flush()
+                        os.fsync(file.fileno())
+                Path(temporary).chmod(0o644)
+                if overwrite:
+                    _checksum_file(target).unlink(missing_ok=True)
+                    Path(temporary).replace(target)
+                else:
+                    os.link(temporary, target)  # fails when the target exists; a rename would replace it
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+            if sync:
+                _sync_folder(target.parent)
+        except OSError as error:
+            raise _storage_error("create", target, error) from error
+
+    def open_new(self, path: str) -> OutputFile:
+        return LocalOutputFile(self._path(path))
+
+    def delete(self, path: str) -> bool:
+        target = self._path(path)
+        try:
+            if target.is_dir():
+                shutil.rmtree(target)
+                return True
+            _checksum_file(target).unlink(missing_ok=True)
+            target.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _storage_error("delete", target, error) from error
+        return True
+
+
+class LocalOutputFile:
+    """A local file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = 0
+        self._closed = False
+        self._folder_synced = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _checksum_file(path).unlink(missing_ok=True)
+            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise _storage_error("create", path, error) from error
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def write(self, *parts: bytes | memoryview) -> None:
+        waiting = [view for view in (memoryview(part).cast("B") for part in parts) if len(view)]
+        try:
+            while waiting:
+                written = os.writev(self._handle, waiting[:_IOV_MAX])
+                self._size += written
+                while waiting and written >= len(waiting[0]):
+                    written -= len(waiting.pop(0))
+                if written:
+                    waiting[0] = waiting[0][written:]
+        except OSError as error:
+            raise _storage_error("write", self._path, error) from error
+
+    def sync(self) -> None:
+        try:
+            os.fsync(self._handle)
+            if not self._folder_synced:  # the name of a new file is on disk only with its folder
+                _sync_folder(self._path.parent)
+                self._folder_synced = True
+        except OSError as error:
+            raise _storage_error("sync", self._path, error) from error
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            os.close(self._handle)
+
+    def __enter__(self) -> LocalOutputFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _checksum_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.crc")
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _storage_error(action: str, path: Path, error: OSError) -> StorageError:
+    return StorageError(f"cannot {action} {path}: {error.strerror or error}", path=str(path))
