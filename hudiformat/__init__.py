@@ -1,1 +1,84 @@
-"""Apache Hudi's log-block format and table layout in pure Python."""
+"""Apache Hudi's log-block format and table layout in pure Python.
+
+The log-block codec: :class:`LogReader`, :class:`LogWriter`, :func:`encode_block`, :func:`data_block`,
+:func:`delete_block`, :func:`rollback_block`.  Tables: :func:`create_table`, :func:`open_table`.  On Spark:
+``hudiformat.spark``, which is imported by itself.
+"""
+
+from hudiformat.blocks import (
+    BlockHeader,
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    data_block,
+    delete_block,
+    encode_block,
+    rollback_block,
+)
+from hudiformat.errors import (
+    CommitError,
+    CorruptBlockError,
+    CorruptTableError,
+    DataError,
+    DecodeError,
+    EncodeError,
+    HudiFormatError,
+    HudiFormatWarning,
+    NameFormatError,
+    NotATableError,
+    OptionError,
+    SchemaError,
+    StorageError,
+    TableError,
+    TableExistsError,
+    TruncatedBlockError,
+    UnsupportedFeatureError,
+    UnsupportedVersionError,
+)
+from hudiformat.logfile import DEFAULT_LOG_MAX_SIZE, AppendResult, LogReader, LogWriter
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.table import Commit, Table, create_table, open_table
+from hudiformat.view import FileSlice
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "DEFAULT_LOG_MAX_SIZE",
+    "AppendResult",
+    "BaseFileName",
+    "BlockHeader",
+    "BlockType",
+    "Commit",
+    "CommitError",
+    "CorruptBlockError",
+    "CorruptTableError",
+    "DataError",
+    "DecodeError",
+    "EncodeError",
+    "FileSlice",
+    "HeaderKey",
+    "HudiFormatError",
+    "HudiFormatWarning",
+    "LogBlock",
+    "LogFileName",
+    "LogReader",
+    "LogWriter",
+    "NameFormatError",
+    "NotATableError",
+    "OptionError",
+    "SchemaError",
+    "StorageError",
+    "Table",
+    "TableError",
+    "TableExistsError",
+    "TruncatedBlockError",
+    "UnsupportedFeatureError",
+    "UnsupportedVersionError",
+    "WriteToken",
+    "create_table",
+    "data_block",
+    "delete_block",
+    "encode_block",
+    "open_table",
+    "rollback_block",
+]

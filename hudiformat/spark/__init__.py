@@ -1,1 +1,36 @@
-"""."""
+"""PySpark: tables are written by functions on data frames, and read and written as the data source ``hudiformat``.
+
+Thin: this room plans tasks, moves rows to them and commits; the format is the other rooms' business.  The functions
+work on PySpark 3.5 and 4, the data source on PySpark 4.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from hudiformat.spark.functions import delete, insert, upsert
+
+__all__ = ["delete", "insert", "register", "upsert"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("hudiformat")`` and ``df.write.format("hudiformat")`` known to *spark*.
+
+    Raises:
+        UnsupportedFeatureError: PySpark is older than 4.
+
+    Source: pyspark.sql.datasource.DataSource.
+    """
+    try:
+        from hudiformat.spark.source import HudiDataSource  # noqa: PLC0415 - PySpark 3.5 has no data source API
+    except ImportError as error:
+        import pyspark  # noqa: PLC0415
+
+        from hudiformat.errors import UnsupportedFeatureError  # noqa: PLC0415
+
+        raise UnsupportedFeatureError(
+            f"the data source needs PySpark 4; this is {pyspark.__version__}, where hudiformat.spark.insert, upsert "
+            "and delete write, and hudiformat.open_table reads",
+            feature="data source on PySpark 3",
+        ) from error
+    spark.dataSource.register(HudiDataSource)

@@ -49,13 +49,11 @@ class LocalStorage:
     def list(self, path: str) -> list[FileInfo]:
         try:
             with os.scandir(self._path(path)) as entries:
-                infos = [
-                    FileInfo(entry.name, 0 if is_dir else entry.stat().st_size, is_dir)
-                    for entry in entries
-                    for is_dir in (entry.is_dir(),)
-                ]
+                infos = [info for entry in entries if (info := _file_info(entry))]
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise _storage_error("list", self._path(path), error) from error
         return sorted(infos, key=lambda info: info.name)
 
     def exists(self, path: str) -> bool:
@@ -88,8 +86,9 @@ class LocalStorage:
                         file.flush()
                         os.fsync(file.fileno())
                 Path(temporary).chmod(0o644)
-                if overwrite:
+                if overwrite or not target.exists():  # nobody's, if there is no target
                     _checksum_file(target).unlink(missing_ok=True)
+                if overwrite:
                     Path(temporary).replace(target)
                 else:
                     os.link(temporary, target)  # fails when the target exists; a rename would replace it
@@ -138,6 +137,7 @@ class LocalOutputFile:
         return self._size
 
     def write(self, *parts: bytes | memoryview) -> None:
+        self._check_open("write")
         waiting = [view for view in (memoryview(part).cast("B") for part in parts) if len(view)]
         try:
             while waiting:
@@ -151,6 +151,7 @@ class LocalOutputFile:
             raise _storage_error("write", self._path, error) from error
 
     def sync(self) -> None:
+        self._check_open("sync")
         try:
             os.fsync(self._handle)
             if not self._folder_synced:  # the name of a new file is on disk only with its folder
@@ -158,6 +159,10 @@ class LocalOutputFile:
                 self._folder_synced = True
         except OSError as error:
             raise _storage_error("sync", self._path, error) from error
+
+    def _check_open(self, action: str) -> None:
+        if self._closed:  # the descriptor may by now be another file's
+            raise StorageError(f"cannot {action} {self._path}: it is closed", path=str(self._path))
 
     def close(self) -> None:
         if not self._closed:
@@ -171,6 +176,15 @@ class LocalOutputFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
+    """None for a file that went away after it was listed, and for a link to nowhere."""
+    try:
+        is_dir = entry.is_dir()
+        return FileInfo(entry.name, 0 if is_dir else entry.stat().st_size, is_dir)
+    except FileNotFoundError:
+        return None
 
 
 def _checksum_file(path: Path) -> Path:

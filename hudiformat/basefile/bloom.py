@@ -1,0 +1,128 @@
+"""The bloom filter of record keys in a base file's footer, of Hudi's type SIMPLE.  Layout: spec/base-file.md.
+
+Source: InternalBloomFilter, HashFunction, MurmurHash, BloomFilterUtils; footers without a type code are SIMPLE.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.errors import CorruptTableError
+
+_HEADER = struct.Struct(">iiBi")  # version, number of hashes, hash type, bits
+_VERSION = -1
+_MURMUR = 1
+_M = np.uint32(0x5BD1E995)
+_CHUNK = 16_384  # keys hashed at once: the working arrays stay in cache
+_Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class BloomFilter:
+    """A set of record keys that may answer yes to a key it does not hold; ``bits`` in Java's BitSet order."""
+
+    num_hashes: int
+    num_bits: int
+    bits: bytes
+
+    @classmethod
+    def of(cls, keys: pa.Array, *, false_positive_rate: float = 1e-9) -> BloomFilter:
+        """The filter of *keys* (strings, none null or empty), sized for as many as there are."""
+        entries = max(len(keys), 1)
+        # As BloomFilterUtils.getBitSize and getNumHashes.
+        num_bits = math.ceil(entries * (-math.log(false_positive_rate) / (math.log(2) * math.log(2))))
+        num_hashes = math.ceil(math.log(2) * num_bits / entries)
+        flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.bool_)
+        for start in range(0, len(keys), _CHUNK):
+            flags[_positions(keys.slice(start, _CHUNK), num_hashes, num_bits).ravel()] = True
+        return cls(num_hashes, num_bits, np.packbits(flags, bitorder="little").tobytes())
+
+    def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
+        """For each key whether the filter may hold it; False is certain."""
+        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").astype(np.bool_)
+        found: npt.NDArray[np.bool_] = flags[_positions(keys, self.num_hashes, self.num_bits)].all(axis=0)
+        return found
+
+    def serialize(self) -> str:
+        """The text that stands in the footer."""
+        return base64.b64encode(_HEADER.pack(_VERSION, self.num_hashes, _MURMUR, self.num_bits) + self.bits).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> BloomFilter:
+        """The filter that *text*, out of a footer, holds.
+
+        Raises:
+            CorruptTableError: it is not a SIMPLE filter.
+        """
+        try:
+            data = base64.b64decode(text, validate=True)
+            version, num_hashes, kind, num_bits = _HEADER.unpack_from(data)
+        except (ValueError, struct.error) as error:
+            raise CorruptTableError(f"not a bloom filter: {error}") from error
+        bits = data[_HEADER.size :]
+        if (version, kind) != (_VERSION, _MURMUR) or num_bits <= 0 or len(bits) != -(-num_bits // 8):
+            raise CorruptTableError(
+                f"not a bloom filter of type SIMPLE: version {version}, hash {kind}, {num_bits} bits"
+            )
+        return cls(num_hashes, num_bits, bits)
+
+
+def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
+    """The bits of each key: one row per hash, one column per key."""
+    words, tails, lengths = _key_words(keys)
+    positions = np.empty((num_hashes, len(lengths)), dtype=np.int64)
+    seed = np.zeros(len(lengths), dtype=np.uint32)
+    for i in range(num_hashes):
+        seed = _murmur(words, tails, lengths, seed)
+        # Java: Math.abs(hash % bits), where % keeps the sign of the hash.
+        positions[i] = np.abs(np.fmod(seed.view(np.int32).astype(np.int64), num_bits))
+    return positions
+
+
+def _key_words(keys: pa.Array) -> tuple[list[_Words], _Words, _Words]:
+    """The mixed 4-byte words of all keys, one array per word position; the up to three bytes left over; the lengths."""
+    array = keys.cast(pa.large_binary())
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    lengths = np.diff(offsets)
+    padded = np.zeros((len(lengths), int(lengths.max(initial=0)) // 4 * 4 + 4), dtype=np.uint8)
+    columns = np.arange(padded.shape[1])
+    mask = columns < lengths[:, None]
+    padded[mask] = data[offsets[0] : offsets[-1]]
+    whole = padded.view("<u4").astype(np.uint32)
+    count = lengths // 4
+    # Java's bytes are signed: a tail byte of 0x80 and above is XORed in with its sign bits.
+    signed = padded.view(np.int8).astype(np.int32)
+    tails = np.zeros(len(lengths), dtype=np.int32)
+    for i in range(3):  # counted from the end: the last byte is not shifted
+        at = np.maximum(lengths - 1 - i, 0)
+        byte = signed[np.arange(len(lengths)), at] << (8 * i)
+        tails ^= np.where(lengths % 4 > i, byte, 0).astype(np.int32)
+    mixed = whole * _M
+    mixed ^= mixed >> np.uint32(24)
+    mixed *= _M
+    words = [np.ascontiguousarray(mixed[:, i]) for i in range(int(count.max(initial=0)))]
+    return words, tails.view(np.uint32), lengths.astype(np.uint32)
+
+
+def _murmur(words: list[_Words], tails: _Words, lengths: _Words, seed: _Words) -> _Words:
+    result: Any = seed ^ lengths
+    count = lengths >> np.uint32(2)
+    shortest = int(count.min(initial=0))
+    for i, word in enumerate(words):
+        following = (result * _M) ^ word
+        result = following if i < shortest else np.where(i < count, following, result)
+    with_tail = (result ^ tails) * _M
+    result = np.where((lengths & np.uint32(3)) != 0, with_tail, result)
+    result ^= result >> np.uint32(13)
+    result *= _M
+    result ^= result >> np.uint32(15)
+    return np.asarray(result, dtype=np.uint32)

@@ -1,0 +1,59 @@
+"""The five columns that Hudi puts before a table's own.  Pure.
+
+``_hoodie_file_name`` is the full name of the file in a base file, and the file id in log records.
+``_hoodie_commit_seqno`` is ``<instant>_<task partition>_<counter>``, the counter rising over all of a task's rows.
+Source: HoodieRecord.HOODIE_META_COLUMNS, HoodieRecord.generateSequenceId.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+COMMIT_TIME = "_hoodie_commit_time"
+COMMIT_SEQNO = "_hoodie_commit_seqno"
+RECORD_KEY = "_hoodie_record_key"
+PARTITION_PATH = "_hoodie_partition_path"
+FILE_NAME = "_hoodie_file_name"
+
+META_FIELDS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+
+
+def meta_schema(schema: pa.Schema) -> pa.Schema:
+    """*schema* with the meta fields in front."""
+    return pa.schema([pa.field(name, pa.string()) for name in META_FIELDS] + list(without_meta_fields(schema)))
+
+
+def without_meta_fields(schema: pa.Schema) -> pa.Schema:
+    """*schema* without the meta fields."""
+    return pa.schema([field for field in schema if field.name not in META_FIELDS])
+
+
+def add_meta_columns(
+    batch: pa.RecordBatch,
+    record_keys: pa.Array,
+    *,
+    instant: str,
+    partition_path: str,
+    file_name: str,
+    task_partition: int,
+    first_counter: int,
+) -> pa.RecordBatch:
+    """*batch* with the meta columns in front; its rows are numbered from *first_counter*."""
+    count = batch.num_rows
+    counter = pa.array(np.arange(first_counter, first_counter + count)).cast(pa.string())
+    seqno = pc.binary_join_element_wise(pa.scalar(f"{instant}_{task_partition}"), counter, "_")
+    columns = [
+        _constant(instant, count),
+        seqno,
+        record_keys,
+        _constant(partition_path, count),
+        _constant(file_name, count),
+        *batch.columns,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=meta_schema(batch.schema))
+
+
+def _constant(value: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, pa.string()), count)

@@ -1,0 +1,32 @@
+"""A base file -> Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.avro import resolve
+from hudiformat.errors import CorruptTableError
+from hudiformat.storage import Storage
+
+
+def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a Parquet base file, brought to *schema*; *columns* picks some of its columns.
+
+    Columns that the file does not have yet are null.
+
+    Raises:
+        CorruptTableError: the file is no Parquet file.
+        SchemaError: its columns cannot be brought to *schema*.
+        StorageError: it cannot be read.
+    """
+    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    try:
+        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(storage.map(path)))) as file:
+            present = set(file.schema_arrow.names)
+            table = file.read([name for name in wanted.names if name in present])
+    except pa.ArrowInvalid as error:
+        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+    return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)

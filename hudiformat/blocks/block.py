@@ -1,0 +1,98 @@
+"""The value that a log block is, and what can be read out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from hudiformat.blocks.content import avro_data, delete
+from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey
+from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
+
+
+@dataclass(frozen=True, slots=True)
+class LogBlock:
+    """One block of a log file.
+
+    ``content`` of a block that was read is a view into the file: nothing of it is loaded before it is touched.
+    ``offset`` and ``size`` are bytes in the file, magic and reverse pointer included, and None for a block that was
+    made here.  A span that cannot be read is a block of type CORRUPT, with the ``reason``; its content is what follows
+    the magic.
+
+    Source: HoodieLogBlock and its subclasses; spec/log-block.md.
+    """
+
+    type: BlockType
+    header: BlockHeader
+    content: bytes | memoryview
+    footer: BlockHeader = field(default_factory=BlockHeader)
+    version: int = 1
+    offset: int | None = field(default=None, compare=False)
+    size: int | None = field(default=None, compare=False)
+    reason: str | None = None
+
+    @property
+    def instant(self) -> str | None:
+        """The instant that wrote the block."""
+        return self.header.get(HeaderKey.INSTANT_TIME)
+
+    @property
+    def schema(self) -> str:
+        """The Avro schema that the records were written with, as JSON.
+
+        Raises:
+            CorruptBlockError: the header has none.
+        """
+        if (schema := self.header.get(HeaderKey.SCHEMA)) is None:
+            raise CorruptBlockError(f"a block of type {self.type.name} without a SCHEMA header", offset=self.offset)
+        return schema
+
+    def num_records(self) -> int:
+        """How many records or deletes the block declares; 0 for a command or corrupt block.
+
+        Raises:
+            DecodeError: the content is too short to say.
+            UnsupportedFeatureError: a content that is not supported yet.
+        """
+        if self.type is BlockType.AVRO_DATA:
+            return avro_data.record_count(self.content)
+        if self.type is BlockType.DELETE:
+            return len(self.deletes())
+        if self.type in (BlockType.COMMAND, BlockType.CORRUPT):
+            return 0
+        raise self._unsupported()
+
+    def to_arrow(self, schema: pa.Schema | None = None, *, columns: list[str] | None = None) -> pa.RecordBatch:
+        """The records of a data block, one row each, in file order.
+
+        *schema* is what the rows are brought to (columns by name, types promoted, missing ones null); without it they
+        come as they were written.  *columns* picks some; the others are skipped and not decoded.
+
+        Raises:
+            DecodeError: the content is damaged.
+            SchemaError: the written schema cannot be brought to *schema*.
+            UnsupportedFeatureError: the block holds no records, or a content that is not supported yet.
+        """
+        if self.type is not BlockType.AVRO_DATA:
+            raise self._unsupported()
+        return avro_data.decode(self.content, self.schema, schema=schema, columns=columns)
+
+    def deletes(self) -> pa.RecordBatch:
+        """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
+
+        An ordering value is null where the block holds none or Hudi's placeholder for none, the int 0; such a delete
+        wins over whatever came before it.
+
+        Raises:
+            DecodeError: the content is damaged.
+            UnsupportedFeatureError: not a delete block, or a content version below 3.
+        """
+        if self.type is not BlockType.DELETE:
+            raise self._unsupported()
+        return delete.decode(self.content)
+
+    def _unsupported(self) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"a block of type {self.type.name} cannot be read in this way", feature=self.type.name
+        )

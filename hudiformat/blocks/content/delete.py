@@ -1,0 +1,43 @@
+"""Content of a delete block: version, length, then one Avro list of deletes.
+
+Layout: spec/log-block.md; the list: spec/avro-records.md.  Source: HoodieDeleteBlock.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hudiformat.avro import decode_delete_list, encode_delete_list
+from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError, UnsupportedVersionError
+from hudiformat.wire import Cursor, int32
+
+CONTENT_VERSION = 3
+_KRYO_VERSIONS = (1, 2)
+
+
+def encode(record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None) -> bytes:
+    """The content for these deletes; *ordering* None, or null in a row, is a delete that wins over all before it."""
+    payload = encode_delete_list(record_keys, partition_paths, ordering)
+    return b"".join((int32(CONTENT_VERSION), int32(len(payload)), payload))
+
+
+def decode(content: bytes | memoryview) -> pa.RecordBatch:
+    """The deletes of *content*.
+
+    Raises:
+        DecodeError: the content is damaged.
+        UnsupportedFeatureError: versions 1 and 2, which hold Kryo.
+    """
+    cursor = Cursor(memoryview(content))
+    version = cursor.int32("content version")
+    if version in _KRYO_VERSIONS:
+        raise UnsupportedFeatureError(
+            f"a delete block of content version {version}, which holds Java objects in Kryo",
+            feature="Kryo delete block",
+        )
+    if version != CONTENT_VERSION:
+        raise UnsupportedVersionError(f"delete content of version {version}; known are 1 to {CONTENT_VERSION}")
+    payload = cursor.take(cursor.int32("delete list length"), "delete list")
+    if cursor.remaining:
+        raise CorruptBlockError(f"{cursor.remaining} bytes after the delete list")
+    return decode_delete_list(payload)

@@ -1,0 +1,46 @@
+"""Ordering values as integers that compare alike.  Pure.
+
+Two values of one ordering column compare like their integers.  Several ordering columns compare in order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Integers = npt.NDArray[np.int64]
+
+
+OrderingKeys = tuple[pa.ChunkedArray, ...]
+"""One array per ordering column, in the order of the columns, all of one length."""
+
+
+def comparable(columns: OrderingKeys, length: int) -> Integers:
+    """An integer per row that compares like the row's ordering values; all zero where there are no columns.
+
+    Null counts as Hudi's default, the int 0: as zero among numbers, and below everything else.
+    """
+    result: Integers = np.zeros(length, dtype=np.int64)
+    for position, column in enumerate(columns):
+        values = _as_integers(column)
+        if position == 0 and len(columns) == 1:
+            return values
+        ranks = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        result = np.unique(result * (int(ranks.max(initial=0)) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
+    return result
+
+
+def _as_integers(column: pa.ChunkedArray) -> Integers:
+    kind = column.type
+    if pa.types.is_integer(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = pc.fill_null(column, pa.scalar(0).cast(kind))
+    ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense", null_placement="at_start")
+    return np.asarray(ranks).astype(np.int64)

@@ -1,0 +1,138 @@
+"""The append handle: rows and deletes of one file group -> blocks in its log files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from hudiformat.basefile import add_meta_columns
+from hudiformat.blocks import LogBlock, data_block, delete_block
+from hudiformat.logfile import LogWriter
+from hudiformat.naming import LogFileName, WriteToken
+from hudiformat.storage import Storage
+from hudiformat.table.markers import create_marker
+from hudiformat.table.plan import WritePlan
+from hudiformat.table.stats import LogFileStats, WriteCounts
+from hudiformat.timeline import WriteStat
+
+
+class AppendHandle:
+    """Writes rows into data blocks of about ``block_max_size`` bytes, and at the end all deletes into one delete block.
+
+    Memory is bounded by the rows of one block and the keys that are deleted.
+
+    Source: HoodieAppendHandle.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        token: WriteToken,
+        partition_path: str,
+        file_id: str,
+        *,
+        is_update: bool,
+    ) -> None:
+        self._plan = plan
+        self._partition_path = partition_path
+        self._file_id = file_id
+        self._task_partition = token.partition
+        self._is_update = is_update
+        self._writer = LogWriter(
+            partition_path,
+            LogFileName(file_id=file_id, instant=plan.instant, version=1, write_token=str(token)),
+            max_size=plan.options.log_max_size,
+            sync=plan.options.sync,
+            storage=storage,
+            on_create=lambda path: create_marker(storage, plan.instant, path),
+        )
+        self._rows: list[pa.RecordBatch] = []
+        self._deletes: list[tuple[pa.Array, pa.Array | None]] = []
+        self._row_size: float | None = None
+        self._stats = LogFileStats(partition_path, file_id, plan.instant)
+        self.buffered_bytes = 0
+
+    def write(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+        """Buffer *rows* (the table's own columns); the blocks that are full go to disk."""
+        self._rows.append(
+            add_meta_columns(
+                rows,
+                record_keys,
+                instant=self._plan.instant,
+                partition_path=self._partition_path,
+                file_name=self._file_id,
+                task_partition=self._task_partition,
+                first_counter=first_counter,
+            )
+        )
+        self.buffered_bytes += self._rows[-1].nbytes
+        if self.buffered_bytes >= self._plan.options.block_max_size:
+            self.flush()
+
+    def delete(self, record_keys: pa.Array, ordering: pa.Array | None) -> None:
+        """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
+        self._deletes.append((record_keys, ordering))
+
+    def flush(self) -> None:
+        """Write the buffered rows in blocks."""
+        for block, counts in self._data_blocks():
+            self._append([block], counts)
+
+    def close(self) -> list[WriteStat]:
+        """Write what is left, and close; one statistic per log file."""
+        waiting = list(self._data_blocks())
+        if self._deletes:  # the delete block goes into one append with the last data block, as in Hudi
+            last, counts = waiting.pop() if waiting else (None, WriteCounts())
+            delete, deleted = self._delete_block()
+            blocks = [delete] if last is None else [last, delete]
+        for block, block_counts in waiting:
+            self._append([block], block_counts)
+        if self._deletes:
+            self._append(blocks, counts + deleted)
+        self._writer.close()
+        return self._stats.finish()
+
+    def abandon(self) -> None:
+        """Close without writing what is left."""
+        self._writer.close()
+
+    def _data_blocks(self) -> Iterator[tuple[LogBlock, WriteCounts]]:
+        if not self._rows:
+            return
+        rows = pa.Table.from_batches(self._rows).combine_chunks().to_batches()
+        self._rows, size = [], self.buffered_bytes
+        self.buffered_bytes = 0
+        if self._row_size is None:
+            self._row_size = max(size / max(sum(batch.num_rows for batch in rows), 1), 1.0)
+        for batch in rows:
+            start = 0
+            while start < batch.num_rows:
+                count = max(1, int(self._plan.options.block_max_size // self._row_size))
+                part = batch.slice(start, count)
+                block = data_block(part, instant=self._plan.instant, schema=self._plan.schema.avro_with_meta)
+                # As HoodieAppendHandle: the newest block counts for a fifth of the average.
+                self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
+                yield block, WriteCounts.of(part.num_rows, is_update=self._is_update)
+                start += part.num_rows
+
+    def _delete_block(self) -> tuple[LogBlock, WriteCounts]:
+        keys = pa.chunked_array([part[0] for part in self._deletes]).combine_chunks()
+        orderings = [part[1] for part in self._deletes]
+        kind = next((values.type for values in orderings if values is not None), None)
+        ordering = None
+        if kind is not None:
+            filled = [pa.nulls(len(part[0]), kind) if part[1] is None else part[1] for part in self._deletes]
+            ordering = pa.chunked_array(filled).combine_chunks()
+        block = delete_block(
+            keys,
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            ordering=ordering,
+            schema=self._plan.schema.avro_with_meta,
+        )
+        return block, WriteCounts(deletes=len(keys))
+
+    def _append(self, blocks: list[LogBlock], counts: WriteCounts) -> None:
+        self._stats.add(self._writer.append(*blocks), counts)

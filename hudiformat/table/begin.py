@@ -1,0 +1,144 @@
+"""The way into a write and out of it, for writers in this process and on a cluster alike.
+
+``check_rows`` looks at columns, before anything is written.  ``begin_write`` refuses what cannot be written, chooses
+the instant and hands out the plan that the tasks share; leaving it without a commit takes everything away again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudiformat.errors import HudiFormatWarning, UnsupportedFeatureError
+from hudiformat.table.context import TableContext
+from hudiformat.table.keys import RowKeys
+from hudiformat.table.metadata_table import drop_metadata_table
+from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.read import merge_mode
+from hudiformat.table.schema import TableSchema
+from hudiformat.table.transaction import Transaction
+from hudiformat.timeline import TableType, WriteStat
+
+_VERSION = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A write that is visible.
+
+    ``stats`` has an entry for every file that was made; sizes in it are bytes.
+
+    Source: HoodieCommitMetadata; spec/timeline.md.
+    """
+
+    instant: str
+    action: str
+    stats: tuple[WriteStat, ...]
+
+    @property
+    def num_writes(self) -> int:
+        """Records written, deletes left out."""
+        return sum(stat.num_writes or 0 for stat in self.stats)
+
+    @property
+    def num_deletes(self) -> int:
+        """Deletes written."""
+        return sum(stat.num_deletes or 0 for stat in self.stats)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWrite:
+    """A write that has begun."""
+
+    plan: WritePlan
+    transaction: Transaction
+
+    def commit(self, stats: Iterable[WriteStat]) -> Commit:
+        """Make the write visible.
+
+        Raises:
+            CommitError: it could not be; the table is as it was.
+        """
+        done, metadata = self.transaction.commit(self.plan.operation, stats, self.plan.schema.avro)
+        every = tuple(stat for group in metadata.partition_to_write_stats.values() for stat in group)
+        return Commit(done.time, done.action.value, every)
+
+
+def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -> TableSchema:
+    """The schema that the rows of a write are brought to; looks at columns and at no row.
+
+    Raises:
+        SchemaError: the columns contradict the table's, or have a type that Avro cannot hold.
+        DataError: a column that keys are made of is missing.
+        UnsupportedFeatureError: the table cannot be written.
+    """
+    _refuse_unsupported(context)
+    keys = RowKeys.of(context.config)
+    keys.check(schema)
+    table = context.schema()
+    if operation is Operation.DELETE:
+        table = table.only(list(dict.fromkeys([*keys.key_fields, *keys.partition_fields])))
+        schema = pa.schema([schema.field(name) for name in table.arrow.names])
+    table.check(schema)
+    return table
+
+
+@contextmanager
+def begin_write(context: TableContext, operation: Operation) -> Iterator[OpenWrite]:
+    """A write of *context*'s table; leaving the block without a commit takes everything away again.
+
+    Raises:
+        UnsupportedFeatureError: the table cannot be written.
+    """
+    write = start_write(context, operation)
+    try:
+        yield write
+    finally:
+        write.transaction.abandon()
+
+
+def start_write(context: TableContext, operation: Operation) -> OpenWrite:
+    """As :func:`begin_write`, where the caller sees to the end: commit, or ``transaction.abandon()``."""
+    _refuse_unsupported(context)
+    schema = context.schema()
+    if context.config.metadata_partitions:
+        warnings.warn(
+            f"{context.storage.root}: the metadata table cannot be kept up yet and is dropped, as Hudi drops it with "
+            "hoodie.metadata.enable=false; a writer that has it on builds it anew",
+            HudiFormatWarning,
+            stacklevel=2,
+        )
+        drop_metadata_table(context.storage, context.config)
+    transaction = Transaction.begin(context.storage, context.config, operation, context.clock)
+    plan = WritePlan(
+        root=context.storage.root,
+        config=context.config,
+        schema=schema,
+        options=context.options,
+        operation=operation,
+        instant=transaction.instant.time,
+        visibility=context.visibility(),
+    )
+    return OpenWrite(plan, transaction)
+
+
+def _refuse_unsupported(context: TableContext) -> None:
+    config = context.config
+    refused = {
+        f"table version {config.version}": config.version != _VERSION,
+        "COPY_ON_WRITE tables": config.table_type is not TableType.MERGE_ON_READ,
+        "tables without meta fields": not config.populate_meta_fields,
+        "change data capture": config.cdc_enabled,
+        "dropped partition columns": config.drop_partition_columns,
+        f"base files of format {config.base_file_format}": config.base_file_format.upper() != "PARQUET",
+        "partition metadata files in base-file format": config.partition_metafile_use_base_format,
+        "bootstrapped tables": config.bootstrap_base_path is not None,
+    }
+    for feature, present in refused.items():
+        if present:
+            raise UnsupportedFeatureError(f"{context.storage.root}: cannot write {feature} yet", feature=feature)
+    merge_mode(config)

@@ -1,0 +1,61 @@
+"""What reading a table and writing it have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hudiformat.errors import SchemaError
+from hudiformat.storage import Storage
+from hudiformat.table.options import WriteOptions
+from hudiformat.table.schema import TableSchema
+from hudiformat.table.transaction import Clock
+from hudiformat.timeline import Action, Instant, TableConfig, Timeline, latest_schema, load_timeline, read_metadata
+from hudiformat.view import Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """Where a table is, its properties, and what was asked of it.  Every call looks at the timeline anew."""
+
+    storage: Storage
+    config: TableConfig
+    options: WriteOptions
+    clock: Clock
+
+    def timeline(self) -> Timeline:
+        """The instants of the active timeline, as they are now."""
+        return load_timeline(self.storage, self.config)
+
+    def schema(self, *, as_of: str | None = None) -> TableSchema:
+        """The schema of the newest commit, by *as_of* where that is given, or the one the table was created with.
+
+        Raises:
+            SchemaError: the table has neither.
+        """
+        timeline = self.timeline()
+        if as_of is not None:
+            timeline = Timeline(tuple(instant for instant in timeline.instants if instant.time <= as_of))
+        avro = latest_schema(self.storage, self.config, timeline)
+        if avro is None:
+            raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
+        return TableSchema(avro)
+
+    def visibility(self) -> Visibility:
+        """Which instants' files can be seen now."""
+        timeline = self.timeline()
+        return Visibility(
+            completion={done.time: done.completion_time or done.time for done in timeline.completed},
+            first_active=timeline.first_active,
+            pending=frozenset(pending.time for pending in timeline.pending),
+            replaced={
+                (path, file_id): instant.time
+                for instant in timeline.completed_writes
+                if instant.action is Action.REPLACE_COMMIT
+                for path, ids in self._replaced_by(instant).items()
+                for file_id in ids
+            },
+        )
+
+    def _replaced_by(self, instant: Instant) -> Mapping[str, tuple[str, ...]]:
+        return read_metadata(self.storage, self.config, instant).partition_to_replace_file_ids or {}

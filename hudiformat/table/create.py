@@ -1,0 +1,132 @@
+"""Making a table: its folders, its properties, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
+from hudiformat.storage import open_storage
+from hudiformat.table.keys import RowKeys
+from hudiformat.table.options import TABLE_KEYS, parse_boolean, parse_write_options
+from hudiformat.table.schema import TableSchema
+from hudiformat.table.table import Table, open_table
+from hudiformat.timeline import (
+    META_FOLDER,
+    PROPERTIES_FILE,
+    MergeMode,
+    TableType,
+    TimelineZone,
+    format_table_config,
+    new_table_config,
+)
+
+_VERSION = 9
+
+
+def create_table(
+    path: str | os.PathLike[str],
+    *,
+    name: str,
+    schema: pa.Schema,
+    record_key: Sequence[str],
+    ordering: Sequence[str] = (),
+    partition_by: Sequence[str] = (),
+    table_type: str = "MERGE_ON_READ",
+    version: int = 9,
+    options: Mapping[str, str] | None = None,
+) -> Table:
+    """A new, empty table at *path*.
+
+    Records are told apart by the columns *record_key*; of two with one key the one with the higher values in the
+    columns *ordering* wins, without *ordering* the newer.  *partition_by* are the columns whose values name the
+    folders.  *options* are Hudi's keys.  Those that every writer of the table has to agree on, which index it has and
+    how many buckets, stay in its properties, where Hudi looks for them too.
+
+    Raises:
+        TableExistsError: there is a table at *path*.
+        SchemaError: a column that Avro cannot hold, or a key column that the schema does not have.
+        OptionError: an unknown option, or a bad value.
+        UnsupportedFeatureError: another table type or version than those supported.
+
+    Source: HoodieTableMetaClient.TableBuilder; spec/table-properties.md.
+    """
+    _refuse_unsupported(table_type, version)
+    options = dict(options or {})
+    parse_write_options(options)
+    storage = open_storage(path)
+    if storage.exists(META_FOLDER):
+        raise TableExistsError(f"{storage.root}: there is a table already", path=storage.root)
+    _check_columns(schema, record_key, ordering, partition_by)
+    config = new_table_config(
+        name=name,
+        table_type=TableType(table_type),
+        record_key_fields=tuple(record_key),
+        partition_fields=tuple(partition_by),
+        ordering_fields=tuple(ordering),
+        merge_mode=_merge_mode(options, ordering),
+        hive_style_partitioning=_flag(options, "hoodie.datasource.write.hive_style_partitioning"),
+        url_encode_partitioning=_flag(options, "hoodie.datasource.write.partitionpath.urlencode"),
+        timeline_zone=TimelineZone(options.get("hoodie.table.timeline.timezone", "LOCAL").upper()),
+        extra={
+            "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
+            **_index_properties(options, record_key),
+        },
+    )
+    RowKeys.of(config).check(schema)
+    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
+    return open_table(path, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
+
+
+def _refuse_unsupported(table_type: str, version: int) -> None:
+    if table_type not in TableType.__members__:
+        raise OptionError(f"table_type: expected MERGE_ON_READ, found {table_type!r}", option="table_type")
+    if table_type != TableType.MERGE_ON_READ.value:
+        raise UnsupportedFeatureError(f"tables of type {table_type} cannot be written yet", feature=table_type)
+    if version != _VERSION:
+        raise UnsupportedFeatureError(
+            f"tables of version {version} cannot be written yet; {_VERSION} can", feature=f"table version {version}"
+        )
+
+
+def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
+    if not groups[0]:
+        raise OptionError("record_key: expected at least one column", option="record_key")
+    for name in (name for group in groups for name in group):
+        if name not in schema.names:
+            raise SchemaError(f"no column {name!r}; the columns are {', '.join(schema.names)}", column=name)
+
+
+def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMode:
+    key = "hoodie.record.merge.mode"
+    default = MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
+    text = str(options.get(key, default.value)).upper()
+    if text not in (MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value):
+        raise UnsupportedFeatureError(f"{key}={text}", feature=f"merge mode {text}")
+    if text == MergeMode.EVENT_TIME_ORDERING.value and not ordering:
+        raise OptionError(f"{key}={text} needs ordering columns", option=key)
+    return MergeMode(text)
+
+
+def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:
+    """What the table's properties say of its index.
+
+    Hudi's procedures get no options, and fail on a bucket index where the properties do not name the columns of its
+    hash and of the record key as writers name them (HoodieIndexConfig.Builder.validateBucketIndexConfig).
+    """
+    chosen = parse_write_options(options)
+    if chosen.index_type != "BUCKET":
+        return {}
+    return {
+        "hoodie.index.type": chosen.index_type,
+        "hoodie.bucket.index.num.buckets": str(chosen.num_buckets),
+        "hoodie.bucket.index.hash.field": ",".join(chosen.hash_fields or record_key),
+        "hoodie.datasource.write.recordkey.field": ",".join(record_key),
+    }
+
+
+def _flag(options: Mapping[str, str], key: str) -> bool:
+    return parse_boolean(key, str(options.get(key, "false")))

@@ -1,0 +1,44 @@
+"""Markers: an empty file for every data file that an instant is about to make.
+
+They tell whoever finds a write that did not complete, Hudi included, which files to take away; and at the commit, which
+files a failed attempt of a task left behind.  Source: DirectWriteMarkers, WriteMarkers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hudiformat.errors import StorageError
+from hudiformat.storage import Storage
+
+MARKER_ROOT = ".hoodie/.temp"
+_SUFFIX = ".marker.CREATE"  # from table version 8 log files too are created, never appended to
+
+
+def create_marker(storage: Storage, instant: str, path: str) -> None:
+    """Leave a marker for the data file *path*, which is about to be made."""
+    marker = f"{MARKER_ROOT}/{instant}/{path}{_SUFFIX}"
+    try:
+        storage.open_new(marker).close()
+    except StorageError:
+        if not storage.exists(marker):  # otherwise an earlier attempt has left it
+            raise
+
+
+def marked_files(storage: Storage, instant: str) -> Iterator[str]:
+    """The data files that *instant* was about to make, as paths below the table."""
+    root = f"{MARKER_ROOT}/{instant}"
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        for entry in storage.list(f"{root}/{folder}" if folder else root):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir:
+                waiting.append(path)
+            elif entry.name.endswith(_SUFFIX):
+                yield path.removesuffix(_SUFFIX)
+
+
+def delete_markers(storage: Storage, instant: str) -> None:
+    """Take away the markers of *instant*."""
+    storage.delete(f"{MARKER_ROOT}/{instant}")

@@ -1,0 +1,28 @@
+"""Giving up a table's metadata table, as Hudi's writers do where they run with ``hoodie.metadata.enable=false``.
+
+A writer that leaves a metadata table as it is makes its own files invisible: Hudi's readers list files from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from hudiformat.storage import Storage
+from hudiformat.timeline import META_FOLDER, PROPERTIES_FILE, TableConfig, format_table_config
+
+_PARTITIONS = "hoodie.table.metadata.partitions"
+_FOLDER = f"{META_FOLDER}/metadata"
+
+
+def drop_metadata_table(storage: Storage, config: TableConfig) -> None:
+    """Take the metadata table out of the properties, and then away.
+
+    In this order: a reader that finds no folder under properties that name one would fail.
+
+    Source: HoodieTable.deleteMetadataTableIfNecessary, HoodieTableMetadataUtil.deleteMetadataTable.
+    """
+    properties = {**config.properties, _PARTITIONS: "", f"{_PARTITIONS}.inflight": ""}
+    text = format_table_config(replace(config, properties=properties), saved_at=datetime.now(timezone.utc))
+    storage.create(PROPERTIES_FILE, text, overwrite=True)
+    storage.delete(_FOLDER)

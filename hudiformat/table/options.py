@@ -1,0 +1,171 @@
+"""The options of a write, under Hudi's own keys and with Hudi's defaults.
+
+An unknown key is an error that names the closest known one.  A ``hoodie.*`` key that Hudi has and that means nothing
+here warns once; there are too many of those to list, so they are told from slips by not being close to a known key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a write was asked to do.  Sizes are bytes.
+
+    ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
+    """
+
+    index_type: str = "SIMPLE"
+    num_buckets: int = 256
+    hash_fields: tuple[str, ...] = ()
+    log_max_size: int = 1024 * _MIB
+    block_max_size: int = 256 * _MIB
+    parquet_max_size: int = 120 * _MIB
+    parquet_compression: str = "gzip"
+    bloom_filter: bool = True
+    combine_before_insert: bool = False
+    combine_before_upsert: bool = True
+    metadata_enable: bool | None = None
+    sync: bool = True
+
+
+_INDEX_TYPES = ("SIMPLE", "BLOOM", "BUCKET")
+_OTHER_INDEX_TYPES = (
+    "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX",
+    "FLINK_STATE", "HBASE",
+)  # fmt: skip
+_CLOSE = 0.9  # how alike two keys are when one is taken for a slip of the other
+
+
+def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
+    """The options that *options* asks for; ``hoodie.*`` keys of table properties may stand among them.
+
+    Raises:
+        OptionError: an unknown key, or a value that a key does not take.
+        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
+    """
+    result = WriteOptions()
+    for key, value in (options or {}).items():
+        if key in _KEYS:
+            name, parse = _KEYS[key]
+            result = replace(result, **{name: parse(key, str(value))})
+        elif key not in TABLE_KEYS:
+            refuse_unknown(key, (*_KEYS, *TABLE_KEYS))
+    return result
+
+
+def refuse_unknown(key: str, known: tuple[str, ...]) -> None:
+    """Raise an OptionError for a key that nobody knows; warn once for a key of Hudi's that means nothing here."""
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+    slip = bool(close) and difflib.SequenceMatcher(None, key, close[0]).ratio() >= _CLOSE
+    if slip or not key.startswith("hoodie."):
+        raise OptionError(f"unknown option {key!r}{hint}", option=key)
+    if key not in _warned:
+        _warned.add(key)
+        warnings.warn(
+            f"the option {key!r} means nothing to hudiformat and is left out", HudiFormatWarning, stacklevel=3
+        )
+
+
+_warned: set[str] = set()
+
+
+def _integer(key: str, value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise OptionError(f"{key}: expected a positive whole number, found {value!r}", option=key)
+    return number
+
+
+def parse_boolean(key: str, value: str) -> bool:
+    """True or false out of an option's text.
+
+    Raises:
+        OptionError: neither.
+    """
+    if value.lower() not in ("true", "false"):
+        raise OptionError(f"{key}: expected true or false, found {value!r}", option=key)
+    return value.lower() == "true"
+
+
+def _index_type(key: str, value: str) -> str:
+    if value.upper() in _OTHER_INDEX_TYPES:
+        raise UnsupportedFeatureError(
+            f"{key}={value}: supported are {', '.join(_INDEX_TYPES)}", feature=f"index {value.upper()}"
+        )
+    return _one_of(*_INDEX_TYPES)(key, value.upper())
+
+
+def _one_of(*allowed: str) -> Callable[[str, str], str]:
+    def parse(key: str, value: str) -> str:
+        if value not in allowed:
+            raise OptionError(f"{key}: expected one of {', '.join(allowed)}, found {value!r}", option=key)
+        return value
+
+    return parse
+
+
+def _fields(key: str, value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _without_metadata(key: str, value: str) -> bool:
+    if parse_boolean(key, value):
+        raise UnsupportedFeatureError(f"{key}=true: the metadata table cannot be kept up yet", feature="metadata table")
+    return False
+
+
+_KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
+    "hoodie.index.type": ("index_type", _index_type),
+    "hoodie.bucket.index.num.buckets": ("num_buckets", _integer),
+    "hoodie.bucket.index.hash.field": ("hash_fields", _fields),
+    "hoodie.logfile.max.size": ("log_max_size", _integer),
+    "hoodie.logfile.data.block.max.size": ("block_max_size", _integer),
+    "hoodie.parquet.max.file.size": ("parquet_max_size", _integer),
+    "hoodie.parquet.compression.codec": (
+        "parquet_compression",
+        lambda key, value: _one_of("gzip", "snappy", "zstd", "uncompressed")(key, value.lower()),
+    ),
+    "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
+    "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
+    "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
+    "hoodie.metadata.enable": ("metadata_enable", _without_metadata),
+    "hudiformat.sync": ("sync", parse_boolean),
+}
+
+TABLE_KEYS = (
+    "hoodie.table.timeline.timezone",
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.partitionpath.urlencode",
+    "hoodie.record.merge.mode",
+)
+"""Keys that a table is created with and that stay in its properties."""
+
+PERSISTED_KEYS = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
+"""Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
+
+
+def with_persisted(properties: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """*options* and what the table's properties keep for all its writers.
+
+    Raises:
+        OptionError: the two contradict each other.
+    """
+    kept = {key: properties[key] for key in PERSISTED_KEYS if key in properties}
+    for key, value in kept.items():
+        if str(options.get(key, value)).lower() != value.lower():
+            raise OptionError(f"{key} is {value} in the table's properties, and cannot be {options[key]}", option=key)
+    return {**options, **kept}

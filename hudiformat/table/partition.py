@@ -1,0 +1,88 @@
+"""One partition as a writing task sees it: which file groups there are, and where its records belong."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pyarrow as pa
+
+from hudiformat.basefile import read_base_file
+from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.blocks import BlockType
+from hudiformat.errors import OptionError
+from hudiformat.index import Tags, bucket_tags, lookup_tags
+from hudiformat.logfile import LogReader
+from hudiformat.merge import counting_blocks
+from hudiformat.naming import bucket_file_id, parse_bucket
+from hudiformat.storage import Storage
+from hudiformat.table.create_handle import new_bucket_uuid
+from hudiformat.table.plan import WritePlan
+from hudiformat.view import FileSlice, build_slices, latest_slices
+
+
+class PartitionIndex:
+    """Tags the records of one partition with their file groups; lists the partition's folder once."""
+
+    def __init__(self, storage: Storage, plan: WritePlan, partition_path: str) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._partition_path = partition_path
+
+    def tag(self, record_keys: pa.Array) -> Tags:
+        """The file group of each record.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        if not self._plan.uses_buckets:
+            return lookup_tags(record_keys, self._known_keys)
+        numbers = self._plan.buckets(record_keys)
+        new = {
+            int(number): bucket_file_id(
+                int(number), new_bucket_uuid(self._plan.instant, self._partition_path, int(number))
+            )
+            for number in set(numbers.tolist())
+            if int(number) not in self._buckets
+        }
+        return bucket_tags(numbers, self._buckets, new)
+
+    @cached_property
+    def _slices(self) -> list[FileSlice]:
+        files = [entry for entry in self._storage.list(self._partition_path) if not entry.is_dir]
+        return latest_slices(build_slices(self._partition_path, files, self._plan.visibility))
+
+    @cached_property
+    def _buckets(self) -> dict[int, str]:
+        buckets: dict[int, str] = {}
+        for file_slice in self._slices:
+            number = parse_bucket(file_slice.file_id)
+            if number is None or number >= self._plan.options.num_buckets:
+                raise OptionError(
+                    f"the file group {file_slice.file_id} in partition {self._partition_path!r} is none of "
+                    f"{self._plan.options.num_buckets} buckets; hoodie.index.type and hoodie.bucket.index.num.buckets "
+                    "have to be those that the table was written with",
+                    option="hoodie.bucket.index.num.buckets",
+                )
+            buckets[number] = file_slice.file_id
+        return buckets
+
+    @cached_property
+    def _known_keys(self) -> dict[str, pa.Array]:
+        return {file_slice.file_id: self._slice_keys(file_slice) for file_slice in self._slices}
+
+    def _slice_keys(self, file_slice: FileSlice) -> pa.Array:
+        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""
+        keys = []
+        if file_slice.base_file is not None:
+            schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
+            table = read_base_file(self._storage, self._file(str(file_slice.base_file.name)), schema)
+            keys += table[RECORD_KEY].chunks
+        for log in file_slice.log_files:
+            reader = LogReader(self._file(str(log.name)), storage=self._storage)
+            for block in counting_blocks(reader):
+                if block.type is not BlockType.DELETE:
+                    keys.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
+        return pa.chunked_array(keys, pa.string()).combine_chunks()
+
+    def _file(self, name: str) -> str:
+        return f"{self._partition_path}/{name}" if self._partition_path else name

@@ -1,0 +1,50 @@
+"""What the tasks of one write have to know.  It travels to other processes: plain values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.naming import record_key_buckets
+from hudiformat.table.options import WriteOptions
+from hudiformat.table.schema import TableSchema
+from hudiformat.timeline import TableConfig
+from hudiformat.view import Visibility
+
+
+class Operation(Enum):
+    """What a write does with its rows.
+
+    Source: org.apache.hudi.common.model.WriteOperationType.
+    """
+
+    INSERT = "INSERT"
+    UPSERT = "UPSERT"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """One write of a table, between the moment its instant is chosen and its commit."""
+
+    root: str
+    config: TableConfig
+    schema: TableSchema
+    options: WriteOptions
+    operation: Operation
+    instant: str
+    visibility: Visibility
+
+    @property
+    def uses_buckets(self) -> bool:
+        """Whether the hash of a record key says which file group it belongs to."""
+        return self.options.index_type == "BUCKET"
+
+    def buckets(self, record_keys: pa.Array) -> npt.NDArray[np.int32]:
+        """The bucket of each record key, by the bucket index."""
+        fields = self.options.hash_fields or self.config.record_key_fields
+        return record_key_buckets(record_keys, fields, self.options.num_buckets)

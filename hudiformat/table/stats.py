@@ -1,0 +1,98 @@
+"""The statistics of a write, as Hudi's writers leave them in the commit metadata.
+
+Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hudiformat.logfile import AppendResult
+from hudiformat.naming import LogFileName
+from hudiformat.timeline import CommitMetadata, WriteStat, decode_commit_metadata, encode_commit_metadata
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCounts:
+    """How many records an append wrote, updated, inserted and deleted."""
+
+    writes: int = 0
+    updates: int = 0
+    inserts: int = 0
+    deletes: int = 0
+
+    @classmethod
+    def of(cls, rows: int, *, is_update: bool) -> WriteCounts:
+        """The counts of *rows* rows, all updates or all inserts."""
+        return cls(writes=rows, updates=rows if is_update else 0, inserts=0 if is_update else rows)
+
+    def __add__(self, other: WriteCounts) -> WriteCounts:
+        return WriteCounts(
+            self.writes + other.writes,
+            self.updates + other.updates,
+            self.inserts + other.inserts,
+            self.deletes + other.deletes,
+        )
+
+
+@dataclass(slots=True)
+class LogFileStats:
+    """Adds up what was appended to each log file of a file group."""
+
+    partition_path: str
+    file_id: str
+    instant: str
+    _files: dict[str, tuple[WriteCounts, int, int]] = field(default_factory=dict)
+
+    def add(self, result: AppendResult, counts: WriteCounts) -> None:
+        """Count an append."""
+        name = result.path.rsplit("/", 1)[-1]
+        before, offset, size = self._files.get(name, (WriteCounts(), result.offset, 0))
+        self._files[name] = (before + counts, offset, size + result.size)
+
+    def finish(self) -> list[WriteStat]:
+        """One statistic per log file, in the order in which the files were begun."""
+        return [self._stat(name, *entry) for name, entry in self._files.items()]
+
+    def _stat(self, name: str, counts: WriteCounts, offset: int, size: int) -> WriteStat:
+        return WriteStat(
+            file_id=self.file_id,
+            path=f"{self.partition_path}/{name}" if self.partition_path else name,
+            prev_commit=self.instant,
+            partition_path=self.partition_path,
+            num_writes=counts.writes,
+            num_update_writes=counts.updates,
+            num_inserts=counts.inserts,
+            num_deletes=counts.deletes,
+            total_write_bytes=size,
+            file_size_in_bytes=size,
+            log_version=LogFileName.parse(name).version,
+            log_offset=offset,
+            base_file="",
+            log_files=(name,),
+        )
+
+
+def base_file_stat(*, partition_path: str, file_id: str, path: str, rows: int, size: int) -> WriteStat:
+    """The statistic of a new base file; *size* in bytes."""
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        prev_commit="null",  # as Hudi writes where a file group has no earlier commit
+        partition_path=partition_path,
+        num_writes=rows,
+        num_inserts=rows,
+        total_write_bytes=size,
+        file_size_in_bytes=size,
+    )
+
+
+def encode_write_stats(stats: Iterable[WriteStat]) -> bytes:
+    """Statistics as a message from one process to another."""
+    return encode_commit_metadata(CommitMetadata(partition_to_write_stats={"": tuple(stats)}))
+
+
+def decode_write_stats(message: bytes) -> tuple[WriteStat, ...]:
+    """The statistics out of :func:`encode_write_stats`."""
+    return decode_commit_metadata(message, path="a task's message").write_stats

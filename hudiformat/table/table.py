@@ -1,0 +1,217 @@
+"""A table as its users see it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.naming import format_instant, parse_instant
+from hudiformat.storage import open_storage
+from hudiformat.table.begin import Commit
+from hudiformat.table.context import TableContext
+from hudiformat.table.options import parse_write_options, with_persisted
+from hudiformat.table.plan import Operation
+from hudiformat.table.read import SliceReader, refuse_unreadable
+from hudiformat.table.transaction import Clock, TableClock
+from hudiformat.table.write import write_rows
+from hudiformat.timeline import TableConfig, Timeline, load_table_config
+from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
+
+
+def open_table(
+    path: str | os.PathLike[str], *, options: Mapping[str, str] | None = None, clock: Clock | None = None
+) -> Table:
+    """The table at *path*.
+
+    *options* are Hudi's keys for what this table object writes.  *clock* gives the present moment in the table's time
+    zone; without it the machine's clock does.
+
+    Raises:
+        NotATableError: there is no table at *path*.
+        UnsupportedFeatureError: the table has a version that is not supported.
+        CorruptTableError: its properties are damaged.
+        OptionError: an unknown option or a bad value.
+
+    Source: HoodieTableMetaClient; spec/table-properties.md.
+    """
+    storage = open_storage(path)
+    config = load_table_config(storage)
+    chosen = parse_write_options(with_persisted(config.extra, options or {}))
+    return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone)))
+
+
+class Table:
+    """A Hudi table: its timeline, its file slices, its rows, and the writes to it.
+
+    Every call looks at the timeline anew, so a table object sees what others commit.  Made by :func:`open_table` and
+    :func:`create_table`.
+
+    Raises:
+        UnsupportedFeatureError: from any call that meets something of Hudi's that is not supported, by its name.
+
+    Source: HoodieTableMetaClient, HoodieTableFileSystemView, SparkRDDWriteClient.
+    """
+
+    def __init__(self, context: TableContext) -> None:
+        self.context = context
+
+    @property
+    def path(self) -> str:
+        """The base path."""
+        return self.context.storage.root
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties."""
+        return self.context.config
+
+    @property
+    def timeline(self) -> Timeline:
+        """The instants of the active timeline, as they are now."""
+        return self.context.timeline()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's own columns, without the meta fields."""
+        return self.context.schema().arrow
+
+    def file_slices(self, partition: str | None = None, *, as_of: str | date | None = None) -> list[FileSlice]:
+        """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
+
+        Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
+        """
+        refuse_unreadable(self.config)
+        visibility = self.context.visibility()
+        moment = None if as_of is None else as_instant(as_of)
+        if partition is not None:
+            listings: Iterable[Any] = [(partition, [e for e in self.context.storage.list(partition) if not e.is_dir])]
+        else:
+            listings = list_partitions(self.context.storage)
+        return [
+            file_slice
+            for path, files in listings
+            for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
+        ]
+
+    def snapshot(
+        self,
+        as_of: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - the name that pyarrow uses too
+    ) -> pa.Table:
+        """The newest rows, base files and log files merged.
+
+        *as_of* is an instant, a date or a datetime: rows as of that moment.  *columns* picks columns, meta fields
+        included.  *filter* is a pyarrow expression over the columns that are read.
+
+        Raises:
+            SchemaError: the table has no such column.
+            DecodeError: a log block is damaged inside.
+
+        Source: HoodieFileGroupReader; spec/merging.md.
+        """
+        return self.scan(as_of=as_of, columns=columns, filter=filter).read_all()
+
+    def read_optimized(
+        self,
+        as_of: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """The rows of the newest base files alone, without their log files; arguments as for :meth:`snapshot`.
+
+        Raises:
+            SchemaError: the table has no such column.
+
+        Source: BaseFileOnlyRelation.
+        """
+        return self.scan(as_of=as_of, columns=columns, filter=filter, with_logs=False).read_all()
+
+    def scan(
+        self,
+        *,
+        as_of: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        with_logs: bool = True,
+    ) -> pa.RecordBatchReader:
+        """As :meth:`snapshot`, one file slice after the other: memory is bounded by the rows of a slice.
+
+        Raises:
+            SchemaError: the table has no such column.
+
+        Source: HoodieFileGroupReader; spec/merging.md.
+        """
+        reader = self.slice_reader(as_of=as_of)
+        schema = reader.project(columns)
+        slices = self.file_slices(as_of=as_of)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for file_slice in slices:
+                table = reader.read(self.context.storage, file_slice, columns=schema.names, with_logs=with_logs)
+                yield from (table if filter is None else table.filter(filter)).to_batches()
+
+        return pa.RecordBatchReader.from_batches(schema, rows())
+
+    def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
+        """What reads single slices of the table, here or in another process."""
+        return SliceReader(self.config, self.context.schema(as_of=None if as_of is None else as_instant(as_of)))
+
+    def insert(self, data: Any) -> Commit:
+        """Add rows as they are, without a look at the rows that are there.
+
+        *data* is anything with ``__arrow_c_stream__``.
+
+        Raises:
+            SchemaError: its columns contradict the table's, or have a type that Avro cannot hold.
+            DataError: a key column is missing, or a record key is null.
+            CommitError: the write did not become visible.
+
+        Source: SparkInsertDeltaCommitActionExecutor.
+        """
+        return write_rows(self.context, Operation.INSERT, data)
+
+    def upsert(self, data: Any) -> Commit:
+        """Add rows, and replace those that have the same record key and partition path.
+
+        Rows with ``_hoodie_is_deleted`` are deletes.  Arguments and errors are those of :meth:`insert`.
+
+        Raises:
+            SchemaError, DataError, CommitError: as for :meth:`insert`.
+
+        Source: SparkUpsertDeltaCommitActionExecutor.
+        """
+        return write_rows(self.context, Operation.UPSERT, data)
+
+    def delete(self, keys: Any) -> Commit:
+        """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
+
+        *keys* is anything with ``__arrow_c_stream__`` that has the columns which record key and partition path are
+        made of; further columns are not looked at.
+
+        Raises:
+            SchemaError, DataError, CommitError: as for :meth:`insert`.
+
+        Source: SparkDeleteDeltaCommitActionExecutor.
+        """
+        return write_rows(self.context, Operation.DELETE, keys)
+
+
+def as_instant(moment: str | date) -> str:
+    """An instant as text, out of an instant, a date or a datetime.
+
+    Raises:
+        NameFormatError: a text that is no instant.
+    """
+    if isinstance(moment, datetime):
+        return format_instant(moment)
+    if isinstance(moment, date):
+        return format_instant(datetime(moment.year, moment.month, moment.day))  # noqa: DTZ001 - the table's own zone
+    parse_instant(moment)
+    # An instant in whole seconds stands for the last millisecond of its second (HoodieInstantTimeGenerator).
+    return moment if len(moment) > len("yyyyMMddHHmmss") else moment + "999"

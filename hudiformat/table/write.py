@@ -1,0 +1,88 @@
+"""A write of this process: rows in, one commit out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.errors import DataError
+from hudiformat.merge.ordering import comparable
+from hudiformat.naming import WriteToken
+from hudiformat.table.begin import Commit, begin_write, check_rows
+from hudiformat.table.context import TableContext
+from hudiformat.table.keys import RowKeys
+from hudiformat.table.options import WriteOptions
+from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.task import WriteTask
+from hudiformat.timeline import TableConfig, WriteStat
+
+_BATCH_ROWS = 65_536
+_LOCAL_TOKEN = WriteToken(0, 0, 0)
+
+
+def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit:
+    """Write *data* in one commit; nothing is written when the rows cannot be."""
+    reader = as_reader(data)
+    schema = check_rows(context, operation, reader.schema)
+    names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]
+    rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
+    RowKeys.of(context.config).record_keys(rows)  # a bad key is found before the timeline is touched
+    with begin_write(context, operation) as write:
+        return write.commit(write_prepared(write.plan, rows))
+
+
+def write_prepared(plan: WritePlan, rows: pa.Table) -> list[WriteStat]:
+    """Write *rows*, which have the columns and types of the write, in this process; the statistics of the files."""
+    if combines(plan.operation, plan.options):
+        rows = _combined(plan.config, plan.operation, rows)
+    with WriteTask(plan, _LOCAL_TOKEN) as task:
+        for batch in rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
+            task.write(batch)
+        return task.finish()
+
+
+def combines(operation: Operation, options: WriteOptions) -> bool:
+    """Whether a write keeps one row of several with one key."""
+    if operation is Operation.INSERT:
+        return options.combine_before_insert
+    return operation is Operation.DELETE or options.combine_before_upsert
+
+
+def as_reader(data: Any) -> pa.RecordBatchReader:
+    """The batches of anything that speaks Arrow's C stream: tables, batches, readers, data frames.
+
+    Raises:
+        DataError: *data* does not.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
+
+
+def _combined(config: TableConfig, operation: Operation, rows: pa.Table) -> pa.Table:
+    keys = RowKeys.of(config)
+    ordering = () if operation is Operation.DELETE else config.ordering_fields
+    return combine(rows, [keys.partition_paths(rows), keys.record_keys(rows)], ordering)
+
+
+def combine(rows: pa.Table, groups: list[pa.Array], ordering_fields: tuple[str, ...]) -> pa.Table:
+    """*rows* with one row per key, the one with the highest ordering values; of equals the last.
+
+    *groups* are arrays that together are the key, such as partition path and record key.
+
+    Source: HoodieWriteHelper.deduplicateRecords.
+    """
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    for group in groups:
+        encoded = group.dictionary_encode()
+        codes = codes * (len(encoded.dictionary) + 1) + np.asarray(encoded.indices).astype(np.int64)
+    ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
+    order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
+    last = np.flatnonzero(np.diff(codes[order], append=-1))
+    return rows if len(last) == rows.num_rows else rows.take(pa.array(np.sort(order[last])))

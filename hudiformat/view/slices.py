@@ -1,0 +1,115 @@
+"""The files of a partition -> file slices.  Pure.  Rules: spec/file-slices.md.
+
+Table versions 8 and 9: a log file carries the instant of its own delta commit, and belongs to the newest base file
+that was begun before that delta commit was completed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from hudiformat.errors import NameFormatError
+from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.storage import FileInfo
+from hudiformat.view.visibility import Visibility
+
+_CDC_SUFFIX = ".cdc"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A base file; ``size`` in bytes."""
+
+    name: BaseFileName
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file; ``size`` in bytes."""
+
+    name: LogFileName
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """One version of a file group: a base file, the log files on top of it, or both.
+
+    ``base_instant`` is the base file's instant, or the first log file's where there is no base file.  ``log_files``
+    are in the order in which they are merged.
+
+    Source: org.apache.hudi.common.model.FileSlice.
+    """
+
+    partition_path: str
+    file_id: str
+    base_instant: str
+    base_file: BaseFile | None = None
+    log_files: tuple[LogFile, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files of the slice."""
+        return (self.base_file.size if self.base_file else 0) + sum(log.size for log in self.log_files)
+
+
+def build_slices(
+    partition_path: str, files: Iterable[FileInfo], visibility: Visibility, *, as_of: str | None = None
+) -> list[FileSlice]:
+    """All file slices of a partition that can be seen, by file id and then from the oldest to the newest.
+
+    *as_of* hides whatever was begun after that instant.  Files that are not Hudi's, change data (``.cdc``) logs, and
+    file groups that a replace commit took out of the table are left out.
+
+    Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
+    """
+    groups = _file_groups(files, visibility, as_of)
+    return [
+        file_slice
+        for file_id in sorted(groups)
+        if not visibility.is_replaced(partition_path, file_id, as_of)
+        for file_slice in _group_slices(partition_path, file_id, *groups[file_id], visibility)
+    ]
+
+
+def latest_slices(slices: Sequence[FileSlice]) -> list[FileSlice]:
+    """The newest slice of each file group of a partition; *slices* as :func:`build_slices` gives them."""
+    return [list(group)[-1] for _, group in groupby(slices, key=lambda item: item.file_id)]
+
+
+def _file_groups(
+    files: Iterable[FileInfo], visibility: Visibility, as_of: str | None
+) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
+    groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
+    for file in files:
+        try:
+            name = LogFileName.parse(file.name) if file.name.startswith(".") else BaseFileName.parse(file.name)
+        except NameFormatError:
+            continue
+        if not visibility.is_committed(name.instant) or (as_of is not None and name.instant > as_of):
+            continue
+        if isinstance(name, BaseFileName):
+            groups[name.file_id][0].append(BaseFile(name, file.size))
+        elif name.suffix != _CDC_SUFFIX:
+            groups[name.file_id][1].append(LogFile(name, file.size))
+    return groups
+
+
+def _group_slices(
+    partition_path: str, file_id: str, bases: list[BaseFile], logs: list[LogFile], visibility: Visibility
+) -> list[FileSlice]:
+    base_files = {base.name.instant: base for base in bases}
+    log_files: dict[str, list[LogFile]] = {instant: [] for instant in base_files}
+    for log in sorted(logs, key=lambda item: item.name.sort_key):
+        completed = visibility.completion_time(log.name.instant)
+        started = [instant for instant in log_files if instant <= completed]
+        # A log file that was completed before every base file was begun has a slice of its own.
+        log_files.setdefault(max(started, default=log.name.instant), []).append(log)
+    return [
+        FileSlice(partition_path, file_id, instant, base_files.get(instant), tuple(log_files[instant]))
+        for instant in sorted(log_files)
+    ]

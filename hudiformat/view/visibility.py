@@ -1,0 +1,38 @@
+"""Which instants' files can be seen, and when they were completed.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """The instants of a timeline as a view needs them.
+
+    ``completion`` maps each completed instant to its completion time.  Instants before ``first_active`` have been
+    archived, and count as completed unless they are ``pending``.  ``replaced`` maps file groups, as (partition path,
+    file id), to the instant that took them out of the table.
+
+    Source: BaseHoodieTimeline.containsOrBeforeTimelineStarts.
+    """
+
+    completion: Mapping[str, str]
+    first_active: str | None = None
+    pending: frozenset[str] = field(default_factory=frozenset)
+    replaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def is_committed(self, instant: str) -> bool:
+        """Whether files of *instant* can be seen."""
+        if instant in self.completion:
+            return True
+        return self.first_active is not None and instant < self.first_active and instant not in self.pending
+
+    def is_replaced(self, partition_path: str, file_id: str, as_of: str | None) -> bool:
+        """Whether a file group has been taken out of the table, by *as_of* where that is given."""
+        instant = self.replaced.get((partition_path, file_id))
+        return instant is not None and (as_of is None or instant <= as_of)
+
+    def completion_time(self, instant: str) -> str:
+        """When a committed *instant* was completed; for an archived one its own time, the earliest it can be."""
+        return self.completion.get(instant, instant)
