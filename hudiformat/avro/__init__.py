@@ -1,1 +1,20 @@
-"""."""
+"""Avro schema <-> Arrow schema, and Avro records <-> RecordBatch, column by column.  Pure: no files, no clock."""
+
+from __future__ import annotations
+
+from hudiformat.avro.decode import decode_records
+from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
+from hudiformat.avro.encode import encode_datums, encode_records
+from hudiformat.avro.resolve import resolve
+from hudiformat.avro.schema import arrow_to_avro, avro_to_arrow
+
+__all__ = [
+    "arrow_to_avro",
+    "avro_to_arrow",
+    "decode_delete_list",
+    "decode_records",
+    "encode_datums",
+    "encode_delete_list",
+    "encode_records",
+    "resolve",
+]

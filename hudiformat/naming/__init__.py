@@ -1,1 +1,38 @@
-"""."""
+"""Names: of files, file groups, instants, partitions and records.
+
+Text and columns in, text and columns out: no file, clock or randomness.  What is parsed is formatted back to the same
+text; what does not parse raises a NameFormatError.
+"""
+
+from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets
+from hudiformat.naming.file_ids import bucket_file_id, new_file_id, parse_bucket
+from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+from hudiformat.naming.instants import format_instant, is_instant, next_instant, parse_instant
+from hudiformat.naming.partition_paths import (
+    DEFAULT_PARTITION,
+    format_partition_path,
+    parse_partition_path,
+    partition_paths,
+)
+from hudiformat.naming.record_keys import record_keys
+
+__all__ = [
+    "DEFAULT_PARTITION",
+    "BaseFileName",
+    "LogFileName",
+    "WriteToken",
+    "bucket_file_id",
+    "bucket_numbers",
+    "format_instant",
+    "format_partition_path",
+    "hash_key_values",
+    "is_instant",
+    "new_file_id",
+    "next_instant",
+    "parse_bucket",
+    "parse_instant",
+    "parse_partition_path",
+    "partition_paths",
+    "record_key_buckets",
+    "record_keys",
+]

@@ -1,37 +1,89 @@
-"""Spark's schemas <-> Arrow's."""
+"""Spark's types <-> Arrow's.
+
+PySpark has these mappings too, but as internal functions whose arguments change from release to release.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql import types as spark
 
 from hudiformat.errors import SchemaError
 
+_SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
+    (spark.BooleanType, pa.bool_()),
+    (spark.ByteType, pa.int8()),
+    (spark.ShortType, pa.int16()),
+    (spark.IntegerType, pa.int32()),
+    (spark.LongType, pa.int64()),
+    (spark.FloatType, pa.float32()),
+    (spark.DoubleType, pa.float64()),
+    (spark.StringType, pa.string()),
+    (spark.BinaryType, pa.binary()),
+    (spark.DateType, pa.date32()),
+    (spark.TimestampType, pa.timestamp("us", tz="UTC")),
+    (spark.TimestampNTZType, pa.timestamp("us")),
+)
 
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema in which Spark hands over rows of *schema*.
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema of rows of *schema*.
 
     Raises:
-        SchemaError: a column that Arrow cannot hold.
+        SchemaError: a column that Hudi's Avro cannot hold.
     """
-    fields = []
-    for field in schema.fields:
-        try:
-            fields.append(to_arrow_schema(StructType([field])).field(0))
-        except (PySparkException, TypeError, ValueError) as error:
-            raise SchemaError(
-                f"the column {field.name!r} has the type {field.dataType.simpleString()}, which neither Arrow nor "
-                "Hudi's Avro can hold; cast it or leave it out",
-                column=field.name,
-            ) from error
-    return pa.schema(fields)
+    return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
 
 
-def spark_schema(schema: pa.Schema) -> StructType:
+def spark_schema(schema: pa.Schema) -> spark.StructType:
     """The Spark schema of rows that are read as *schema*."""
-    result: Any = from_arrow_schema(schema)
-    return StructType(list(result.fields))
+    return spark.StructType([_spark_field(field) for field in schema])
+
+
+def _arrow_field(field: spark.StructField, path: str) -> pa.Field:
+    return pa.field(field.name, _arrow_type(field.dataType, path), nullable=field.nullable)
+
+
+def _arrow_type(kind: spark.DataType, path: str) -> pa.DataType:
+    if isinstance(kind, spark.StructType):
+        return pa.struct([_arrow_field(field, f"{path}.{field.name}") for field in kind.fields])
+    if isinstance(kind, spark.ArrayType):
+        return pa.list_(pa.field("element", _arrow_type(kind.elementType, path), nullable=kind.containsNull))
+    if isinstance(kind, spark.MapType):
+        value = pa.field("value", _arrow_type(kind.valueType, path), nullable=kind.valueContainsNull)
+        return pa.map_(_arrow_type(kind.keyType, path), value)
+    if isinstance(kind, spark.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    for simple, arrow in _SIMPLE:
+        if isinstance(kind, simple):
+            return arrow
+    raise SchemaError(
+        f"the column {path!r} has the type {kind.simpleString()}, which Hudi's Avro cannot hold; cast it or leave it out",
+        column=path,
+    )
+
+
+def _spark_field(field: pa.Field) -> spark.StructField:
+    return spark.StructField(field.name, _spark_type(field.type, field.name), field.nullable)
+
+
+def _spark_type(kind: pa.DataType, path: str) -> spark.DataType:
+    if pa.types.is_struct(kind):
+        return spark.StructType([_spark_field(field) for field in kind.fields])
+    if pa.types.is_list(kind):
+        return spark.ArrayType(_spark_type(kind.value_type, path), kind.value_field.nullable)
+    if pa.types.is_map(kind):
+        value = kind.item_field
+        return spark.MapType(_spark_type(kind.key_type, path), _spark_type(value.type, path), value.nullable)
+    if pa.types.is_decimal128(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return spark.TimestampType() if kind.tz else spark.TimestampNTZType()
+    if pa.types.is_fixed_size_binary(kind):
+        return spark.BinaryType()
+    if pa.types.is_time(kind):  # as in Hudi on Spark, which reads the bare number
+        return spark.IntegerType() if kind.bit_width == pa.int32().bit_width else spark.LongType()
+    for simple, arrow in _SIMPLE:
+        if arrow == kind:
+            return simple()
+    raise SchemaError(f"the column {path!r} of type {kind} has no type in Spark", column=path)

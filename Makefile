@@ -1,0 +1,58 @@
+# Everything the project does with itself.  `make demo` and `make test` set up what they need, on a fresh machine too.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test fast conformance lint types format bench clean java
+
+BIN := .venv/bin
+CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py)
+# The Java is looked up where it is used: it may have been installed just before.
+WITH_JAVA = JAVA_HOME="$$($(BIN)/python tools/java.py)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: java .venv/.demo ## set up, then run the flights pipeline on PySpark: a Hudi table from real data
+	$(WITH_JAVA) $(BIN)/python examples/flights/pipeline.py
+
+test: java .venv/.dev lint ## set up, then lint and run every test, those on Spark and with real Hudi too
+	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --cov
+
+fast: .venv/.dev ## run the tests that need no Java
+	$(BIN)/python -m pytest
+
+conformance: java .venv/.dev ## run the tests against real Apache Hudi
+	$(WITH_JAVA) $(BIN)/python -m pytest -m hudi
+
+lint: types ## check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: .venv/.dev ## check types alone
+	$(BIN)/mypy $(CODE)
+
+format: .venv/.dev ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/.dev ## run the benchmarks
+	for case in benchmarks/bench_*.py; do $(BIN)/python "$$case" || exit 1; done
+
+clean: ## remove the virtual environment and everything generated; the cache of real Hudi stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* build dist spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Java comes first: when there is none and none can be installed, nothing else is worth the wait.
+java:
+	@python=$$(sh tools/python.sh) && "$$python" tools/java.py > /dev/null
+
+.venv/.made:
+	python=$$(sh tools/python.sh) && "$$python" tools/venv.py .venv && touch $@
+
+.venv/.demo: .venv/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[demo]"
+	touch $@
+
+.venv/.dev: .venv/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch .venv/.demo $@

@@ -1,0 +1,260 @@
+"""Avro records -> RecordBatch, column by column.  Layout: spec/avro-records.md.
+
+Each node of the schema is read at all positions at once and gives an Arrow array.  ``present`` says at which positions
+there is a value: below a null struct or in another branch of a union nothing is read, and the array is null there.
+Whatever the bytes, what is raised is a ``DecodeError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from hudiformat.avro.buffers import Bytes, Longs, Mask, bitmap
+from hudiformat.avro.cursors import PADDING, Cursors
+from hudiformat.avro.framing import walk
+from hudiformat.avro.items import branch_of_two, locate, skip
+from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
+from hudiformat.avro.resolve import batch_of
+from hudiformat.avro.schema import avro_to_arrow
+from hudiformat.errors import CorruptBlockError, SchemaError
+
+_CHUNK_ROWS = 16384
+_DECIMAL_SIZE = 16
+_FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
+_DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
+
+
+def decode_records(
+    data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
+) -> pa.RecordBatch:
+    """The *count* records of an Avro data block, which *data* holds exactly: each a length (int32) and Avro binary.
+
+    With *columns* only these are made, in this order; the others are checked and skipped.
+
+    Raises:
+        SchemaError: the schema is no Avro record schema, or has none of a column that was asked for.
+        DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
+    """
+    record, schema = parse_schema(writer_schema), _selected(avro_to_arrow(writer_schema), columns)
+    starts, ends = walk(memoryview(data).cast("B"), count)
+    content = np.frombuffer(data, np.uint8)
+    batches = []
+    for first in range(0, count, _CHUNK_ROWS):
+        cursors = _cursors(content, starts[first : first + _CHUNK_ROWS], ends[first : first + _CHUNK_ROWS])
+        batches.append(_chunk(record, schema, cursors))
+    return _one_batch(batches, schema, count)
+
+
+def _one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema, count: int) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = [
+        pa.concat_arrays([batch.column(index) for batch in batches]) if batches else pa.nulls(0, field.type)
+        for index, field in enumerate(schema)
+    ]
+    return batch_of(columns, schema, count)
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    if columns is None:
+        return schema
+    for name in columns:
+        if schema.get_field_index(name) < 0:
+            raise SchemaError(f"column {name} is not in the Avro schema, which has {schema.names}", column=name)
+    return pa.schema([schema.field(name) for name in columns])
+
+
+def _cursors(content: Bytes, starts: Longs, ends: Longs) -> Cursors:
+    """Cursors over the bytes of these records alone, so that 32-bit offsets do for them."""
+    first, last = int(starts[0]), int(ends[-1])
+    if last + PADDING <= len(content):
+        window = content[first : last + PADDING]
+    else:
+        window = np.zeros(last - first + PADDING, np.uint8)
+        window[:-PADDING] = content[first:last]
+    return Cursors.over(window, starts - first, ends - first, base=first)
+
+
+def _chunk(record: Record, schema: pa.Schema, cursors: Cursors) -> pa.RecordBatch:
+    arrays: dict[str, pa.Array] = {}
+    wanted = set(schema.names)
+    for name, node in record.fields:
+        if name in wanted:
+            arrays[name] = read(node, cursors, None)
+        else:
+            skip(node, cursors, None)
+    cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
+    return batch_of([arrays[name] for name in schema.names], schema, len(cursors))
+
+
+def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """The array of what stands at the cursors, which move on."""
+    if present is not None and not present.any():
+        return pa.nulls(len(cursors), node.arrow)
+    return _READERS[type(node)](node, cursors, present)
+
+
+def _nullable(node: Nullable, cursors: Cursors, present: Mask | None) -> pa.Array:
+    return read(node.inner, cursors, branch_of_two(node.null_branch, cursors, present))
+
+
+def _record(node: Record, cursors: Cursors, present: Mask | None) -> pa.Array:
+    children = [read(child, cursors, present) for _, child in node.fields]
+    return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(present)], children=children)
+
+
+def _primitive(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+    kind = node.arrow
+    if pat.is_decimal(kind):
+        return _decimal_bytes(kind, cursors, present)
+    if node.kind in ("string", "bytes"):
+        return _text(kind, cursors, present)
+    if node.kind == "boolean":
+        values = cursors.byte(present)
+        cursors.refuse(values > 1, present, "a boolean that is neither 0 nor 1")
+        return _array_of(kind, np.packbits(values == 1, bitorder="little"), len(cursors), present)
+    if node.kind in _FIXED_WIDTH:
+        return _array_of(kind, cursors.gather(_FIXED_WIDTH[node.kind], present), len(cursors), present)
+    numbers = cursors.int32(present) if node.kind == "int" else cursors.varint(present)
+    if kind in _DAY:
+        cursors.refuse((numbers < 0) | (numbers >= _DAY[kind]), present, "a time of day outside the day")
+    return _array_of(kind, numbers.astype(np.int32) if node.kind == "int" else numbers, len(cursors), present)
+
+
+def _array_of(kind: pa.DataType, values: Any, count: int, present: Mask | None) -> pa.Array:
+    return pa.Array.from_buffers(kind, count, [bitmap(present), pa.py_buffer(values)])
+
+
+def _text(kind: pa.DataType, cursors: Cursors, present: Mask | None) -> pa.Array:
+    starts, ends = cursors.span(present)
+    _, offsets, content = _between(cursors.data, starts, ends).buffers()
+    array = pa.Array.from_buffers(kind, len(starts), [bitmap(present), offsets, content])
+    if pat.is_string(kind):
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise CorruptBlockError(
+                f"a string that is not UTF-8: {error}", offset=_not_text(array, cursors, starts)
+            ) from error
+    return array
+
+
+def _not_text(array: pa.Array, cursors: Cursors, starts: Longs) -> int:
+    """Where the first string stands that is no text."""
+    low, high = 0, len(array)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            array.slice(low, middle - low).validate(full=True)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return cursors.base + int(starts[low])
+
+
+def _between(data: Bytes, starts: Longs, ends: Longs) -> pa.BinaryArray:
+    """The bytes from each start to its end, copied together in C++.
+
+    Starts and ends alternate as the offsets of an array in which every second element is the gap to the next value.
+    """
+    offsets = np.empty((len(starts), 2), np.int32)
+    offsets[:, 0] = starts
+    offsets[:, 1] = ends
+    array = pa.Array.from_buffers(pa.binary(), 2 * len(starts) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return pc.take(array, pa.array(np.arange(0, 2 * len(starts), 2, dtype=np.int32)), boundscheck=False)
+
+
+def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:
+    start = cursors.pos
+    values = cursors.gather(f"V{node.size}", present)
+    if not pat.is_decimal(node.arrow):
+        return _array_of(node.arrow, values, len(cursors), present)
+    return _decimals(node.arrow, values.view(np.uint8).reshape(-1, node.size), cursors.at(start, cursors.end), present)
+
+
+def _decimals(kind: pa.DataType, rows: Bytes, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """Decimals from rows of big-endian two's complement."""
+    width = rows.shape[1]
+    sign = (rows[:, :1] >> 7) * np.uint8(0xFF)
+    if width > _DECIMAL_SIZE:
+        spare = rows[:, : width - _DECIMAL_SIZE]
+        bad = (spare != sign).any(axis=1) | ((rows[:, width - _DECIMAL_SIZE] ^ sign[:, 0]) >> 7 != 0)
+        cursors.refuse(bad, present, f"a decimal of over {_DECIMAL_SIZE} bytes")
+        rows = rows[:, width - _DECIMAL_SIZE :]
+    values = np.empty((len(rows), _DECIMAL_SIZE), np.uint8)
+    values[:, : rows.shape[1]] = rows[:, ::-1]
+    values[:, rows.shape[1] :] = sign
+    array = _array_of(kind, values, len(rows), present)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptBlockError(f"a decimal with more digits than its type: {error}", offset=cursors.base) from error
+    return array
+
+
+def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) -> pa.Array:
+    before = cursors.at(cursors.pos, cursors.end)
+    starts, ends = cursors.span(present)
+    lengths = ends - starts
+    # A sign may be repeated at will; Java writes none, and this bounds the memory of a row.
+    before.refuse((lengths > 2 * _DECIMAL_SIZE) | (lengths == 0), present, "a decimal of no bytes, or too many")
+    width = max(int(lengths.max(initial=1)), 1)
+    rows = np.zeros((len(starts), width), np.uint8)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        some = lengths == length
+        part = cursors.at(starts[some], ends[some]).gather(f"V{length}", None).view(np.uint8).reshape(-1, length)
+        rows[some, width - length :] = part
+        rows[some, : width - length] = (part[:, :1] >> 7) * np.uint8(0xFF)
+    return _decimals(kind, rows, before, present)
+
+
+def _enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
+    before = cursors.at(cursors.pos, cursors.end)
+    index = cursors.varint(present)
+    before.refuse((index < 0) | (index >= len(node.symbols)), present, f"an enum has {len(node.symbols)} symbols")
+    wanted = pa.array(index, mask=None if present is None else ~present)
+    return pa.array(node.symbols, node.arrow).take(wanted)
+
+
+def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array:
+    inner = node.items if isinstance(node, Array) else node.entries
+    rows, starts = locate(inner, cursors, present)
+    counts = np.bincount(rows, minlength=len(cursors))
+    offsets = np.zeros(len(cursors) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    items = cursors.at(starts, cursors.end[rows])
+    child = read(inner, items, None) if len(rows) else pa.nulls(0, inner.arrow)
+    return pa.Array.from_buffers(node.arrow, len(cursors), [bitmap(present), pa.py_buffer(offsets)], children=[child])
+
+
+def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
+    before = cursors.at(cursors.pos, cursors.end)
+    branch = cursors.varint(present)
+    before.refuse((branch < 0) | (branch >= len(node.branches)), present, f"a union has {len(node.branches)} branches")
+    members = []
+    valid = present
+    for index, inner in enumerate(node.branches):
+        chosen = (branch == index) if present is None else (branch == index) & present
+        if inner is not None:
+            members.append(read(inner, cursors, chosen))
+        else:
+            valid = ~chosen if present is None else present & ~chosen
+    return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(valid)], children=members)
+
+
+_READERS: dict[type[Node], Callable[[Any, Cursors, Mask | None], pa.Array]] = {
+    Nullable: _nullable,
+    Record: _record,
+    Primitive: _primitive,
+    Fixed: _fixed,
+    Enum: _enum,
+    Array: _list,
+    Map: _list,
+    Union: _union,
+}

@@ -1,0 +1,309 @@
+"""An Avro schema as a tree of nodes, each with the Arrow type of its values.  Parsed once per distinct JSON text.
+
+Named types are followed where they are mentioned, so the tree has no references; a type that contains itself has no
+Arrow type and is refused.  Depth, size of the tree and size of a ``fixed`` are limited, since a schema may come from a
+damaged block.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from hudiformat.errors import SchemaError
+
+MAX_DEPTH = 100
+MAX_NODES = 100_000
+MAX_FIXED_SIZE = 1 << 16
+MAX_DECIMAL_PRECISION = 38  # Spark's and decimal128's limit
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """``kind`` is boolean, int, long, float, double, bytes or string; the logical type shows in ``arrow``."""
+
+    kind: str
+    arrow: pa.DataType
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A fixed number of bytes: plain, or a big-endian decimal."""
+
+    size: int
+    arrow: pa.DataType
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """An index into ``symbols``; a string in Arrow."""
+
+    symbols: tuple[str, ...]
+    arrow: pa.DataType = field(default_factory=pa.string)
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Blocks of items."""
+
+    items: Node
+    arrow: pa.DataType
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Blocks of ``entries``: records of a key and a value."""
+
+    entries: Record
+    arrow: pa.DataType
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Fields in order, with nothing between them."""
+
+    fields: tuple[tuple[str, Node], ...]
+    arrow: pa.DataType
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """A union of null, at ``null_branch`` (0 or 1), and one other type."""
+
+    inner: Node
+    null_branch: int
+    arrow: pa.DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Any other union; ``None`` stands for null.  In Arrow a struct with one field set, ``member0`` and on.
+
+    Spark's reader names the members so.  Null is no member: it makes the struct null.
+    """
+
+    branches: tuple[Node | None, ...]
+    arrow: pa.DataType
+    nullable: bool
+
+
+Node: TypeAlias = Primitive | Fixed | Enum | Array | Map | Record | Nullable | Union
+
+_PRIMITIVES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+_LOGICAL: dict[tuple[str, str], pa.DataType] = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", tz="UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", tz="UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", tz="UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+
+@lru_cache(maxsize=256)
+def parse_schema(schema_json: str) -> Record:
+    """The tree of a schema whose top is a record.
+
+    Raises:
+        SchemaError: the text is no Avro schema, its top is no record, or a type has no Arrow counterpart.
+    """
+    try:
+        definition = json.loads(schema_json)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"the Avro schema is not JSON: {error}") from error
+    node = _Parser().parse(definition, "", "", 0)
+    if not isinstance(node, Record):
+        raise SchemaError(f"the top of an Avro schema must be a record, found {json.dumps(definition)[:80]}")
+    return node
+
+
+class _Parser:
+    """Follows one schema from its top; remembers the named types on the way."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Node | None] = {}  # None while a type is still being parsed
+        self._nodes = 0
+
+    def parse(self, definition: Any, namespace: str, path: str, depth: int) -> Node:
+        node = self._parse(definition, namespace, path, depth)
+        self._nodes += 1
+        if self._nodes > MAX_NODES or depth > MAX_DEPTH:
+            raise SchemaError(f"the Avro schema is too large: over {MAX_NODES} types, or {MAX_DEPTH} levels deep")
+        return node
+
+    def _parse(self, definition: Any, namespace: str, path: str, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise SchemaError(f"the Avro schema is over {MAX_DEPTH} levels deep")
+        if isinstance(definition, list):
+            return self._union(definition, namespace, path, depth)
+        if isinstance(definition, str):
+            return self._by_name(definition, namespace, path)
+        if not isinstance(definition, dict):
+            raise _refused(path, f"{definition!r} is not an Avro type")
+        kind = definition.get("type")
+        if isinstance(kind, str) and kind in _PRIMITIVES:
+            return _primitive(kind, definition, path)
+        makers: dict[str, Callable[[dict[str, Any], str, str, int], Node]] = {
+            "array": self._array,
+            "map": self._map,
+            "record": self._name,
+            "fixed": self._name,
+            "enum": self._name,
+        }
+        if isinstance(kind, str) and kind in makers:
+            return makers[kind](definition, namespace, path, depth)
+        return self.parse(kind, namespace, path, depth + 1)
+
+    def _by_name(self, name: str, namespace: str, path: str) -> Node:
+        if name in _PRIMITIVES:
+            return Primitive(name, _PRIMITIVES[name])
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        full = full if full in self._named else name
+        if full not in self._named:
+            raise _refused(path, f"the Avro type {name!r} is not known; a column of nulls alone cannot be read")
+        node = self._named[full]
+        if node is None:
+            raise _refused(path, f"the Avro type {full!r} contains itself, which Arrow cannot express")
+        self._nodes += _size(node)
+        return node
+
+    def _union(self, definitions: list[Any], namespace: str, path: str, depth: int) -> Node:
+        branches = tuple(
+            None if _is_null(branch) else self.parse(branch, namespace, path, depth + 1) for branch in definitions
+        )
+        nodes = [branch for branch in branches if branch is not None]
+        if not nodes or branches.count(None) > 1 or any(isinstance(node, (Union, Nullable)) for node in nodes):
+            raise _refused(path, f"the Avro union {json.dumps(definitions)[:80]} cannot be mapped to Arrow")
+        if len(nodes) == 1 and len(branches) == 2:  # noqa: PLR2004 - null and another
+            return Nullable(nodes[0], branches.index(None), nodes[0].arrow)
+        members = pa.struct([pa.field(f"member{index}", node.arrow) for index, node in enumerate(nodes)])
+        return Union(branches, members, None in branches)
+
+    def _name(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Node:
+        kind, name = definition["type"], definition.get("name")
+        if not isinstance(name, str) or not name:
+            raise _refused(path, f"an Avro {kind} without a name")
+        scope, _, short = name.rpartition(".")
+        scope = scope or definition.get("namespace", namespace) or ""
+        full = f"{scope}.{short}" if scope else short
+        self._named[full] = None
+        node: Node
+        if kind == "fixed":
+            node = _fixed(definition, path)
+        elif kind == "enum":
+            node = _enum(definition, path)
+        else:
+            node = self._record(definition, scope, path, depth)
+        self._named[full] = node
+        return node
+
+    def _record(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Record:
+        declared = definition.get("fields")
+        if not isinstance(declared, list):
+            raise _refused(path, "an Avro record without fields")
+        fields: list[tuple[str, Node]] = []
+        for item in declared:
+            if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+                raise _refused(path, f"{item!r} is not a field of an Avro record")
+            inner = _join(path, item["name"])
+            fields.append((item["name"], self.parse(item.get("type"), namespace, inner, depth + 1)))
+        names = [name for name, _ in fields]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise _refused(_join(path, twice), "the Avro record has this field twice")
+        return _record(fields)
+
+    def _array(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Array:
+        items = self.parse(definition.get("items"), namespace, _join(path, "item"), depth + 1)
+        return Array(items, pa.list_(pa.field("item", items.arrow, nullable=items.nullable)))
+
+    def _map(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Map:
+        value = self.parse(definition.get("values"), namespace, _join(path, "value"), depth + 1)
+        entries = _record([("key", Primitive("string", pa.string())), ("value", value)])
+        return Map(entries, pa.map_(pa.string(), pa.field("value", value.arrow, nullable=value.nullable)))
+
+
+def _record(fields: list[tuple[str, Node]]) -> Record:
+    arrow = pa.struct([pa.field(name, node.arrow, nullable=node.nullable) for name, node in fields])
+    return Record(tuple(fields), arrow)
+
+
+def _size(node: Node) -> int:
+    """How many nodes hang on this one: a type that is mentioned often counts each time."""
+    if isinstance(node, Record):
+        return 1 + sum(_size(inner) for _, inner in node.fields)
+    if isinstance(node, Union):
+        return 1 + sum(_size(inner) for inner in node.branches if inner is not None)
+    if isinstance(node, Nullable):
+        return 1 + _size(node.inner)
+    if isinstance(node, Array):
+        return 1 + _size(node.items)
+    return 1 + _size(node.entries) if isinstance(node, Map) else 1
+
+
+def _is_null(definition: Any) -> bool:
+    return definition == "null" or (isinstance(definition, dict) and definition.get("type") == "null")
+
+
+def _primitive(kind: str, definition: dict[str, Any], path: str) -> Primitive:
+    logical = definition.get("logicalType")
+    if logical == "decimal" and kind == "bytes":
+        return Primitive(kind, _decimal(definition, path))
+    arrow = _LOGICAL.get((kind, logical)) if isinstance(logical, str) else None
+    return Primitive(kind, arrow or _PRIMITIVES[kind])  # Avro's rule: an unknown logical type is passed over
+
+
+def _fixed(definition: dict[str, Any], path: str) -> Fixed:
+    size = definition.get("size")
+    if type(size) is not int or not 0 < size <= MAX_FIXED_SIZE:
+        raise _refused(path, f"a fixed of 1 to {MAX_FIXED_SIZE} bytes was expected, found size {size!r}")
+    if definition.get("logicalType") == "decimal":
+        return Fixed(size, _decimal(definition, path))
+    return Fixed(size, pa.binary(size))
+
+
+def _enum(definition: dict[str, Any], path: str) -> Enum:
+    symbols = definition.get("symbols")
+    if not isinstance(symbols, list) or not symbols or not all(isinstance(symbol, str) for symbol in symbols):
+        raise _refused(path, "an Avro enum without symbols")
+    return Enum(tuple(symbols))
+
+
+def _decimal(definition: dict[str, Any], path: str) -> pa.DataType:
+    precision, scale = definition.get("precision"), definition.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision:
+        raise _refused(path, f"precision {precision!r} and scale {scale!r} do not make a decimal")
+    if not 0 < precision <= MAX_DECIMAL_PRECISION:
+        raise _refused(path, f"decimals have 1 to {MAX_DECIMAL_PRECISION} digits, found {precision}")
+    return pa.decimal128(precision, scale)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _refused(path: str, message: str) -> SchemaError:
+    return SchemaError(f"column {path}: {message}" if path else message, column=path or None)

@@ -1,0 +1,160 @@
+"""Arrow schema <-> Avro schema, as Hudi's Spark writer makes it.  Table of types: spec/avro-records.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from hudiformat.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, parse_schema
+from hudiformat.errors import SchemaError
+
+META_COLUMNS = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LOGICAL: dict[pa.DataType, tuple[str, str]] = {
+    pa.date32(): ("int", "date"),
+    pa.date64(): ("int", "date"),
+    pa.time32("ms"): ("int", "time-millis"),
+    pa.time64("us"): ("long", "time-micros"),
+}
+_UNITS = {"ms": "timestamp-millis", "us": "timestamp-micros"}
+_HINTS = (
+    (lambda kind: pat.is_timestamp(kind) or pat.is_time(kind), "cast it to microseconds or milliseconds"),
+    (pat.is_uint64, "cast it to int64, decimal128(20, 0) or string"),
+    (pat.is_float16, "cast it to float32"),
+    (pat.is_null, "give the column a type"),
+    (pat.is_decimal, f"cast it to decimal128 with at most {MAX_DECIMAL_PRECISION} digits"),
+    (pat.is_map, "Avro maps have string keys: cast the keys, or use a list of structs"),
+    (pat.is_struct, "a struct needs a field"),
+    (pat.is_fixed_size_binary, f"fixed binary has 1 to {MAX_FIXED_SIZE} bytes: cast it to binary"),
+)
+
+
+def arrow_to_avro(schema: pa.Schema, *, name: str, namespace: str) -> str:
+    """The Avro schema of *schema* as compact JSON; Hudi names it ``<table>_record`` in ``hoodie.<table>``.
+
+    Nullable columns are a union with null first and null as default.  Nested records and decimals lie in a namespace
+    made of the record's own and the names on the way down.  Hudi's meta columns carry an empty ``doc``, as Hudi adds
+    them.
+
+    Raises:
+        SchemaError: a type that Avro or Hudi does not have, or a name that Avro does not allow or that comes twice.
+    """
+    for part in (name, *namespace.split(".")):
+        if part and not _NAME.fullmatch(part):
+            raise SchemaError(f"{part!r} is not an Avro name (letters, digits and _, no digit first)")
+    definition = {"type": "record", "name": name}
+    if namespace:
+        definition["namespace"] = namespace
+    fields = _fields(schema, f"{namespace}.{name}" if namespace else name, "")
+    for item in fields:
+        if item["name"] in META_COLUMNS and "default" in item:
+            del item["default"]
+            item.update(doc="", default=None)  # Hudi's order of keys
+    return json.dumps({**definition, "fields": fields}, separators=(",", ":"), ensure_ascii=False)
+
+
+@lru_cache(maxsize=256)
+def avro_to_arrow(schema_json: str) -> pa.Schema:
+    """The Arrow schema of an Avro record schema; the result for one text is one object.
+
+    Timestamps with a time zone come out in UTC, enums and UUIDs as strings.  A union of several types becomes a struct
+    with a field per type (``member0`` and on, as in Spark) of which one is set.
+
+    Raises:
+        SchemaError: the text is no Avro record schema, or a type has no Arrow counterpart.
+    """
+    record = parse_schema(schema_json)
+    return pa.schema([pa.field(name, node.arrow, nullable=node.nullable) for name, node in record.fields])
+
+
+def _fields(fields: Iterable[pa.Field], namespace: str, path: str) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = []
+    for field in fields:
+        inner = f"{path}.{field.name}" if path else field.name
+        if not _NAME.fullmatch(field.name):
+            raise _refused(inner, "is not an Avro name (letters, digits and _, no digit first): rename it")
+        if any(item["name"] == field.name for item in result):
+            raise _refused(inner, "is there twice: rename or drop one")
+        item = {"name": field.name, "type": _nullable(field, namespace, field.name, inner)}
+        result.append({**item, "default": None} if field.nullable else item)
+    return result
+
+
+def _nullable(field: pa.Field, namespace: str, name: str, path: str) -> Any:
+    kind = _type(field.type, namespace, name, path)
+    return ["null", kind] if field.nullable else kind
+
+
+def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:
+    """The Avro type; *name* is what a record or fixed in it is called, or lies under."""
+    if pat.is_dictionary(kind):
+        return _type(kind.value_type, namespace, name, path)
+    found = _flat(kind) or _fixed(kind, f"{namespace}.{name}") or _nested(kind, namespace, name, path)
+    if found is None:
+        hint = next((hint for test, hint in _HINTS if test(kind)), "Avro has no such type")
+        raise _refused(path, f"of type {kind} cannot be stored: {hint}")
+    return found
+
+
+def _flat(kind: pa.DataType) -> Any:
+    if kind in _LOGICAL:
+        base, logical = _LOGICAL[kind]
+        return {"type": base, "logicalType": logical}
+    if pat.is_timestamp(kind) and kind.unit in _UNITS:
+        return {"type": "long", "logicalType": ("" if kind.tz else "local-") + _UNITS[kind.unit]}
+    return next((name for test, name in _PLAIN if test(kind)), None)
+
+
+_PLAIN = (
+    (pat.is_boolean, "boolean"),
+    (lambda kind: pat.is_int64(kind) or pat.is_uint32(kind), "long"),
+    (lambda kind: pat.is_integer(kind) and not pat.is_uint64(kind), "int"),
+    (pat.is_float32, "float"),
+    (pat.is_float64, "double"),
+    (lambda kind: pat.is_string(kind) or pat.is_large_string(kind) or pat.is_string_view(kind), "string"),
+    (lambda kind: pat.is_binary(kind) or pat.is_large_binary(kind) or pat.is_binary_view(kind), "bytes"),
+)
+
+
+def _fixed(kind: pa.DataType, namespace: str) -> dict[str, Any] | None:
+    if pat.is_decimal(kind) and kind.precision <= MAX_DECIMAL_PRECISION and 0 <= kind.scale <= kind.precision:
+        size = _decimal_size(kind.precision)
+        logical = {"logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
+    elif pat.is_fixed_size_binary(kind) and 0 < kind.byte_width <= MAX_FIXED_SIZE:
+        size, logical = kind.byte_width, {}
+    else:
+        return None
+    return {"type": "fixed", "name": "fixed", "namespace": namespace, "size": size, **logical}
+
+
+def _nested(kind: pa.DataType, namespace: str, name: str, path: str) -> dict[str, Any] | None:
+    if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
+        return {"type": "array", "items": _nullable(kind.value_field, namespace, name, f"{path}.item")}
+    if pat.is_map(kind) and _flat(kind.key_type) == "string":
+        return {"type": "map", "values": _nullable(kind.item_field, namespace, name, f"{path}.value")}
+    if pat.is_struct(kind) and kind.num_fields:
+        fields = _fields(kind, f"{namespace}.{name}", path)
+        return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
+    return None
+
+
+def _decimal_size(precision: int) -> int:
+    """The fewest bytes of two's complement that hold every decimal of so many digits, as in Spark and Parquet."""
+    return int(10**precision - 1).bit_length() // 8 + 1
+
+
+def _refused(path: str, message: str) -> SchemaError:
+    return SchemaError(f"column {path} {message}", column=path)

@@ -1,0 +1,183 @@
+"""Names of base files and log files.  Grammar: spec/names.md.
+
+Every name either parses, and ``str()`` gives back exactly the text that was parsed, or raises a NameFormatError.  A
+name is the last part of a path; a path is refused rather than guessed at.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from hudiformat.errors import NameFormatError
+from hudiformat.wire import INT32_MAX
+
+CDC_SUFFIX = ".cdc"
+BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
+
+_EXTERNAL_SUFFIX = "_hudiext"
+_LONG_MAX = 2**63 - 1
+
+# Hudi's own patterns.  Java's \d is ASCII only and matches() takes the whole text, hence [0-9] and fullmatch.
+_TOKEN = re.compile(r"(0|[1-9][0-9]*)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)")
+_LOG_FILE = re.compile(r"\.([^._]+)_([^.]*)\.(log|archive)\.(0*)([0-9]+)(?:_([0-9]+-[0-9]+-[0-9]+)(\.cdc)?)?")
+_BASE_FILE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)\.([a-zA-Z0-9]+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WriteToken:
+    """Which attempt at writing made a file: ``partition-stage-attempt`` of the engine's task."""
+
+    partition: int
+    stage: int
+    attempt: int
+
+    def __post_init__(self) -> None:
+        for name, value, limit in (
+            ("partition", self.partition, INT32_MAX),
+            ("stage", self.stage, INT32_MAX),
+            ("attempt", self.attempt, _LONG_MAX),
+        ):
+            if not 0 <= value <= limit:
+                raise NameFormatError(f"write token: {name} {value} is not within 0 to {limit}", name=str(self))
+
+    def __str__(self) -> str:
+        return f"{self.partition}-{self.stage}-{self.attempt}"
+
+    @classmethod
+    def parse(cls, text: str) -> WriteToken:
+        """The token that *text* spells, such as ``0-12-7``.
+
+        Raises:
+            NameFormatError: not three numbers, or numbers with leading zeros, or too large.
+
+        Source: FSUtils.makeWriteToken, Hudi 1.2.0.
+        """
+        match = _TOKEN.fullmatch(text)
+        if match is None:
+            raise NameFormatError(f"expected a write token <partition>-<stage>-<attempt>, found {text!r}", name=text)
+        return cls(*(_bounded(digits, _LONG_MAX, text) for digits in match.groups()))
+
+
+@dataclass(frozen=True, slots=True)
+class LogFileName:
+    """The name of a log file: ``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``.
+
+    *instant* is the delta commit's own from table version 8, that of the slice's base file below; it is empty in the
+    names of archives (``.commits_.archive.1_1-0-1``), whose *extension* is ``archive`` instead of ``log``.
+    *write_token* keeps the text as it stands.  *zeros* are leading zeros of the version, which Hudi accepts and never
+    writes.
+    """
+
+    file_id: str
+    instant: str
+    version: int
+    write_token: str | None = None
+    suffix: str = ""
+    extension: str = "log"
+    zeros: str = ""
+
+    def __str__(self) -> str:
+        token = "" if self.write_token is None else f"_{self.write_token}"
+        return f".{self.file_id}_{self.instant}.{self.extension}.{self.zeros}{self.version}{token}{self.suffix}"
+
+    @classmethod
+    def parse(cls, text: str) -> LogFileName:
+        """The parts of a log file's name.
+
+        Raises:
+            NameFormatError: not a log file's name, or a version beyond a Java ``int``.
+
+        Source: FSUtils.LOG_FILE_PATTERN and HoodieLogFile.parseFieldsFromPath, Hudi 1.2.0.
+        """
+        _refuse_path(text)
+        match = _LOG_FILE.fullmatch(text)
+        if match is None:
+            raise NameFormatError(
+                f"expected a log file name .<file id>_<instant>.log.<version>[_<write token>[.cdc]], found {text!r}",
+                name=text,
+            )
+        file_id, instant, extension, zeros, digits, token, suffix = match.groups()
+        return cls(file_id, instant, _bounded(digits, INT32_MAX, text), token, suffix or "", extension, zeros)
+
+    @property
+    def is_cdc(self) -> bool:
+        """Whether the file holds change data rather than the group's rows."""
+        return self.suffix == CDC_SUFFIX
+
+    @property
+    def sort_key(self) -> tuple[str, int, bool, str, str]:
+        """The order in which a slice's log files are read: instant, version, token (none first), suffix.
+
+        Tokens compare as text, so ``10-0-0`` comes before ``9-0-0``.
+
+        Source: HoodieLogFile.LogFileComparator, Hudi 1.2.0.
+        """
+        return self.instant, self.version, self.write_token is not None, self.write_token or "", self.suffix
+
+    def next_version(self, write_token: str | WriteToken | None = None) -> LogFileName:
+        """The name that a writer rolls over to: the next version, with *write_token* or the token of this name.
+
+        Raises:
+            NameFormatError: the version is the last that a Java ``int`` holds.
+
+        Source: HoodieLogFile.rollOver, Hudi 1.2.0.
+        """
+        if self.version >= INT32_MAX:
+            raise NameFormatError(f"no log version follows {self.version}", name=str(self))
+        token = self.write_token if write_token is None else str(write_token)
+        return replace(self, version=self.version + 1, write_token=token, zeros="")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BaseFileName:
+    """The name of a base file: ``<file id>_<write token>_<instant>.<extension>``, the extension without its dot."""
+
+    file_id: str
+    write_token: str
+    instant: str
+    extension: str = "parquet"
+
+    def __str__(self) -> str:
+        return f"{self.file_id}_{self.write_token}_{self.instant}.{self.extension}"
+
+    @classmethod
+    def parse(cls, text: str) -> BaseFileName:
+        """The parts of a base file's name.
+
+        Raises:
+            NameFormatError: not a base file's name, or that of a file which Hudi only registered (``_hudiext``).
+
+        Source: FSUtils.BASE_FILE_PATTERN, FSUtils.isBaseFile and HoodieBaseFile, Hudi 1.2.0.
+        """
+        _refuse_path(text)
+        if text.endswith(_EXTERNAL_SUFFIX):
+            raise NameFormatError(
+                f"{text!r} names a file that was registered with the table, not written by Hudi: not supported",
+                name=text,
+            )
+        match = _BASE_FILE.fullmatch(text)
+        if match is None:
+            raise NameFormatError(
+                f"expected a base file name <file id>_<write token>_<instant>.<extension>, found {text!r}", name=text
+            )
+        name = cls(*match.groups())
+        if name.extension not in BASE_FILE_EXTENSIONS:
+            raise NameFormatError(
+                f"expected a base file of extension {', '.join(BASE_FILE_EXTENSIONS)}, found {text!r}", name=text
+            )
+        return name
+
+
+def _refuse_path(text: str) -> None:
+    if "/" in text:
+        raise NameFormatError(
+            f"expected a file name, found the path {text!r}: pass only what follows the last '/'", name=text
+        )
+
+
+def _bounded(digits: str, limit: int, text: str) -> int:
+    # The length first: int() of a very long text is slow, and refused by Python beyond 4300 digits.
+    if len(digits) > len(str(limit)) or int(digits) > limit:
+        raise NameFormatError(f"{digits} in {text!r} is larger than {limit}", name=text)
+    return int(digits)

@@ -1,0 +1,166 @@
+"""The table's configuration: a typed view of ``hoodie.properties`` that loses none of its keys.
+
+``properties`` is the truth; every other attribute is derived from it when the text is parsed.  What Hudi needs and
+hudiformat does not know stays in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hudiformat.timeline.properties import CHECKSUM_KEY
+
+MERGE_PROPERTY_PREFIX = "hoodie.record.merge.property."
+
+_KNOWN_KEYS = {
+    "hoodie.table.name",
+    "hoodie.database.name",
+    "hoodie.table.type",
+    "hoodie.table.version",
+    "hoodie.timeline.layout.version",
+    "hoodie.timeline.path",
+    "hoodie.timeline.history.path",
+    "hoodie.archivelog.folder",
+    "hoodie.table.recordkey.fields",
+    "hoodie.table.partition.fields",
+    "hoodie.table.ordering.fields",
+    "hoodie.table.precombine.field",
+    "hoodie.record.merge.mode",
+    "hoodie.record.merge.strategy.id",
+    "hoodie.compaction.record.merger.strategy",
+    "hoodie.compaction.payload.class",
+    "hoodie.table.legacy.payload.class",
+    "hoodie.table.partial.update.mode",
+    "hoodie.table.keygenerator.type",
+    "hoodie.table.keygenerator.class",
+    "hoodie.populate.meta.fields",
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.partitionpath.urlencode",
+    "hoodie.datasource.write.slash.separated.date.partitioning",
+    "hoodie.datasource.write.drop.partition.columns",
+    "hoodie.table.base.file.format",
+    "hoodie.table.multiple.base.file.formats.enable",
+    "hoodie.partition.metafile.use.base.format",
+    "hoodie.table.cdc.enabled",
+    "hoodie.table.cdc.supplemental.logging.mode",
+    "hoodie.table.metadata.partitions",
+    "hoodie.table.timeline.timezone",
+    "hoodie.bootstrap.base.path",
+    "hoodie.table.create.schema",
+    CHECKSUM_KEY,
+}
+
+
+class TableType(str, Enum):
+    """Whether updates rewrite base files or are appended to log files."""
+
+    COPY_ON_WRITE = "COPY_ON_WRITE"
+    MERGE_ON_READ = "MERGE_ON_READ"
+
+
+class MergeMode(str, Enum):
+    """Which of two records with one key wins.  Source: RecordMergeMode, Hudi 1.2.0."""
+
+    COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
+    EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
+    CUSTOM = "CUSTOM"
+
+
+class PartialUpdateMode(str, Enum):
+    """What stands for "not set" in a record that updates some columns only.  Source: PartialUpdateMode, Hudi 1.2.0."""
+
+    IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
+    FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
+
+
+class TimelineZone(str, Enum):
+    """Whose wall clock instants show: the writer's, or UTC.  Source: HoodieTimelineTimeZone, Hudi 1.2.0."""
+
+    LOCAL = "LOCAL"
+    UTC = "UTC"
+
+
+class KeyGenerator(str, Enum):
+    """How record keys and partition paths are made.  The values are the names of Hudi's classes, without package."""
+
+    SIMPLE = "SimpleKeyGenerator"
+    COMPLEX = "ComplexKeyGenerator"
+    NON_PARTITION = "NonpartitionedKeyGenerator"
+    TIMESTAMP = "TimestampBasedKeyGenerator"
+    CUSTOM = "CustomKeyGenerator"
+    OTHER = ""
+    """A class of the user's, or one of Hudi's that hudiformat does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """What ``hoodie.properties`` says; made by ``parse_table_config`` or ``new_table_config``.
+
+    *partition_types* go with *partition_fields*: ``simple`` or ``timestamp`` of the CUSTOM key generator, else null.
+    *payload_class* is null where the merge mode says all; *merge_properties* have lost their prefix.
+    *metadata_partitions* are those of the metadata table that can be read.
+
+    Source: HoodieTableConfig, Hudi 1.2.0.
+    """
+
+    properties: Mapping[str, str] = field(hash=False)
+    name: str
+    database: str
+    table_type: TableType
+    version: int
+    layout_version: int
+    timeline_folder: str
+    history_folder: str
+    record_key_fields: tuple[str, ...]
+    partition_fields: tuple[str, ...]
+    partition_types: tuple[str | None, ...]
+    ordering_fields: tuple[str, ...]
+    merge_mode: MergeMode
+    merge_strategy_id: str | None
+    merge_properties: Mapping[str, str] = field(hash=False)
+    payload_class: str | None
+    legacy_payload_class: str | None
+    partial_update_mode: PartialUpdateMode | None
+    key_generator: KeyGenerator | None
+    key_generator_class: str | None
+    populate_meta_fields: bool
+    hive_style_partitioning: bool
+    url_encode_partitioning: bool
+    slash_separated_dates: bool
+    drop_partition_columns: bool
+    base_file_format: str
+    multiple_base_file_formats: bool
+    partition_metafile_use_base_format: bool
+    cdc_enabled: bool
+    cdc_supplemental_logging_mode: str
+    metadata_partitions: tuple[str, ...]
+    timeline_zone: TimelineZone
+    bootstrap_base_path: str | None
+    create_schema: str | None
+
+    @property
+    def extra(self) -> dict[str, str]:
+        """The properties that no attribute stands for."""
+        return {
+            key: value
+            for key, value in self.properties.items()
+            if key not in _KNOWN_KEYS and not key.startswith(MERGE_PROPERTY_PREFIX)
+        }
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether rows lie in folders by the values of *partition_fields*."""
+        return bool(self.partition_fields)
+
+    @property
+    def uses_complex_keys(self) -> bool:
+        """Whether record keys have the form ``a:1,b:2``.
+
+        With one key field the COMPLEX generator has it from version 9; tables below may hold either form, as Hudi
+        0.14.1 to 1.0.2 wrote the plain value.
+
+        Source: ComplexAvroKeyGenerator, KeyGenUtils.encodeSingleKeyFieldNameForComplexKeyGen, Hudi 1.2.0.
+        """
+        return len(self.record_key_fields) > 1 or self.key_generator is KeyGenerator.COMPLEX

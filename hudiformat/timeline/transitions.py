@@ -1,0 +1,101 @@
+"""From nothing to requested, inflight and completed: each step creates one file, and only the last shows anything.
+
+Whoever dies between two steps leaves a pending instant, which readers do not look at and the next writer removes.
+"""
+
+from __future__ import annotations
+
+from hudiformat.errors import CommitError, UnsupportedFeatureError
+from hudiformat.storage import Storage
+from hudiformat.timeline.commit_metadata import CommitMetadata, encode_commit_metadata
+from hudiformat.timeline.config_parsing import VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.instant import Action, Instant, State
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import instant_path
+
+
+def create_requested(storage: Storage, config: TableConfig, time: str, action: Action) -> Instant:
+    """Announce an instant: its requested file, which is empty for commits.
+
+    Raises:
+        StorageError: there is one with this time already.
+        UnsupportedFeatureError: the table is below version 8.
+
+    Source: ActiveTimelineV2.createNewInstant, Hudi 1.2.0.
+    """
+    _refuse_old_layout(config)
+    instant = Instant(time, action, State.REQUESTED)
+    storage.create(instant_path(config, instant), b"", overwrite=False)
+    return instant
+
+
+def transition_inflight(
+    storage: Storage, config: TableConfig, instant: Instant, metadata: CommitMetadata | None = None
+) -> Instant:
+    """Begin a requested instant.  Hudi writes what it plans to write as *metadata*; an empty file is as good.
+
+    Raises:
+        CommitError: the instant is not requested, or its requested file is gone: somebody rolled it back.
+        StorageError: it has begun already.
+
+    Source: ActiveTimelineV2.transitionRequestedToInflight, Hudi 1.2.0.
+    """
+    _expect_state(storage, config, instant, State.REQUESTED)
+    inflight = Instant(instant.time, instant.action, State.INFLIGHT)
+    content = b"" if metadata is None else encode_commit_metadata(metadata)
+    storage.create(instant_path(config, inflight), content, overwrite=False)
+    return inflight
+
+
+def complete(
+    storage: Storage, config: TableConfig, instant: Instant, metadata: CommitMetadata, *, completion_time: str
+) -> Instant:
+    """Make everything that an inflight instant wrote visible, in one atomic step.
+
+    *completion_time* is an instant later than every other time on the timeline, drawn when all files are on disk.
+
+    Raises:
+        CommitError: the instant is not inflight, its inflight file is gone, or it would complete before it began.
+        StorageError: the file cannot be created.
+
+    Source: ActiveTimelineV2.saveAsComplete, Hudi 1.2.0.
+    """
+    if completion_time <= instant.time:
+        raise CommitError(f"{instant} cannot complete at {completion_time}, which is not after it", path=storage.root)
+    _expect_state(storage, config, instant, State.INFLIGHT)
+    done = Instant(instant.time, instant.action.completed_as, State.COMPLETED, completion_time)
+    storage.create(instant_path(config, done), encode_commit_metadata(metadata), overwrite=False)
+    return done
+
+
+def remove_pending(storage: Storage, config: TableConfig, instant: Instant) -> None:
+    """Take a pending instant off the timeline; the files that it wrote have to be gone before.
+
+    The inflight file goes first: whoever dies in between leaves an instant that is still pending.
+
+    Raises:
+        CommitError: the instant is completed.
+
+    Source: HoodieActiveTimeline.deleteInflight and deletePending, Hudi 1.2.0.
+    """
+    if instant.is_completed:
+        raise CommitError(f"{instant} is not pending and cannot be removed", path=storage.root)
+    states = (State.INFLIGHT,) if instant.action is Action.SAVEPOINT else (State.INFLIGHT, State.REQUESTED)
+    for state in states:
+        storage.delete(instant_path(config, Instant(instant.time, instant.action, state)))
+
+
+def _expect_state(storage: Storage, config: TableConfig, instant: Instant, state: State) -> None:
+    _refuse_old_layout(config)
+    if instant.state is not state:
+        raise CommitError(f"expected an instant that is {state.name.lower()}, found {instant}", path=storage.root)
+    if not storage.exists(instant_path(config, instant)):
+        raise CommitError(f"{instant} is no longer on the timeline: it has been rolled back", path=storage.root)
+
+
+def _refuse_old_layout(config: TableConfig) -> None:
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        raise UnsupportedFeatureError(
+            f"writing to tables of version {config.version} is not supported: upgrade to version 9 with Apache Hudi",
+            feature=f"writing table version {config.version}",
+        )

@@ -1,0 +1,178 @@
+"""Delete lists: the worked example, every type of ordering value, Hudi's own blocks, damage."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudiformat.avro import decode_delete_list, encode_delete_list
+from hudiformat.errors import CorruptBlockError, DataError, SchemaError
+
+from .conftest import DELETE, golden_blocks
+
+_THREE = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.int32())])
+_PAGE = Path(__file__).parents[2] / "spec" / "avro-records.md"
+
+
+def test_the_worked_example_of_the_spec_page() -> None:
+    example = _PAGE.read_text().split("## Worked example: a delete list")[1].split("```")[1]
+    encoded = bytes.fromhex("".join(re.findall(r"^((?:[0-9a-f]{2} ?)+)", example, re.MULTILINE)))
+    ordering = pa.array([None, 1700000000000], pa.int64())
+    assert encode_delete_list(pa.array(["k1", "k2"]), "p", ordering) == encoded
+    assert decode_delete_list(encoded).to_pylist() == [
+        {"record_key": "k1", "partition_path": "p", "ordering": None},
+        {"record_key": "k2", "partition_path": "p", "ordering": 1700000000000},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ordering", "wrapped"),
+    [
+        (pa.array([True]), "02 01"),
+        (pa.array([5], pa.int8()), "04 0a"),
+        (pa.array([5], pa.int32()), "04 0a"),
+        (pa.array([5], pa.uint32()), "06 0a"),
+        (pa.array([5], pa.int64()), "06 0a"),
+        (pa.array([1.0], pa.float32()), "08 00 00 80 3f"),
+        (pa.array([1.0]), "0a 00 00 00 00 00 00 f0 3f"),
+        (pa.array([b"\xff"]), "0c 02 ff"),
+        (pa.array(["x"]), "0e 02 78"),
+        (pa.array(["x"]).dictionary_encode(), "0e 02 78"),
+        (pa.array([dt.date(1970, 1, 2)]), "10 02"),
+        (pa.array([Decimal("0.000000000000128")]), "12 04 00 80"),
+        (pa.array([dt.time(microsecond=1)]), "14 02"),
+        (pa.array([dt.datetime(1970, 1, 1, microsecond=1, tzinfo=dt.timezone.utc)]), "16 02"),
+        (pa.array([dt.datetime(1970, 1, 1, microsecond=1000)], pa.timestamp("ms")), "16 d0 0f"),  # noqa: DTZ001
+        (pa.array([{"a": 5, "b": "x", "c": None}], _THREE), "18 02 06 06 0a 0e 02 78 00 00"),
+        (pa.array([None]), "04 00"),
+        (None, "04 00"),
+    ],
+    ids=lambda item: str(getattr(item, "type", item)),
+)  # fmt: skip
+def test_each_type_has_its_wrapper(ordering: pa.Array | None, wrapped: str) -> None:
+    encoded = encode_delete_list(pa.array(["k"]), pa.array([None], pa.string()), ordering)
+    assert encoded == bytes.fromhex(f"02 02 02 6b 00 {wrapped} 00")
+    decoded = decode_delete_list(encoded)
+    assert encode_delete_list(*decoded.columns) == encoded
+    if ordering is not None and ordering.null_count == 0 and not pa.types.is_timestamp(ordering.type):
+        given = [tuple(row.values()) if isinstance(row, dict) else row for row in ordering.to_pylist()]
+        back = [tuple(row.values()) if isinstance(row, dict) else row for row in decoded.column("ordering").to_pylist()]
+        assert back == given
+
+
+def _decode(*items: str) -> pa.Array:
+    count = bytes([2 * len(items)]).hex()
+    batch = decode_delete_list(bytes.fromhex(count + "".join(f"02 02 6b 02 00 {item}" for item in items) + "00"))
+    batch.validate(full=True)
+    return batch.column("ordering")
+
+
+def test_int_zero_among_other_types_is_null() -> None:
+    assert _decode("04 00", "0e 02 78") == pa.array([None, "x"])
+    assert _decode("04 00", "06 0a") == pa.array([None, 5])
+    assert _decode("04 00", "04 00") == pa.array([0, 0], pa.int32())
+
+
+def test_ints_among_longs_are_longs() -> None:
+    assert _decode("04 0c", "06 0a", "04 00", "00") == pa.array([6, 5, None, None])
+
+
+def test_a_list_of_nulls() -> None:
+    assert _decode("00", "00") == pa.array([None, None], pa.int32())
+
+
+def test_other_mixtures_are_a_dense_union_that_encodes_again() -> None:
+    ordering = _decode("06 0a", "0e 02 78", "04 00", "06 0c")
+    assert ordering.to_pylist() == [5, "x", None, 6]
+    encoded = encode_delete_list(pa.array(["k"] * 4), "", ordering)
+    assert decode_delete_list(encoded).column("ordering") == ordering
+    assert _decode("04 02", "0e 02 78").to_pylist() == [1, "x"]
+
+
+def test_a_sparse_union_is_taken_too() -> None:
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([5, 6]), pa.array(["x", "y"])])
+    encoded = encode_delete_list(pa.array(["k", "l"]), "", union)
+    assert decode_delete_list(encoded).column("ordering").to_pylist() == [5, "y"]
+
+
+def test_both_kinds_of_dates_inside_several_ordering_values() -> None:
+    dates = _decode("18 02 02 10 02 00", "18 02 02 18 04 00")
+    assert dates.to_pylist() == [{"field0": dt.date(1970, 1, 2)}, {"field0": dt.date(1970, 1, 3)}]
+
+
+def test_several_ordering_values_and_a_delete_by_operation() -> None:
+    ordering = pa.array([{"a": 1, "b": "x"}, None], pa.struct([("a", pa.int64()), ("b", pa.string())]))
+    encoded = encode_delete_list(pa.array(["k", "l"]), "p", ordering)
+    decoded = decode_delete_list(encoded).column("ordering")
+    assert decoded.to_pylist() == [{"field0": 1, "field1": "x"}, None]
+    assert encode_delete_list(pa.array(["k", "l"]), "p", decoded) == encoded
+
+
+@pytest.mark.parametrize("items", [("18 02 02 06 02 00", "18 02 04 06 02 06 02 00"), ("18 00",), ("18 02 00",)])
+def test_several_ordering_values_of_unlike_length_are_corrupt(items: tuple[str, ...]) -> None:
+    with pytest.raises(CorruptBlockError, match="number of fields"):
+        _decode(*items)
+
+
+def test_no_deletes() -> None:
+    assert encode_delete_list(pa.array([], pa.string()), "p") == b"\0"
+    assert decode_delete_list(b"\0").schema.names == ["record_key", "partition_path", "ordering"]
+
+
+@pytest.mark.parametrize(
+    "table", ["v9-mor-avro-h120", "v9-mor-null-list-elements-h120", "v6-mor-avro-h120", "v6-mor-latest-payload-h0150"]
+)
+def test_hudis_delete_blocks_come_back_byte_for_byte(table: str) -> None:
+    blocks = [block for block in golden_blocks(table) if block.type == DELETE]
+    assert blocks
+    for block in blocks:
+        batch = decode_delete_list(memoryview(block.content)[8:])
+        assert encode_delete_list(*batch.columns) == block.content[8:]
+
+
+def test_a_key_that_is_null_is_refused() -> None:
+    with pytest.raises(DataError, match="without a record key"):
+        encode_delete_list(pa.array(["k", None]), "p")
+
+
+def test_columns_of_unlike_length_are_refused() -> None:
+    with pytest.raises(DataError, match="2 keys, 1 partition paths"):
+        encode_delete_list(pa.array(["k", "l"]), pa.array(["p"]))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.uint64(),
+        pa.timestamp("ns"),
+        pa.list_(pa.int32()),
+        pa.struct([("a", pa.struct([("b", pa.int32())]))]),
+        pa.struct([]),
+    ],
+    ids=str,
+)
+def test_an_ordering_value_without_wrapper_is_refused(kind: pa.DataType) -> None:
+    with pytest.raises(SchemaError, match="Hudi takes"):
+        encode_delete_list(pa.array(["k"]), "p", pa.nulls(1, kind))
+
+
+def test_a_decimal_with_too_many_digits_is_refused() -> None:
+    with pytest.raises(DataError, match="do not fit"):
+        encode_delete_list(pa.array(["k"]), "p", pa.array([Decimal(10**20)]))
+
+
+@pytest.mark.parametrize("data", ["", "02", "02 02 02 6b", "00 00", "02 02 02 6b 02 00 1a 00", "fe ff ff ff 0f"])
+def test_damaged_lists(data: str) -> None:
+    with pytest.raises(CorruptBlockError):
+        decode_delete_list(bytes.fromhex(data))
+
+
+def test_bytes_and_memoryviews_are_the_same() -> None:
+    encoded: Any = encode_delete_list(pa.array(["k"]), "p")
+    assert decode_delete_list(encoded) == decode_delete_list(memoryview(encoded))

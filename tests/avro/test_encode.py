@@ -1,0 +1,319 @@
+"""Records written: bytes spelled out, Arrow's many layouts, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hudiformat.avro import arrow_to_avro, avro_to_arrow, decode_records, encode_datums, encode_records
+from hudiformat.avro.buffers import numbers, offsets
+from hudiformat.avro.encode import _length_prefix
+from hudiformat.errors import DataError, EncodeError, SchemaError
+
+from .conftest import AVRO, CDC, golden_blocks
+
+
+def avro(*fields: tuple[str, Any]) -> str:
+    return json.dumps(
+        {"type": "record", "name": "r", "fields": [{"name": name, "type": kind} for name, kind in fields]}
+    )
+
+
+def both_ways(schema: str, rows: Sequence[Any], *expected: str) -> None:
+    """Each row encodes to its hexadecimal bytes, and they decode to it."""
+    batch = pa.RecordBatch.from_pylist(rows, avro_to_arrow(schema))
+    datums = [bytes.fromhex(text) for text in expected]
+    assert encode_datums(batch, schema).to_pylist() == datums
+    framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in datums)
+    assert encode_records(batch, schema) == framed
+    assert decode_records(framed, len(rows), schema).equals(batch)
+    assert decode_records(memoryview(framed), len(rows), schema).to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("value", "bytes_"),
+    [
+        (0, "00"),
+        (-1, "01"),
+        (63, "7e"),
+        (64, "80 01"),
+        (-65, "81 01"),
+        (8191, "fe 7f"),
+        (8192, "80 80 01"),
+        (2**27 - 1, "fe ff ff 7f"),
+        (2**34 - 1, "fe ff ff ff 7f"),
+        (2**41 - 1, "fe ff ff ff ff 7f"),
+        (2**48 - 1, "fe ff ff ff ff ff 7f"),
+        (2**55 - 1, "fe ff ff ff ff ff ff 7f"),
+        (2**55, "80 80 80 80 80 80 80 80 01"),
+        (2**62 - 1, "fe ff ff ff ff ff ff ff 7f"),
+        (2**62, "80 80 80 80 80 80 80 80 80 01"),
+        (2**63 - 1, "fe ff ff ff ff ff ff ff ff 01"),
+        (-(2**63), "ff ff ff ff ff ff ff ff ff 01"),
+    ],
+)
+def test_longs_of_every_length(value: int, bytes_: str) -> None:
+    both_ways(avro(("c", "long")), [{"c": value}], bytes_)
+    # the byte that says "not null" makes nine bytes of eight, and eleven of ten
+    both_ways(avro(("c", ["null", "long"]), ("d", "long")), [{"c": value, "d": value}], f"02 {bytes_} {bytes_}")
+    rows = [{"c": value}, {"c": None}, {"c": 1}]
+    both_ways(avro(("c", ["null", "long"])), rows, f"02 {bytes_}", "00", "02 02")
+
+
+def test_primitives() -> None:
+    schema = avro(("a", "boolean"), ("b", "int"), ("c", "float"), ("d", "double"), ("e", "bytes"), ("f", "string"))
+    rows = [
+        {"a": True, "b": -2, "c": 1.0, "d": -1.0, "e": b"\x00\xff", "f": "é"},
+        {"a": False, "b": 2**31 - 1, "c": -0.0, "d": -0.0, "e": b"", "f": ""},
+    ]
+    both_ways(
+        schema,
+        rows,
+        "010300 00 80 3f00 00 00 00 00 00 f0 bf04 00 ff04 c3 a9",
+        "00fe ff ff ff 0f00 00 00 8000 00 00 00 00 00 00 800000",
+    )
+
+
+def test_null_may_come_second() -> None:
+    both_ways(avro(("c", ["string", "null"])), [{"c": "x"}, {"c": None}], "00 02 78", "02")
+
+
+def test_columns_of_nulls() -> None:
+    schema = avro(
+        ("a", ["null", "string"]), ("b", ["null", {"type": "array", "items": "int"}]), ("c", ["null", "long"])
+    )
+    both_ways(schema, [{"a": None, "b": None, "c": None}] * 2, "00 00 00", "00 00 00")
+
+
+def test_arrays_and_maps_end_with_a_zero() -> None:
+    schema = avro(("a", {"type": "array", "items": ["null", "int"]}), ("m", {"type": "map", "values": "string"}))
+    rows = [{"a": [1, None], "m": [("k", "v"), ("l", "")]}, {"a": [], "m": []}]
+    both_ways(schema, rows, "04 02 02 00 0004 02 6b 02 76 02 6c 00 00", "00 00")
+
+
+def test_nested_records_have_no_bytes_of_their_own() -> None:
+    inner = {
+        "type": "record",
+        "name": "i",
+        "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": ["null", "string"]}],
+    }
+    rows = [{"c": {"x": 1, "y": None}}, {"c": None}, {"c": {"x": 2, "y": "z"}}]
+    both_ways(avro(("c", ["null", inner])), rows, "02 02 00", "00", "02 04 02 02 7a")
+
+
+def test_decimals() -> None:
+    from decimal import Decimal  # noqa: PLC0415
+
+    def fixed(size: int, precision: int) -> dict[str, Any]:
+        return {
+            "type": "fixed",
+            "name": f"f{size}",
+            "size": size,
+            "logicalType": "decimal",
+            "precision": precision,
+            "scale": 2,
+        }
+
+    schema = avro(
+        ("a", fixed(3, 5)),
+        ("b", fixed(8, 18)),
+        ("c", fixed(12, 25)),
+        ("d", fixed(18, 38)),
+        ("e", {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 2}),
+    )
+    one, minus = Decimal("2.56"), Decimal("-0.01")
+    large = Decimal("-1234567890123456789012.34")
+    both_ways(
+        schema,
+        [
+            dict.fromkeys("abcde", one),
+            dict.fromkeys("abcde", minus),
+            {**dict.fromkeys("abc", one), "d": large, "e": large},
+            {**dict.fromkeys("abcd", one), "e": Decimal("1.28")},
+        ],
+        "0001000000000000000100" + "00" * 10 + "0100" + "00" * 16 + "010004 01 00",
+        "ff" * 41 + "02 ff",
+        "000100"
+        "0000000000000100"
+        + "00" * 10
+        + "0100"
+        + (int(large.scaleb(2))).to_bytes(18, "big", signed=True).hex()
+        + "14"
+        + int(large.scaleb(2)).to_bytes(10, "big", signed=True).hex(),
+        "0001000000000000000100" + "00" * 10 + "0100" + "00" * 16 + "010004 00 80",
+    )
+
+
+def test_unions_of_several_types_and_enums() -> None:
+    schema = avro(
+        ("u", ["null", "int", "string"]), ("e", ["null", {"type": "enum", "name": "e", "symbols": ["A", "B"]}])
+    )
+    rows = [
+        {"u": {"member0": 1, "member1": None}, "e": "B"},
+        {"u": {"member0": None, "member1": "x"}, "e": None},
+        {"u": None, "e": "A"},
+    ]
+    both_ways(schema, rows, "02 02 02 02", "04 02 78 00", "00 02 00")
+    both_ways(avro(("u", ["int", "string"])), [{"u": {"member0": None, "member1": "x"}}], "02 02 78")
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_moments_beyond_pythons_years(unit: str) -> None:
+    array = pa.array([2**63 - 1, -(2**63)], pa.int64()).cast(pa.timestamp(unit))
+    batch = pa.RecordBatch.from_arrays([array], names=["c"])
+    schema = arrow_to_avro(batch.schema, name="r", namespace="n")
+    encoded = encode_records(batch, schema)
+    assert encoded[5:15].hex() == "feffffffffffffffff01"
+    assert decode_records(encoded, 2, schema) == batch
+
+
+def test_bits_of_floats_are_kept() -> None:
+    bits = np.array([0x7FF8DEADBEEF0001, 0xFFF0000000000001, 0x8000000000000000], np.uint64)
+    batch = pa.RecordBatch.from_arrays([pa.array(bits.view(np.float64))], names=["c"])
+    schema = arrow_to_avro(batch.schema, name="r", namespace="n")
+    decoded = decode_records(encode_records(batch, schema), 3, schema)
+    assert np.frombuffer(decoded.column(0).buffers()[1], np.uint64).tolist() == bits.tolist()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "v9-mor-avro-h120",
+        "v9-mor-null-list-elements-h120",
+        "v9-mor-cdc-h120",
+        "v6-mor-avro-h120",
+        "v8-cow-cdc-h102",
+        "v6-mor-latest-payload-h0150",
+    ],
+)
+def test_blocks_of_hudi_are_decoded_and_encoded_to_the_same_bytes(table: str) -> None:
+    blocks = [block for block in golden_blocks(table) if block.type in (AVRO, CDC)]
+    assert blocks
+    for block in blocks:
+        count = int.from_bytes(block.content[4:8], "big")
+        batch = decode_records(block.content[8:], count, block.schema)
+        batch.validate(full=True)
+        assert encode_records(batch, block.schema) == block.content[8:]
+
+
+_TEXTS = ["a", "bc", None, "a longer text than fits into a view", ""]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(_TEXTS, pa.large_string()),
+        pa.array(_TEXTS, pa.string_view()),
+        pa.array(_TEXTS).dictionary_encode(),
+        pa.array([None, "x", *_TEXTS, "y"]).slice(2, 5),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4]), pa.array(_TEXTS)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_other_layouts_of_text_give_the_same_bytes(column: pa.Array) -> None:
+    schema = avro(("c", ["null", "string"]))
+    expected = encode_records(pa.RecordBatch.from_arrays([pa.array(_TEXTS)], names=["c"]), schema)
+    assert encode_records(pa.RecordBatch.from_arrays([column], names=["c"]), schema) == expected
+
+
+def test_content_below_nulls_is_not_encoded() -> None:
+    # both the null list and the null struct have something below them
+    valid = pa.py_buffer(b"\x05")
+    items = pa.array([1, 2, 3, 4], pa.int32())
+    lists = pa.Array.from_buffers(
+        pa.list_(pa.int32()), 3, [valid, pa.py_buffer(np.array([0, 1, 3, 4], np.int32))], children=[items]
+    )
+    structs = pa.StructArray.from_buffers(
+        pa.struct([("x", pa.string())]), 3, [valid], children=[pa.array(["a", "b", "c"])]
+    )
+    batch = pa.RecordBatch.from_arrays([lists, structs], names=["l", "s"])
+    schema = arrow_to_avro(batch.schema, name="r", namespace="n")
+    clean = pa.RecordBatch.from_pylist(batch.to_pylist(), batch.schema)
+    assert encode_records(batch, schema) == encode_records(clean, schema)
+    assert batch.to_pylist()[1] == {"l": None, "s": None}
+
+
+def test_a_null_below_a_null_is_allowed_in_a_required_field() -> None:
+    kind = pa.struct([pa.field("x", pa.int64(), nullable=False)])
+    batch = pa.RecordBatch.from_arrays([pa.array([None, {"x": 1}], kind)], names=["c"])
+    assert encode_datums(batch, arrow_to_avro(batch.schema, name="r", namespace="n")).to_pylist() == [b"\0", b"\2\2"]
+
+
+def test_a_record_of_two_gigabytes_is_refused() -> None:
+    with pytest.raises(EncodeError, match="2147483648 bytes"):
+        _length_prefix(np.array([5, 2**31]))
+
+
+def test_arrays_without_buffers() -> None:
+    empty = pa.Array.from_buffers(pa.list_(pa.int32()), 0, [None, None], children=[pa.array([], pa.int32())])
+    nothing = pa.Array.from_buffers(pa.int32(), 0, [None, None])
+    assert offsets(empty).tolist() == [0]
+    assert numbers(nothing, np.int32).tolist() == []
+
+
+def test_no_rows_and_no_columns() -> None:
+    schema = avro(("c", "int"))
+    assert encode_records(pa.RecordBatch.from_pydict({"c": pa.array([], pa.int32())}), schema) == b""
+    rows = pa.RecordBatch.from_struct_array(pa.nulls(3, pa.struct([])))
+    assert encode_records(rows, avro()) == bytes(12)
+    assert encode_datums(rows, avro()).to_pylist() == [b""] * 3
+    assert decode_records(bytes(12), 3, avro()).num_rows == 3
+
+
+def test_fields_without_a_column_are_null_and_order_is_the_schemas() -> None:
+    schema = avro(("a", ["null", "int"]), ("b", "long"), ("c", ["null", "string"]))
+    batch = pa.RecordBatch.from_pydict({"c": ["x"], "b": pa.array([1], pa.int32())})
+    assert encode_datums(batch, schema).to_pylist() == [b"\x00\x02\x02\x02x"]
+
+
+def _refused(error: type[Exception], message: str, schema: str, column: pa.Array, path: str = "c") -> None:
+    with pytest.raises(error, match=message) as caught:
+        encode_records(pa.RecordBatch.from_arrays([column], names=["c"]), schema)
+    assert getattr(caught.value, "column", None) == path
+
+
+def test_a_column_that_the_schema_lacks_is_refused() -> None:
+    _refused(SchemaError, "not in the Avro schema", avro(), pa.array([1]))
+
+
+def test_a_wrong_type_is_refused() -> None:
+    _refused(SchemaError, "does not fit", avro(("c", "int")), pa.array(["x"]))
+
+
+def test_a_null_where_none_may_be_is_refused() -> None:
+    _refused(DataError, "not nullable", avro(("c", "int")), pa.array([1, None], pa.int32()))
+    items = {"type": "array", "items": "int"}
+    _refused(
+        DataError,
+        "not nullable",
+        avro(("c", items)),
+        pa.array([[1, None]], avro_to_arrow(avro(("c", items))).field(0).type),
+        "c.item",
+    )
+
+
+def test_a_symbol_that_the_enum_lacks_is_refused() -> None:
+    schema = avro(("c", ["null", {"type": "enum", "name": "e", "symbols": ["A"]}]))
+    _refused(DataError, "row 2 .* symbol", schema, pa.array([None, "A", "B"]))
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_decimal_that_its_fixed_does_not_hold_is_refused(size: int) -> None:
+    kind = {"type": "fixed", "name": "f", "size": size, "logicalType": "decimal", "precision": 38, "scale": 0}
+    from decimal import Decimal  # noqa: PLC0415
+
+    for value in (2 ** (8 * size - 1), -(2 ** (8 * size - 1)) - 1, 2**100):
+        _refused(
+            DataError, f"more than {size} bytes", avro(("c", kind)), pa.array([Decimal(value)], pa.decimal128(38, 0))
+        )
+
+
+@pytest.mark.parametrize("value", [{"member0": None, "member1": None}, {"member0": 1, "member1": "x"}])
+def test_a_union_without_exactly_one_member_is_refused(value: dict[str, Any]) -> None:
+    schema = avro(("c", ["null", "int", "string"]))
+    _refused(DataError, "exactly one member", schema, pa.array([None, value], avro_to_arrow(schema).field(0).type))

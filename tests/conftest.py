@@ -1,0 +1,80 @@
+"""What tests share.  A test that takes ``spark`` or ``hudi`` gets the marker of that name, and bare pytest omits it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from tests.conformance.hudi import NoHudiError, RealHudi
+from tools.environments import EnvironmentBuildError
+from tools.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in ("spark", "hudi"):
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(name)
+
+
+@pytest.fixture(scope="session")
+def java() -> Path:
+    """The home of a Java that Spark runs on."""
+    home = java_home()
+    if home is None:
+        _missing("there is no Java 17 or 21: run tools/java.py")
+    return home
+
+
+@pytest.fixture(scope="session")
+def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session of PySpark 4 with two cores."""
+    sql = pytest.importorskip("pyspark.sql")
+    scratch = tmp_path_factory.mktemp("spark")
+    os.environ.update(JAVA_HOME=str(java), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    os.environ.pop("SPARK_HOME", None)
+    builder = sql.SparkSession.builder.master("local[2]").appName("tests")
+    for key, value in {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # tests are short: start fast
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.pyspark.udf.hideTraceback.enabled": "false",
+        "spark.python.worker.reuse": "false",  # a worker that ends by itself leaves its coverage
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }.items():
+        builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def hudi(java: Path) -> Iterator[RealHudi]:
+    """Real Hudi on PySpark 3.5; its environment is built on the first use."""
+    try:
+        server = RealHudi()
+    except (EnvironmentBuildError, NoHudiError) as error:
+        _missing(f"no environment for real Hudi: {error}")
+    with server:
+        yield server
+
+
+def _missing(reason: str) -> NoReturn:
+    """Skip, so that one can work without Java or the network; but CI must not pass by leaving tests out."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import contextlib
+import pickle
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.errors import NameFormatError
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+ID = "5995ce82-ee07-4322-81db-1b071b9e919a-0"
+
+LOG_FILES = [
+    (f".{ID}_20261121060122753.log.1_0-8010-13605", (ID, "20261121060122753", 1, "0-8010-13605", "", "log")),
+    (f".{ID}_20261121060122753.log.12_0-1-2.cdc", (ID, "20261121060122753", 12, "0-1-2", ".cdc", "log")),
+    (f".{ID}_20170101134598.log.3", (ID, "20170101134598", 3, None, "", "log")),
+    (".commits_.archive.1_1-0-1", ("commits", "", 1, "1-0-1", "", "archive")),
+    (".files-0000-0_00000000000000010.log.1_0-0-0", ("files-0000-0", "00000000000000010", 1, "0-0-0", "", "log")),
+    (".a_.log.0", ("a", "", 0, None, "", "log")),
+    (".a_b_c.log.2147483647", ("a", "b_c", 2147483647, None, "", "log")),
+    (".a b_1.log.1_00-01-002", ("a b", "1", 1, "00-01-002", "", "log")),
+    (".ü\n_1.log.1", ("ü\n", "1", 1, None, "", "log")),
+]
+
+NO_LOG_FILES = [
+    "",
+    "a_1.log.1",  # no dot in front
+    "._1.log.1",  # no file id
+    ".a1.log.1",  # no underscore
+    ".a_b_c",
+    ".a.b_1.log.1",  # a dot in the file id
+    ".a_1.2.log.1",  # a dot in the instant
+    ".a_1.logs.1",
+    ".a_1.log.",
+    ".a_1.log.x",
+    ".a_1.log.-1",
+    ".a_1.log.1_",
+    ".a_1.log.1_1-2",
+    ".a_1.log.1_1-2-3-4",
+    ".a_1.log.1_1-2-3.cdcx",
+    ".a_1.log.1.cdc",  # a suffix without a token
+    ".a_1.log.1_1-2-3\n",  # matches() takes the whole text, a line end too
+    ".a_1.log.١",  # noqa: RUF001 - an Arabic digit: Java's \d is ASCII
+    ".a_1.log.1.crc",
+    "..a_1.log.1_1-2-3.crc",
+    ".hoodie_partition_metadata",
+]
+
+BASE_FILES = [
+    (f"{ID}_0-181-335_20261121061952567.parquet", (ID, "0-181-335", "20261121061952567", "parquet")),
+    ("files-0000-0_0-0-0_001.hfile", ("files-0000-0", "0-0-0", "001", "hfile")),
+    ("a_1-0-1_20170101134598.orc", ("a", "1-0-1", "20170101134598", "orc")),
+    ("a_token_1.lance", ("a", "token", "1", "lance")),
+]
+
+NO_BASE_FILES = [
+    "",
+    f"{ID}_20170101134598.parquet",  # before write tokens
+    f"{ID}_0-1-2_20170101134598",
+    f"{ID}_0-1-2_x.parquet",
+    f".{ID}_0-1-2_1.parquet.crc",
+    f"{ID}_0-1-2_1.parquet.crc",
+    f"{ID}_0-1-2_1.csv",
+    f"{ID}_0-1-2_1.parquet\n",
+    "a.b_0-1-2_1.parquet",
+    "ä_0-1-2_1.parquet",
+    "_0-1-2_1.parquet",
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), LOG_FILES)
+def test_log_file_names_are_taken_apart_and_put_together(text: str, parts: tuple[object, ...]) -> None:
+    name = LogFileName.parse(text)
+    assert (name.file_id, name.instant, name.version, name.write_token, name.suffix, name.extension) == parts
+    assert str(name) == text
+    assert name.is_cdc is text.endswith(".cdc")
+
+
+@pytest.mark.parametrize("text", NO_LOG_FILES)
+def test_what_is_no_log_file_name_is_refused(text: str) -> None:
+    with pytest.raises(NameFormatError, match="expected a log file name") as caught:
+        LogFileName.parse(text)
+    assert caught.value.name == text
+
+
+@pytest.mark.parametrize(("text", "parts"), BASE_FILES)
+def test_base_file_names_are_taken_apart_and_put_together(text: str, parts: tuple[str, ...]) -> None:
+    name = BaseFileName.parse(text)
+    assert (name.file_id, name.write_token, name.instant, name.extension) == parts
+    assert str(name) == text
+
+
+@pytest.mark.parametrize("text", NO_BASE_FILES)
+def test_what_is_no_base_file_name_is_refused(text: str) -> None:
+    with pytest.raises(NameFormatError, match="expected a base file"):
+        BaseFileName.parse(text)
+
+
+def test_a_file_that_was_only_registered_with_the_table_is_refused_by_name() -> None:
+    with pytest.raises(NameFormatError, match="not written by Hudi"):
+        BaseFileName.parse("data.parquet_20240101000000_hudiext")
+
+
+@pytest.mark.parametrize("parse", [LogFileName.parse, BaseFileName.parse])
+def test_a_path_is_refused_with_a_hint(parse: object) -> None:
+    with pytest.raises(NameFormatError, match="follows the last '/'"):
+        parse("2024/a_0-1-2_1.parquet")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("digits", ["2147483648", "9" * 5000])
+def test_a_log_version_beyond_a_java_int_is_refused(digits: str) -> None:
+    with pytest.raises(NameFormatError, match="larger than 2147483647"):
+        LogFileName.parse(f".a_1.log.{digits}")
+
+
+def test_leading_zeros_of_a_log_version_come_back() -> None:
+    name = LogFileName.parse(".a_1.log.007_0-1-2")
+    assert (name.version, str(name)) == (7, ".a_1.log.007_0-1-2")
+    assert str(name.next_version()) == ".a_1.log.8_0-1-2"
+
+
+def test_the_next_version_has_its_own_write_token() -> None:
+    name = LogFileName.parse(".a_1.log.1_0-1-2")
+    assert str(name.next_version(WriteToken(3, 4, 5))) == ".a_1.log.2_3-4-5"
+    assert str(name.next_version("6-7-8")) == ".a_1.log.2_6-7-8"
+
+
+def test_there_is_no_version_after_the_last() -> None:
+    with pytest.raises(NameFormatError, match="no log version follows"):
+        LogFileName("a", "1", 2147483647).next_version()
+
+
+def test_log_files_are_read_by_instant_then_version_then_token_as_text_then_suffix() -> None:
+    ordered = [
+        ".a_1.log.2",
+        ".a_1.log.10",
+        ".a_1.log.10_10-0-0",
+        ".a_1.log.10_9-0-0",
+        ".a_1.log.10_9-0-0.cdc",
+        ".a_2.log.1_0-0-0",
+    ]
+    keys = [LogFileName.parse(text).sort_key for text in ordered]
+    assert all(left < right for left, right in pairwise(keys))
+
+
+def test_write_tokens_are_three_numbers() -> None:
+    assert str(WriteToken.parse("0-12-7")) == "0-12-7"
+    assert WriteToken.parse("1-2-9223372036854775807") == WriteToken(1, 2, 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1-2", "1-2-3-4", "a-b-c", "01-2-3", "-1-2-3", "2147483648-0-0", "0-0-9223372036854775808", "0-0-1\n"]
+)
+def test_what_is_no_write_token_is_refused(text: str) -> None:
+    with pytest.raises(NameFormatError):
+        WriteToken.parse(text)
+
+
+def test_every_file_in_the_golden_tables_has_a_name_that_comes_back() -> None:
+    seen = {LogFileName: 0, BaseFileName: 0}
+    for archive in sorted(GOLDEN.glob("*.zip")):
+        with zipfile.ZipFile(archive) as content:
+            names = [entry.rsplit("/", 1)[-1] for entry in content.namelist() if entry.startswith("table/")]
+        for text in names:
+            if ".log." in text or ".archive." in text:
+                kind: type[LogFileName | BaseFileName] = LogFileName
+            elif text.endswith(".hfile") or (text.endswith(".parquet") and text.count("-") > 2):
+                kind = BaseFileName
+            else:
+                continue
+            assert str(kind.parse(text)) == text
+            seen[kind] += 1
+    assert seen[LogFileName] > 600
+    assert seen[BaseFileName] > 390
+
+
+TOKENS = st.builds(WriteToken, *(st.integers(0, 2**31 - 1) for _ in range(3)))
+LOG_NAMES = st.builds(
+    LogFileName,
+    st.text(st.characters(exclude_characters="._/", exclude_categories=["Cs"]), min_size=1),
+    st.text(st.characters(exclude_characters="./", exclude_categories=["Cs"])),
+    st.integers(0, 2**31 - 1),
+    st.none() | TOKENS.map(str),
+    extension=st.sampled_from(["log", "archive"]),
+)
+WORDS = st.text("abcXYZ019-", min_size=1)
+BASE_NAMES = st.builds(BaseFileName, WORDS, WORDS, st.text("0123456789", min_size=1), st.just("parquet"))
+
+
+@given(LOG_NAMES)
+def test_a_log_file_name_survives_its_text(name: LogFileName) -> None:
+    assert LogFileName.parse(str(name)) == name
+    assert pickle.loads(pickle.dumps(name)) == name  # noqa: S301
+
+
+@given(BASE_NAMES)
+def test_a_base_file_name_survives_its_text(name: BaseFileName) -> None:
+    assert BaseFileName.parse(str(name)) == name
+
+
+@given(TOKENS)
+def test_a_write_token_survives_its_text(token: WriteToken) -> None:
+    assert WriteToken.parse(str(token)) == token
+
+
+@given(st.text() | st.from_regex(r"\.[a_]{1,3}_[0-9.]{1,4}\.log\.[0-9]{1,12}(_[0-9-]{1,6})?(\.cdc)?"))
+def test_any_text_is_accepted_exactly_or_refused(text: str) -> None:
+    for kind in (LogFileName, BaseFileName, WriteToken):
+        with contextlib.suppress(NameFormatError):
+            assert str(kind.parse(text)) == text

@@ -1,0 +1,134 @@
+"""The paths come from Hudi 1.2.0's SimpleKeyGenerator and ComplexKeyGenerator, through Avro and through rows."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import date
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.errors import DataError, NameFormatError, SchemaError
+from hudiformat.naming import DEFAULT_PARTITION, format_partition_path, parse_partition_path, partition_paths
+from hudiformat.naming.partition_paths import escape_path_name, unescape_path_name
+
+ODD = "a/b c=d%é"
+
+# values, fields, Hive's style, URL-encoded, path
+HUDI: list[tuple[list[str | None], list[str], bool, bool, str]] = [
+    ([ODD], ["s"], False, False, ODD),
+    ([ODD], ["s"], False, True, "a%2Fb c%3Dd%25é"),
+    ([ODD], ["s"], True, False, f"s={ODD}"),
+    ([ODD], ["s"], True, True, "s=a%2Fb c%3Dd%25é"),
+    ([None], ["n"], False, True, "__HIVE_DEFAULT_PARTITION__"),
+    ([""], ["e"], True, False, "e=__HIVE_DEFAULT_PARTITION__"),
+    ([ODD, None], ["s", "n"], True, True, "s=a%2Fb c%3Dd%25é/n=__HIVE_DEFAULT_PARTITION__"),
+    (["", "-5"], ["e", "i"], False, False, "__HIVE_DEFAULT_PARTITION__/-5"),
+    ([], [], True, True, ""),
+]
+
+
+@pytest.mark.parametrize(("values", "fields", "hive", "encode", "path"), HUDI)
+def test_paths_are_hudis(values: list[str | None], fields: list[str], hive: bool, encode: bool, path: str) -> None:
+    assert format_partition_path(values, fields, hive_style=hive, url_encode=encode) == path
+    parsed = parse_partition_path(path, fields, hive_style=hive, url_encode=encode)
+    assert parsed == [value or None for value in values]
+
+
+def test_exactly_hives_characters_are_escaped() -> None:
+    ascii_text = "".join(map(chr, range(128)))
+    kept = "".join(char for char in ascii_text if escape_path_name(char) == char)
+    assert kept == " !$&()+,-.0123456789;<>@ABCDEFGHIJKLMNOPQRSTUVWXYZ_`abcdefghijklmnopqrstuvwxyz|}~"
+    assert escape_path_name("\x01\x7f") == "%01%7F"
+    assert unescape_path_name("%2f%zz%4") == "/%zz%4"
+
+
+def test_a_path_of_another_shape_than_the_fields_is_refused() -> None:
+    with pytest.raises(NameFormatError, match="of 2 parts for a, b"):
+        parse_partition_path("1", ["a", "b"], hive_style=False, url_encode=False)
+    with pytest.raises(NameFormatError, match="for no fields"):
+        parse_partition_path("1", [], hive_style=False, url_encode=False)
+    with pytest.raises(NameFormatError, match="expected b=<value>"):
+        parse_partition_path("a=1/c=2", ["a", "b"], hive_style=True, url_encode=False)
+
+
+@pytest.mark.parametrize("value", ["..", ".", "../x", "a//b", "/a", "a/", ".hoodie", ".hoodie/timeline", "/"])
+def test_a_value_that_leads_out_of_the_tables_data_is_refused(value: str) -> None:
+    with pytest.raises(DataError, match="no folder of the table's data"):
+        format_partition_path([value], ["p"], hive_style=False, url_encode=False)
+
+
+def test_columns_give_the_paths_of_their_rows() -> None:
+    columns = [
+        pa.array(["x", None, "x", ""]),
+        pa.array([1, -2, 1, None], pa.int32()),
+        pa.array([True, False, True, None]),
+        pa.array([date(2024, 2, 29), date(1, 1, 1), date(2024, 2, 29), None]),
+    ]
+    paths = partition_paths(columns, ["s", "i", "b", "d"], hive_style=True, url_encode=False)
+    default = DEFAULT_PARTITION
+    assert paths.type == pa.string()
+    assert paths.to_pylist() == [
+        "s=x/i=1/b=true/d=2024-02-29",
+        f"s={default}/i=-2/b=false/d=0001-01-01",
+        "s=x/i=1/b=true/d=2024-02-29",
+        f"s={default}/i={default}/b={default}/d={default}",
+    ]
+
+
+def test_dictionaries_and_large_strings_count_as_their_values() -> None:
+    text = pa.array(["b", "a", "b"])
+    for column in (text.dictionary_encode(), text.cast(pa.large_string()), text.cast(pa.string_view())):
+        assert partition_paths([column], ["s"], hive_style=False, url_encode=False).to_pylist() == ["b", "a", "b"]
+
+
+def test_a_column_of_nulls_and_one_without_rows() -> None:
+    assert partition_paths([pa.nulls(1)], ["n"], hive_style=False, url_encode=False).to_pylist() == [DEFAULT_PARTITION]
+    for kind in (pa.string(), pa.date32()):
+        assert len(partition_paths([pa.array([], kind)], ["n"], hive_style=False, url_encode=False)) == 0
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.float64(),
+        pa.float32(),
+        pa.timestamp("us", "UTC"),
+        pa.decimal128(5, 2),
+        pa.binary(),
+        pa.list_(pa.int8()),
+        pa.uint64(),
+    ],
+)
+def test_a_type_whose_text_hudis_writers_disagree_about_is_refused(kind: pa.DataType) -> None:
+    with pytest.raises(SchemaError, match="column x of type") as caught:
+        partition_paths([pa.nulls(1, kind)], ["x"], hive_style=False, url_encode=False)
+    assert caught.value.column == "x"
+
+
+def test_a_date_that_java_writes_with_a_sign_is_refused() -> None:
+    for day in (-719163, 2932897):
+        with pytest.raises(DataError, match="years 1 to 9999"):
+            partition_paths([pa.array([day], pa.int32()).cast(pa.date32())], ["d"], hive_style=False, url_encode=False)
+
+
+VALUES = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
+    lambda text: text not in {".", "..", ".hoodie", DEFAULT_PARTITION}
+)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=3), st.booleans())
+def test_values_survive_their_encoded_path(values: list[str | None], hive: bool) -> None:
+    fields = ["a", "b", "c"][: len(values)]
+    path = format_partition_path(values, fields, hive_style=hive, url_encode=True)
+    assert parse_partition_path(path, fields, hive_style=hive, url_encode=True) == values
+
+
+@given(st.text())
+def test_any_path_parses_or_is_refused(path: str) -> None:
+    for fields in (["a"], ["a", "b"]):
+        for hive in (False, True):
+            with contextlib.suppress(NameFormatError):
+                assert len(parse_partition_path(path, fields, hive_style=hive, url_encode=True)) == len(fields)

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hudiformat.errors import StorageError
+from hudiformat.storage import FileInfo, LocalStorage, Storage, open_storage
+from hudiformat.storage.local import LocalOutputFile
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_a_local_path_opens_with_and_without_scheme(tmp_path: Path, prefix: str) -> None:
+    assert open_storage(f"{prefix}{tmp_path}").root == str(tmp_path)
+
+
+def test_a_path_object_opens(tmp_path: Path) -> None:
+    assert open_storage(tmp_path).root == str(tmp_path)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "hdfs"])
+def test_a_scheme_that_is_not_supported_is_named(scheme: str) -> None:
+    with pytest.raises(StorageError, match=re.escape(f"not {scheme}://")) as caught:
+        open_storage(f"{scheme}://bucket/table")
+    assert caught.value.path == f"{scheme}://bucket/table"
+
+
+def test_a_relative_root_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    storage = LocalStorage("table")
+    monkeypatch.chdir("/")
+    assert storage.root == str(tmp_path / "table")
+
+
+def test_a_storage_survives_pickle(storage: LocalStorage) -> None:
+    copy: Storage = pickle.loads(pickle.dumps(storage))  # noqa: S301 - our own bytes
+    assert copy.root == storage.root
+
+
+# Listing
+
+
+def test_a_listing_is_sorted_and_has_sizes_in_bytes(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"12345")
+    (tmp_path / "a").write_bytes(b"")
+    (tmp_path / "c").mkdir()
+    assert storage.list("") == [FileInfo("a", 0, False), FileInfo("b", 5, False), FileInfo("c", 0, True)]
+
+
+def test_a_listing_of_nothing_is_empty(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    assert storage.list("missing") == []
+    assert storage.list("file") == []
+
+
+def test_a_file_that_goes_away_while_listing_takes_no_other_along(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / "stays").write_bytes(b"1")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    assert storage.list("") == [FileInfo("stays", 1, False)]
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(storage: LocalStorage) -> None:
+    with pytest.raises(StorageError, match="cannot list .*: File name too long"):
+        storage.list("x" * 300)
+
+
+# Reading
+
+
+def test_a_file_is_read_whole_or_mapped(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    assert storage.exists("file")
+    assert storage.read("file") == b"content"
+    assert bytes(storage.map("file")) == b"content"
+
+
+def test_an_empty_file_is_mapped_to_no_bytes(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    assert bytes(storage.map("file")) == b""
+
+
+@pytest.mark.parametrize("read", [LocalStorage.read, LocalStorage.map])
+@pytest.mark.parametrize(("path", "reason"), [("missing", "No such file"), ("", "Is a directory")])
+def test_what_cannot_be_read_is_an_error_with_its_path(
+    storage: LocalStorage, read: object, path: str, reason: str
+) -> None:
+    assert callable(read)
+    with pytest.raises(StorageError, match=f"cannot read .*: {reason}") as caught:
+        read(storage, path)
+    assert caught.value.path == str(Path(storage.root, path))
+
+
+# Creating whole files
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_created_file_appears_with_its_folders_and_leaves_nothing_else(
+    storage: LocalStorage, tmp_path: Path, sync: bool
+) -> None:
+    storage.create("a/b/file", b"content", sync=sync)
+    assert (tmp_path / "a/b/file").read_bytes() == b"content"
+    assert names(tmp_path / "a/b") == ["file"]
+
+
+def test_creating_what_exists_is_refused_and_changes_nothing(storage: LocalStorage, tmp_path: Path) -> None:
+    storage.create("file", b"first")
+    (tmp_path / ".file.crc").write_bytes(b"checksum")
+    with pytest.raises(StorageError, match="cannot create .*file: File exists") as caught:
+        storage.create("file", b"second")
+    assert isinstance(caught.value.__cause__, FileExistsError)
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert names(tmp_path) == [".file.crc", "file"]
+
+
+def test_of_several_writers_exactly_one_creates_the_file(storage: LocalStorage) -> None:
+    def create(number: int) -> bool:
+        try:
+            storage.create("file", b"%d" % number)
+        except StorageError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(create, range(8)))
+    assert sum(won) == 1
+    assert storage.read("file") == b"%d" % won.index(True)
+
+
+def test_overwriting_replaces_the_content_and_takes_the_old_checksum_away(
+    storage: LocalStorage, tmp_path: Path
+) -> None:
+    storage.create("file", b"first")
+    (tmp_path / ".file.crc").write_bytes(b"checksum of the first")
+    storage.create("file", b"second", overwrite=True)
+    assert storage.read("file") == b"second"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_checksum_whose_file_is_gone_does_not_bind_the_new_one(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / ".file.crc").write_bytes(b"left over")
+    storage.create("file", b"new")
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_file_below_a_file_is_an_error(storage: LocalStorage) -> None:
+    storage.create("file", b"")
+    with pytest.raises(StorageError, match="cannot create"):
+        storage.create("file/below", b"")
+
+
+# Files that grow
+
+
+def test_a_new_file_grows_and_knows_its_size(storage: LocalStorage, tmp_path: Path) -> None:
+    with storage.open_new("a/log") as file:
+        file.write(b"one", memoryview(b"two"), b"")
+        file.write()
+        assert (file.size, (tmp_path / "a/log").read_bytes()) == (6, b"onetwo")
+        file.sync()
+        file.write(memoryview(bytearray(16)).cast("q"))
+        file.sync()
+        assert file.size == 22
+    assert storage.list("a") == [FileInfo("log", 22, False)]
+
+
+def test_more_parts_than_one_system_call_takes_are_all_written(storage: LocalStorage) -> None:
+    parts = [b"%d," % number for number in range(5000)]
+    with storage.open_new("log") as file:
+        file.write(*parts)
+    assert storage.read("log") == b"".join(parts)
+
+
+def test_a_system_that_writes_less_than_asked_is_asked_again(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "writev", lambda handle, parts: os.write(handle, bytes(parts[0])[:2]))
+    with storage.open_new("log") as file:
+        file.write(b"abcde", b"fgh")
+        assert file.size == 8
+    assert storage.read("log") == b"abcdefgh"
+
+
+def test_a_new_file_where_there_is_one_is_refused(storage: LocalStorage) -> None:
+    storage.create("log", b"there")
+    with pytest.raises(StorageError, match="cannot create .*log: File exists"):
+        storage.open_new("log")
+    assert storage.read("log") == b"there"
+
+
+def test_a_new_file_takes_a_left_over_checksum_away(storage: LocalStorage, tmp_path: Path) -> None:
+    (tmp_path / ".log.crc").write_bytes(b"left over")
+    storage.open_new("log").close()
+    assert names(tmp_path) == ["log"]
+
+
+def test_a_closed_file_can_be_closed_again_and_no_longer_written(storage: LocalStorage) -> None:
+    file = storage.open_new("log")
+    file.close()
+    file.close()
+    with storage.open_new("other"):  # gets the descriptor that the closed file had
+        with pytest.raises(StorageError, match="cannot write .*log"):
+            file.write(b"lost")
+        with pytest.raises(StorageError, match="cannot sync .*log"):
+            file.sync()
+    assert storage.read("other") == b""
+
+
+def test_a_full_disk_is_an_error_with_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full here")
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda path, flags, mode=0o777: real(path, flags & ~os.O_EXCL, mode))
+    with LocalOutputFile(full) as file, pytest.raises(StorageError, match="No space left") as caught:
+        file.write(b"data")
+    assert caught.value.path == "/dev/full"
+
+
+def test_a_disk_that_fails_to_sync_is_an_error(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_handle: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with storage.open_new("log") as file:
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(StorageError, match="cannot sync .*log: Input/output error"):
+            file.sync()
+
+
+# Deleting
+
+
+def test_a_deleted_file_takes_its_checksum_along(storage: LocalStorage, tmp_path: Path) -> None:
+    storage.create("file", b"")
+    (tmp_path / ".file.crc").write_bytes(b"checksum")
+    assert storage.delete("file")
+    assert names(tmp_path) == []
+
+
+def test_a_folder_is_deleted_with_all_in_it(storage: LocalStorage) -> None:
+    storage.create("a/b/file", b"")
+    assert storage.delete("a")
+    assert not storage.exists("a")
+
+
+def test_deleting_nothing_says_so(storage: LocalStorage) -> None:
+    assert not storage.delete("missing")
+
+
+def test_what_cannot_be_deleted_is_an_error(storage: LocalStorage) -> None:
+    with pytest.raises(StorageError, match="cannot delete .*: File name too long"):
+        storage.delete("x" * 300)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+from hudiformat import errors
+from hudiformat.errors import CorruptBlockError, DecodeError, HudiFormatError, StorageError, TruncatedBlockError
+
+EXCEPTIONS: list[type[Exception]] = [
+    value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, Exception)
+]
+WITH_FACTS: dict[str, dict[str, object]] = {  # what an exception carries besides its message
+    "DecodeError": {"offset": 7},
+    "NameFormatError": {"name": "x.log"},
+    "SchemaError": {"column": "a.b"},
+    "DataError": {"column": "a"},
+    "OptionError": {"option": "hoodie.table.name"},
+    "UnsupportedFeatureError": {"feature": "table version 10"},
+    "StorageError": {"path": "/t/x"},
+    "TableError": {"path": "/t"},
+}
+
+
+def facts_of(kind: type[Exception]) -> dict[str, object]:
+    return next((WITH_FACTS[base.__name__] for base in kind.__mro__ if base.__name__ in WITH_FACTS), {})
+
+
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+def test_an_exception_survives_pickle_with_its_facts(kind: type[Exception]) -> None:
+    error = kind("what happened", **facts_of(kind))
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert type(copy) is kind
+    assert str(copy) == str(error)
+    assert copy.__dict__ == error.__dict__
+    assert {key: getattr(copy, key) for key in facts_of(kind)} == facts_of(kind)
+
+
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+def test_an_exception_can_be_made_from_its_message_alone(kind: type[Exception]) -> None:
+    assert str(kind("what happened")) == "what happened"
+
+
+@pytest.mark.parametrize("kind", EXCEPTIONS)
+def test_an_exception_has_the_common_base_and_a_docstring(kind: type[Exception]) -> None:
+    assert issubclass(kind, HudiFormatError) or issubclass(kind, UserWarning)
+    assert kind.__doc__
+
+
+def test_an_offset_is_part_of_the_message_once_even_after_pickle() -> None:
+    error = CorruptBlockError("length 5", offset=12)
+    assert str(error) == "at byte 12: length 5"
+    assert str(pickle.loads(pickle.dumps(error))) == "at byte 12: length 5"  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"), [(DecodeError, ValueError), (TruncatedBlockError, EOFError), (StorageError, OSError)]
+)
+def test_who_knows_only_python_can_catch_it_too(kind: type[Exception], builtin: type[Exception]) -> None:
+    with pytest.raises(builtin):
+        raise kind("what happened")

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import environments, java, venv
+
+
+def fake_java(home: Path, version: str) -> Path:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-01' >&2\n")
+    program.chmod(0o755)
+    return home
+
+
+def fake_program(folder: Path, name: str, log: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {log}\n')
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("17.0.15", 17), ("21", 21), ("25-ea", 25), ("1.8.0_412", 8), ("11.0.2", 11)]
+)
+def test_the_version_of_a_java_is_what_it_says(tmp_path: Path, text: str, version: int) -> None:
+    assert java.java_version(fake_java(tmp_path / "home", text)) == version
+
+
+def test_a_java_that_does_not_start_has_no_version(tmp_path: Path) -> None:
+    assert java.java_version(tmp_path) is None
+
+
+def test_java_home_wins_when_its_version_will_do(tmp_path: Path) -> None:
+    fake_java(tmp_path / "jvm" / "17", "17.0.1")
+    home = fake_java(tmp_path / "mine", "21.0.1")
+    assert java.java_home({"JAVA_HOME": str(home)}, [str(tmp_path / "jvm")]) == home
+
+
+def test_an_unsuitable_java_home_and_path_are_passed_over(tmp_path: Path) -> None:
+    old, new = fake_java(tmp_path / "8", "1.8.0_412"), fake_java(tmp_path / "25", "25")
+    wanted = fake_java(tmp_path / "jvm" / "java-17", "17.0.15")
+    environ = {"JAVA_HOME": str(old), "PATH": str(new / "bin")}
+    assert java.java_home(environ, [str(tmp_path / "jvm")]) == wanted
+
+
+def test_java_17_goes_before_21_wherever_it_is(tmp_path: Path) -> None:
+    on_path = fake_java(tmp_path / "21", "21.0.1")
+    wanted = fake_java(tmp_path / "jvm" / "java-17", "17.0.15")
+    assert java.java_home({"PATH": str(on_path / "bin")}, [str(tmp_path / "jvm")]) == wanted
+    assert java.java_home({"PATH": str(on_path / "bin")}, []) == on_path
+
+
+def test_a_java_of_macos_is_found_in_its_bundle(tmp_path: Path) -> None:
+    wanted = fake_java(tmp_path / "temurin-17.jdk" / "Contents" / "Home", "17.0.15")
+    assert java.java_home({}, [str(tmp_path)]) == wanted
+
+
+def test_without_java_there_is_no_home(tmp_path: Path) -> None:
+    assert java.java_home({"PATH": str(tmp_path)}, [str(tmp_path)]) is None
+
+
+def test_who_is_not_root_is_told_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_program(tmp_path / "bin", "apt-get", tmp_path / "log")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(java, "java_home", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert java.main() == 1
+    assert "sudo apt-get install -y openjdk-17-jre-headless" in capsys.readouterr().err.replace("update && ", "")
+    assert not (tmp_path / "log").exists()
+
+
+def test_root_on_debian_gets_java_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    fake_program(tmp_path / "bin", "apt-get", log)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    java.install()
+    assert [line.split()[-1] for line in log.read_text().splitlines()] == ["update", "openjdk-17-jre-headless"]
+
+
+def test_java_21_is_installed_where_there_is_no_17(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def apt_get(*arguments: str) -> bool:
+        asked.append(arguments[-1])
+        return arguments[-1] in {"update", "openjdk-21-jre-headless"}
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(java, "apt_get", apt_get)
+    java.install()
+    assert asked == ["update", "openjdk-17-jre-headless", "openjdk-21-jre-headless"]
+
+
+def test_a_debian_without_java_packages_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(java, "apt_get", lambda *_: False)
+    with pytest.raises(java.NoJavaError, match="by hand"):
+        java.install()
+
+
+def test_a_python_without_ensurepip_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(venv, "has_ensurepip", lambda: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit, match=rf"apt-get install -y python3\.{sys.version_info.minor}-venv"):
+        venv.main(["nowhere"])
+
+
+def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("HUDIFORMAT_CACHE", raising=False)
+    assert environments.cache_folder() == tmp_path / "xdg" / "hudiformat"
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "mine"))
+    assert environments.cache_folder() == tmp_path / "mine"
+
+
+def test_hudiformat_finds_what_it_needs_in_the_environment_of_hudi() -> None:
+    project = Path(environments.__file__).parents[1] / "pyproject.toml"
+    dependencies = re.search(r"^dependencies = \[(.*?)^\]", project.read_text(), re.MULTILINE | re.DOTALL)
+    assert dependencies
+    assert set(re.findall('"(.*?)"', dependencies[1])) <= set(environments.REQUIREMENTS)
+
+
+def test_an_environment_is_built_once_and_again_after_an_interruption(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    steps: list[str] = []
+
+    def run(step: str, *_: object, **__: object) -> None:
+        steps.append(step)
+        if step == "fetch the Hudi bundle":
+            if steps.count(step) == 1:
+                raise environments.EnvironmentBuildError("the network is gone")
+            (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+            (folder / "ivy" / "cache").mkdir(parents=True)
+            (folder / "ivy" / "jars").mkdir()
+            (folder / "ivy" / "jars" / "org.apache.hudi_bundle.jar").touch()
+
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
+    monkeypatch.setattr(environments, "_run", run)
+    with pytest.raises(environments.EnvironmentBuildError, match="network"):
+        environments.hudi_environment(tmp_path)
+    environment = environments.hudi_environment(tmp_path)
+    assert environment.complete.exists()
+    assert "org.apache.hudi_bundle.jar" in (environment.conf / "spark-defaults.conf").read_text()
+    assert environments.hudi_environment(tmp_path) == environment
+    assert steps.count("fetch the Hudi bundle") == 2
+
+
+def test_a_failed_step_says_what_it_printed_last() -> None:
+    with pytest.raises(environments.EnvironmentBuildError, match=r"install it failed \(3\):\nno such package"):
+        environments._run("install it", [sys.executable, "-c", "import sys; print('no such package'); sys.exit(3)"])

@@ -1,0 +1,31 @@
+"""The ``.hoodie`` folders of the golden tables, unpacked once."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture(scope="session")
+def golden_tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each golden table by its name: a folder with ``table/.hoodie`` and ``manifest.json``."""
+    root = tmp_path_factory.mktemp("golden")
+    for archive in sorted(GOLDEN.glob("*.zip")):
+        with zipfile.ZipFile(archive) as content:
+            wanted = [
+                name for name in content.namelist() if name.startswith("table/.hoodie/") or name == "manifest.json"
+            ]
+            content.extractall(root / archive.stem, wanted)
+    return {folder.name: folder for folder in sorted(root.iterdir())}
+
+
+@pytest.fixture(scope="session")
+def manifests(golden_tables: dict[str, Path]) -> dict[str, Any]:
+    """What was done to each golden table, and what came out."""
+    return {name: json.loads((folder / "manifest.json").read_text()) for name, folder in golden_tables.items()}

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.errors import CommitError, StorageError, UnsupportedFeatureError
+from hudiformat.storage import LocalStorage
+from hudiformat.timeline import (
+    Action,
+    CommitMetadata,
+    Instant,
+    State,
+    TableConfig,
+    Timeline,
+    complete,
+    create_requested,
+    latest_schema,
+    load_table_config,
+    load_timeline,
+    new_table_config,
+    read_compaction_plan,
+    read_metadata,
+    remove_pending,
+    transition_inflight,
+)
+
+T1, T2, T3, T4 = ("20240229120000001", "20240229120000002", "20240229120000003", "20240229120000004")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path)
+
+
+@pytest.fixture
+def config() -> TableConfig:
+    return new_table_config(name="t", record_key_fields=["k"], ordering_fields=["ts"])
+
+
+def done(time: str, completion: str | None, action: Action = Action.DELTA_COMMIT) -> Instant:
+    return Instant(time, action, State.COMPLETED, completion)
+
+
+def test_the_golden_timelines_are_what_hudi_said(golden_tables: dict[str, Path], manifests: dict[str, Any]) -> None:
+    for name, folder in golden_tables.items():
+        storage = LocalStorage(folder / "table")
+        timeline = load_timeline(storage, load_table_config(storage))
+        manifest = manifests[name]
+        assert [(i.time, i.action.value, i.completion_time) for i in timeline.completed] == [
+            (i["instant"], i["action"], i.get("completion")) for i in manifest["completed_instants"]
+        ]
+        assert {(i.time, i.action.value) for i in timeline.pending} == {
+            (i["instant"], i["action"]) for i in manifest["pending_instants"]
+        }
+
+
+def test_every_golden_table_has_a_schema_with_its_columns(
+    golden_tables: dict[str, Path], manifests: dict[str, Any]
+) -> None:
+    for name, folder in golden_tables.items():
+        storage = LocalStorage(folder / "table")
+        text = latest_schema(storage, load_table_config(storage))
+        assert text is not None
+        names = {field["name"] for field in json.loads(text)["fields"]}
+        assert set(manifests[name]["record_key_fields"]) <= names
+
+
+def test_a_pending_compaction_has_its_plan_in_the_requested_file(golden_tables: dict[str, Path]) -> None:
+    for name in ("v9-mor-compaction-pending-h120", "v6-mor-compaction-pending-h120"):
+        storage = LocalStorage(golden_tables[name] / "table")
+        config = load_table_config(storage)
+        (pending,) = load_timeline(storage, config).pending
+        assert pending.action is Action.COMPACTION
+        assert read_compaction_plan(storage, config, pending)
+        assert read_compaction_plan(storage, config, Instant(pending.time, pending.action, State.INFLIGHT))
+
+
+def test_only_the_newest_state_of_an_instant_counts() -> None:
+    states = [Instant(T1, Action.COMPACTION, State.REQUESTED), Instant(T1, Action.COMPACTION, State.INFLIGHT)]
+    completed = done(T1, T2, Action.COMMIT)
+    assert Timeline.of([states[1], states[0]]).instants == (states[1],)
+    assert Timeline.of([completed, *states]).instants == (completed,)
+
+
+def test_two_actions_may_share_a_time() -> None:
+    both = (done(T1, None), Instant(T1, Action.SAVEPOINT, State.INFLIGHT))
+    assert Timeline.of(reversed(both)).instants == both
+
+
+def test_what_a_timeline_answers() -> None:
+    clean = done(T3, T4, Action.CLEAN)
+    pending = Instant(T2, Action.DELTA_COMMIT, State.INFLIGHT)
+    timeline = Timeline.of([clean, pending, done(T1, T3)])
+    assert timeline.completed == (done(T1, T3), clean)
+    assert timeline.completed_writes == (done(T1, T3),)
+    assert timeline.pending == (pending,)
+    assert timeline.latest_instant_time == T4
+    assert timeline.completion_time_of(T1) == T3
+    assert timeline.completion_time_of(T2) is None
+    assert timeline.completion_time_of(T3) is None  # a clean writes no rows
+    assert timeline.first_active == T1
+
+
+def test_an_empty_timeline_has_no_times() -> None:
+    assert (Timeline().latest_instant_time, Timeline().first_active, Timeline().completed_writes) == (None, None, ())
+
+
+def test_a_saved_commit_does_not_mark_the_beginning() -> None:
+    timeline = Timeline.of([done(T1, T2), done(T1, T2, Action.SAVEPOINT), done(T3, T4)])
+    assert timeline.first_active == T3
+
+
+def test_files_that_are_no_instants_are_passed_over(storage: LocalStorage, config: TableConfig) -> None:
+    create_requested(storage, config, T1, Action.DELTA_COMMIT)
+    for name in ("notes.txt", f"{T2}.unheardof", f".{T1}.deltacommit.requested.crc", f"history/{T2}.commit"):
+        storage.create(f".hoodie/timeline/{name}", b"")
+    (Path(storage.root) / ".hoodie" / "timeline" / f"{T3}.commit").mkdir()
+    assert load_timeline(storage, config).instants == (Instant(T1, Action.DELTA_COMMIT, State.REQUESTED),)
+
+
+def test_a_commit_goes_through_its_states(storage: LocalStorage, config: TableConfig) -> None:
+    metadata = CommitMetadata("UPSERT", extra_metadata={"schema": "{}"})
+    requested = create_requested(storage, config, T1, Action.DELTA_COMMIT)
+    inflight = transition_inflight(storage, config, requested)
+    assert load_timeline(storage, config).pending == (inflight,)
+    assert read_metadata(storage, config, inflight) == CommitMetadata()
+    assert latest_schema(storage, config) is None
+    instant = complete(storage, config, inflight, metadata, completion_time=T2)
+    assert [info.name for info in storage.list(".hoodie/timeline")] == [
+        f"{T1}.deltacommit.inflight",
+        f"{T1}.deltacommit.requested",
+        f"{T1}_{T2}.deltacommit",
+    ]
+    timeline = load_timeline(storage, config)
+    assert timeline.instants == (instant,)
+    assert read_metadata(storage, config, instant) == metadata
+    assert latest_schema(storage, config, timeline) == "{}"
+
+
+def test_a_compaction_completes_as_a_commit(storage: LocalStorage, config: TableConfig) -> None:
+    requested = create_requested(storage, config, T1, Action.COMPACTION)
+    inflight = transition_inflight(storage, config, requested, CommitMetadata("COMPACT"))
+    assert read_metadata(storage, config, inflight).operation_type == "COMPACT"
+    instant = complete(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
+    assert instant == done(T1, T2, Action.COMMIT)
+    assert load_timeline(storage, config).instants == (instant,)
+
+
+def test_the_schema_is_that_of_the_newest_commit_that_names_one(storage: LocalStorage, config: TableConfig) -> None:
+    for time, completion, extra in ((T1, T4, {"schema": "1"}), (T2, T3, {"schema": ""})):
+        inflight = transition_inflight(storage, config, create_requested(storage, config, time, Action.COMMIT))
+        complete(storage, config, inflight, CommitMetadata(extra_metadata=extra), completion_time=completion)
+    assert latest_schema(storage, config) == "1"
+
+
+def test_a_table_without_commits_has_the_schema_it_was_created_with(storage: LocalStorage) -> None:
+    config = new_table_config(name="t", record_key_fields=["k"], extra={"hoodie.table.create.schema": "{}"})
+    assert latest_schema(storage, config) == "{}"
+
+
+def test_an_instant_can_be_requested_and_begun_only_once(storage: LocalStorage, config: TableConfig) -> None:
+    requested = create_requested(storage, config, T1, Action.COMMIT)
+    with pytest.raises(StorageError):
+        create_requested(storage, config, T1, Action.COMMIT)
+    transition_inflight(storage, config, requested)
+    with pytest.raises(StorageError):
+        transition_inflight(storage, config, requested)
+
+
+def test_steps_cannot_be_left_out(storage: LocalStorage, config: TableConfig) -> None:
+    requested = create_requested(storage, config, T1, Action.COMMIT)
+    with pytest.raises(CommitError, match="expected an instant that is inflight, found .* commit \\(requested\\)"):
+        complete(storage, config, requested, CommitMetadata(), completion_time=T2)
+    inflight = transition_inflight(storage, config, requested)
+    with pytest.raises(CommitError, match="expected an instant that is requested"):
+        transition_inflight(storage, config, inflight)
+
+
+def test_a_write_that_was_rolled_back_cannot_complete(storage: LocalStorage, config: TableConfig) -> None:
+    inflight = transition_inflight(storage, config, create_requested(storage, config, T1, Action.COMMIT))
+    remove_pending(storage, config, inflight)
+    assert load_timeline(storage, config).instants == ()
+    with pytest.raises(CommitError, match="it has been rolled back"):
+        complete(storage, config, inflight, CommitMetadata(), completion_time=T2)
+
+
+@pytest.mark.parametrize("completion_time", [T1, "", "20240229120000000"])
+def test_nothing_completes_before_it_began(storage: LocalStorage, config: TableConfig, completion_time: str) -> None:
+    inflight = transition_inflight(storage, config, create_requested(storage, config, T1, Action.COMMIT))
+    with pytest.raises(CommitError, match="not after it"):
+        complete(storage, config, inflight, CommitMetadata(), completion_time=completion_time)
+
+
+def test_a_completed_instant_cannot_be_removed(storage: LocalStorage, config: TableConfig) -> None:
+    with pytest.raises(CommitError, match="is not pending"):
+        remove_pending(storage, config, done(T1, T2))
+
+
+def test_a_pending_savepoint_has_no_requested_file_to_remove(storage: LocalStorage, config: TableConfig) -> None:
+    storage.create(f".hoodie/timeline/{T1}.savepoint.inflight", b"")
+    remove_pending(storage, config, Instant(T1, Action.SAVEPOINT, State.INFLIGHT))
+    assert load_timeline(storage, config).instants == ()
+
+
+def test_tables_of_version_6_are_not_written(golden_tables: dict[str, Path]) -> None:
+    storage = LocalStorage(golden_tables["v6-mor-avro-h0150"] / "table")
+    config = load_table_config(storage)
+    with pytest.raises(UnsupportedFeatureError, match="writing to tables of version 6"):
+        create_requested(storage, config, T1, Action.DELTA_COMMIT)
+    with pytest.raises(UnsupportedFeatureError, match="writing to tables of version 6"):
+        transition_inflight(storage, config, Instant(T1, Action.DELTA_COMMIT, State.REQUESTED))
+
+
+TIMES = st.text("0123456789", min_size=1, max_size=4)
+INSTANTS = st.builds(Instant, TIMES, st.sampled_from(Action), st.sampled_from(State))
+
+
+@given(st.lists(INSTANTS), st.randoms(use_true_random=False))
+def test_a_timeline_does_not_depend_on_the_order_of_its_files(instants: list[Instant], random: Any) -> None:
+    shuffled = instants.copy()
+    random.shuffle(shuffled)
+    times = {(i.time, i.action.completed_as, i.state) for i in Timeline.of(instants).instants}
+    assert times == {(i.time, i.action.completed_as, i.state) for i in Timeline.of(shuffled).instants}
