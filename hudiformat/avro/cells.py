@@ -21,7 +21,7 @@ from hudiformat.avro.varint import U64, Words
 from hudiformat.wire import INT32_MAX
 
 LIMB_SIZE = 8
-_MAX_LIMBS = 2  # more cost as much to fuse as to copy one by one
+_MAX_LIMBS = 3  # more cost as much to fuse as to copy one by one
 _CACHED = 1 << 20
 _BOTH = U64((1 << 32) + 1)  # times this, a number stands in both halves
 _HALF = U64(32)

@@ -219,7 +219,7 @@ def _varint(data: memoryview, pos: int) -> tuple[int, int]:
 
 def _pass_text(data: memoryview, pos: int, end: int) -> int:
     byte = data[pos]
-    if byte < 128 and not byte & 1:  # noqa: PLR2004 - one byte, not negative
+    if not byte & 129:  # one byte, not negative
         return pos + 1 + (byte >> 1)
     length, pos = _varint(data, pos)
     return pos + length if length >= 0 else end + 1
@@ -235,7 +235,13 @@ def _pass_nullable(node: Nullable) -> _Passer:
             return inner(data, pos + 1, end)
         return pos + 1 if branch == empty else end + 1
 
-    return passer
+    def text(data: memoryview, pos: int, end: int) -> int:
+        # The keys of a delete list: one call less where a byte tells the length.
+        if data[pos] == full and not data[pos + 1] & 129:
+            return pos + 2 + (data[pos + 1] >> 1)
+        return passer(data, pos, end)
+
+    return text if inner is _pass_text else passer
 
 
 def _pass_record(node: Record) -> _Passer:
@@ -253,7 +259,7 @@ def _pass_union(node: Union) -> _Passer:
     inner = [None if branch is None else _passer(branch) for branch in node.branches]
 
     def passer(data: memoryview, pos: int, end: int) -> int:
-        branch, pos = _varint(data, pos)
+        branch, pos = _varint(data, pos) if data[pos] & 129 else (data[pos] >> 1, pos + 1)
         if not 0 <= branch < len(inner):
             return end + 1
         step = inner[branch]

@@ -132,8 +132,9 @@ def parse_schema(schema_json: str) -> Record:
     """
     try:
         definition = json.loads(schema_json)
+        json.dumps(definition, ensure_ascii=False).encode()  # half a surrogate pair has no place in Arrow
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"the Avro schema is not JSON: {error}") from error
+        raise SchemaError(f"the Avro schema is not JSON of Unicode text: {error}") from error
     node = _Parser().parse(definition, "", "", 0)
     if not isinstance(node, Record):
         raise SchemaError(f"the top of an Avro schema must be a record, found {json.dumps(definition)[:80]}")

@@ -48,8 +48,7 @@ class BloomFilter:
     def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
         """For each key whether the filter may hold it; False is certain."""
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").astype(np.bool_)
-        found: npt.NDArray[np.bool_] = flags[_positions(keys, self.num_hashes, self.num_bits)].all(axis=0)
-        return found
+        return np.asarray(flags[_positions(keys, self.num_hashes, self.num_bits)].all(axis=0))
 
     def serialize(self) -> str:
         """The text that stands in the footer."""

@@ -67,11 +67,12 @@ class LogBlock:
         """The records of a data block, one row each, in file order.
 
         *schema* is what the rows are brought to (columns by name, types promoted, missing ones null); without it they
-        come as they were written.  *columns* picks some; the others are skipped and not decoded.
+        come as they were written.  *columns* picks some, of *schema* where there is one; the others are skipped and
+        not decoded.
 
         Raises:
             DecodeError: the content is damaged.
-            SchemaError: the written schema cannot be brought to *schema*.
+            SchemaError: the written schema cannot be brought to *schema*, or a column is not there.
             UnsupportedFeatureError: the block holds no records, or a content that is not supported yet.
         """
         if self.type is not BlockType.AVRO_DATA:
@@ -81,8 +82,8 @@ class LogBlock:
     def deletes(self) -> pa.RecordBatch:
         """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
 
-        An ordering value is null where the block holds none or Hudi's placeholder for none, the int 0; such a delete
-        wins over whatever came before it.
+        A delete without an ordering value wins over whatever came before it.  Such a value is null, or Hudi's
+        placeholder, the int 0: among values of another type that is null too, among ints it stays a 0.
 
         Raises:
             DecodeError: the content is damaged.

@@ -10,7 +10,7 @@ from hudiformat.avro import arrow_to_avro
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.content import avro_data, delete
 from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
-from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.errors import DataError, UnsupportedFeatureError
 
 _FORMATS = ("avro",)
 
@@ -58,17 +58,15 @@ def delete_block(
     Hudi puts into the header.
 
     Raises:
-        SchemaError: ordering values of a type that Hudi has no wrapper for.
+        SchemaError: ordering values of a type that Hudi has no wrapper for, or an array of keys that are no text.
+        DataError: a key that is null or no text, or arrays of unlike length (in rows).
 
     Source: HoodieDeleteBlock; spec/log-block.md.
     """
-    array = pa.array(keys, pa.string()) if not isinstance(keys, (pa.Array, pa.ChunkedArray)) else keys
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
     entries = {HeaderKey.INSTANT_TIME: instant}
     if schema is not None:
         entries[HeaderKey.SCHEMA] = schema
-    return LogBlock(BlockType.DELETE, BlockHeader(entries), delete.encode(array, partition_path, ordering))
+    return LogBlock(BlockType.DELETE, BlockHeader(entries), delete.encode(_key_array(keys), partition_path, ordering))
 
 
 def rollback_block(*, instant: str, target: str) -> LogBlock:
@@ -82,3 +80,14 @@ def rollback_block(*, instant: str, target: str) -> LogBlock:
         HeaderKey.COMMAND_BLOCK_TYPE: str(int(CommandType.ROLLBACK_BLOCK)),
     }
     return LogBlock(BlockType.COMMAND, BlockHeader(header), b"")
+
+
+def _key_array(keys: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
+    if isinstance(keys, pa.ChunkedArray):
+        return keys.combine_chunks()
+    if isinstance(keys, pa.Array):
+        return keys
+    try:
+        return pa.array(keys, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"record keys have to be text: {error}", column="record_key") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 
+from hudiformat.errors import EncodeError
+
 
 class BlockType(IntEnum):
     """What a log block holds, by its ordinal on disk.
@@ -53,6 +55,11 @@ class BlockHeader(Mapping[HeaderKey, str]):
     Java writes headers from a hash map, so the order of entries is arbitrary: a decoded header keeps the order it was
     read in, and a block that is made here gets its keys in ascending order.  Where a damaged header names a key twice
     the later entry counts, as in Java, and both are kept.  Values are kept as bytes, and read as UTF-8.
+
+    Raises:
+        EncodeError: a text that has no UTF-8, for a lone surrogate is in it.
+
+    Source: HoodieLogBlock.getHeaderMetadataBytes and getHeaderMetadata; spec/log-block.md.
     """
 
     __slots__ = ("_values", "entries")
@@ -61,7 +68,7 @@ class BlockHeader(Mapping[HeaderKey, str]):
         if isinstance(entries, BlockHeader):
             pairs = entries.entries
         elif isinstance(entries, Mapping):
-            pairs = tuple((key, entries[key].encode()) for key in sorted(entries))
+            pairs = tuple((key, _utf8(key, entries[key])) for key in sorted(entries))
         else:
             pairs = tuple(entries)
         self.entries: tuple[tuple[HeaderKey, bytes], ...] = pairs
@@ -86,3 +93,10 @@ class BlockHeader(Mapping[HeaderKey, str]):
 
     def __repr__(self) -> str:
         return f"BlockHeader({dict(self)!r})"
+
+
+def _utf8(key: HeaderKey, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"header {key.name}: {error}") from None

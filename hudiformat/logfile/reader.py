@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 
 from hudiformat.blocks.block import LogBlock
@@ -37,9 +36,8 @@ class LogReader:
             return
         self.path = os.fspath(source)
         if storage is None:
-            folder, name = Path(self.path).parent, Path(self.path).name
-            storage = open_storage(folder)
-            self._data = storage.map(name)
+            folder, separator, name = self.path.rpartition("/")  # not Path, which makes s3:/b of s3://b
+            self._data = open_storage(folder + separator or ".").map(name)
         else:
             self._data = storage.map(self.path)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.envelope import LENGTH_SIZE, MAGIC, decode_block
@@ -33,16 +34,17 @@ def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
 def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
     """The blocks of *data* from the last to the first, by the reverse pointers.
 
-    Where a pointer does not lead to a sound block, as in a torn tail, what is left is scanned forward and then
-    reversed, so that the blocks are always those of :func:`scan_blocks`.
+    Where a pointer does not lead to a sound block, as in a torn tail, the file is scanned forward up to there and that
+    is reversed, so that the blocks are those of :func:`scan_blocks`.  (Only a file that was forged so that sound blocks
+    overlap has two readings.)
 
     Source: HoodieLogFileReader.prev, which throws in that case.
     """
     end = len(data)
-    while end >= len(MAGIC):
+    while end:
         block = _block_before(data, end)
         if block is None or block.offset is None:
-            yield from reversed(list(scan_blocks(data[:end])))
+            yield from reversed(list(_blocks_before(data, end)))
             return
         yield block
         end = block.offset
@@ -60,6 +62,11 @@ def _block_at(data: memoryview, start: int) -> LogBlock:
     except DecodeError as error:
         return _corrupt_block(data, start, str(error))
     return block
+
+
+def _blocks_before(data: memoryview, end: int) -> Iterator[LogBlock]:
+    """The blocks that begin before *end*, scanned in the whole file: what follows a block says whether it is sound."""
+    return takewhile(lambda block: (block.offset or 0) < end, scan_blocks(data))
 
 
 def _block_before(data: memoryview, end: int) -> LogBlock | None:

@@ -38,7 +38,8 @@ class LogWriter:
     *name* is the first file's name.  The size is looked at after each append, so a file may pass *max_size* (bytes) by
     one append; the next file has the version after it and the writer's own write token.  A file that exists is never
     appended to: its version is skipped, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns.
-    A file comes into being with its first block.  *on_create* is called with the path of each file before it is made.
+    A file comes into being with its first block.  *on_create* is called with the path of each file, relative to the
+    storage's root, before it is made.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.
@@ -80,15 +81,17 @@ class LogWriter:
         return f"{self._storage.root}/{relative}"
 
     def append(self, *blocks: LogBlock) -> AppendResult:
-        """Write *blocks* in one go; they stand in the same file, one after the other.
+        """Write *blocks* in one go; they stand in the same file, one after the other.  Without any, nothing happens.
 
         Raises:
-            EncodeError: a block is 2 GiB or more; nothing is written.
+            EncodeError: a block that cannot be read back, as one of 2 GiB or more; nothing is written.
             StorageError: the file cannot be written.  What was written of the blocks is a torn tail, which readers
                 skip; a later append goes into a new file.
         """
         if self._closed:
             raise StorageError(f"the writer of {self.path} is closed", path=self.path)
+        if not blocks:
+            return AppendResult(self.path, self._file.size if self._file else 0, 0)
         parts = [part for block in blocks for part in encode_block_parts(block)]
         file = self._open()
         path, offset = self.path, file.size
@@ -96,7 +99,7 @@ class LogWriter:
             file.write(*parts)
             if self._sync:
                 file.sync()
-        except StorageError:
+        except BaseException:  # an interrupt leaves a torn tail as well
             self._roll_over()
             raise
         result = AppendResult(path, offset, file.size - offset)

@@ -25,15 +25,15 @@ _Part = tuple[pa.ChunkedArray, list[pa.ChunkedArray], Booleans, Booleans]
 class MergeRule:
     """How the records of a table are told apart and merged.
 
-    ``keys`` gives the record key of each row of a table.  ``delete_column`` holds true (or one of ``delete_markers``,
-    as text) in a row that is a delete.
+    ``keys`` gives the record key of each row of a table.  A row is a delete when ``delete_column`` holds true in it, or
+    the column that ``delete_marker`` names first holds the text that it names second.
     """
 
     mode: MergeMode
     keys: Callable[[pa.Table], pa.ChunkedArray]
     ordering_fields: tuple[str, ...] = ()
     delete_column: str | None = None
-    delete_markers: tuple[str, ...] = ()
+    delete_marker: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ def _delete_part(deletes: pa.RecordBatch, schema: pa.Schema, rule: MergeRule) ->
     ]
     every = np.ones(len(deletes), dtype=np.bool_)
     resets = _without_ordering(found, len(deletes)) | _without_ordering(ordering, len(deletes))
+    resets |= np.asarray(pc.is_null(values))  # of several ordering fields too
     return pa.chunked_array([deletes["record_key"]]), ordering, every, resets
 
 
@@ -130,12 +131,13 @@ def _without_ordering(ordering: list[pa.ChunkedArray], length: int) -> Booleans:
 
 
 def _flagged(table: pa.Table, rule: MergeRule) -> Booleans:
-    if rule.delete_column is None or rule.delete_column not in table.column_names:
-        return np.zeros(table.num_rows, dtype=np.bool_)
-    column = table[rule.delete_column]
-    if rule.delete_markers:
-        return np.asarray(pc.is_in(column.cast(pa.string()), pa.array(rule.delete_markers, pa.string())))
-    return np.asarray(pc.fill_null(column.cast(pa.bool_()), False))
+    flags = np.zeros(table.num_rows, dtype=np.bool_)
+    if rule.delete_column is not None:
+        flags |= np.asarray(pc.fill_null(table[rule.delete_column], False))
+    if rule.delete_marker is not None:
+        column, marker = rule.delete_marker
+        flags |= np.asarray(pc.fill_null(pc.equal(table[column].cast(pa.string()), marker), False))
+    return flags
 
 
 def _concat(arrays: list[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:

@@ -5,6 +5,8 @@ Two values of one ordering column compare like their integers.  Several ordering
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -40,7 +42,17 @@ def _as_integers(column: pa.ChunkedArray) -> Integers:
         return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), np.iinfo(np.int64).min))
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), np.iinfo(np.int64).min))
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        column = pc.fill_null(column, pa.scalar(0).cast(kind))
-    ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense", null_placement="at_start")
-    return np.asarray(ranks).astype(np.int64)
+    if pa.types.is_floating(kind):
+        return _float_bits(pc.fill_null(column.cast(pa.float64()), 0.0))
+    if pa.types.is_decimal(kind):
+        column = pc.fill_null(column, pa.scalar(Decimal(0), kind))
+    ranks = np.asarray(pc.rank(column, sort_keys="ascending", tiebreaker="dense")).astype(np.int64)
+    return np.where(np.asarray(pc.is_null(column)), 0, ranks)
+
+
+def _float_bits(column: pa.ChunkedArray) -> Integers:
+    """As Java compares: -0.0 below 0.0, and NaN, whatever its bits, above all.  Source: java.lang.Double.compare."""
+    values = np.array(column, dtype=np.float64)
+    values[np.isnan(values)] = np.nan
+    bits = values.view(np.int64)
+    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)

@@ -26,7 +26,13 @@ _BASE_FILE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)\.([a-zA-Z0-9]
 
 @dataclass(frozen=True, slots=True, order=True)
 class WriteToken:
-    """Which attempt at writing made a file: ``partition-stage-attempt`` of the engine's task."""
+    """Which attempt at writing made a file: ``partition-stage-attempt`` of the engine's task.
+
+    Raises:
+        NameFormatError: a number that is negative, or too large for Java's type.
+
+    Source: FSUtils.makeWriteToken, Hudi 1.2.0; spec/names.md.
+    """
 
     partition: int
     stage: int
@@ -67,6 +73,8 @@ class LogFileName:
     names of archives (``.commits_.archive.1_1-0-1``), whose *extension* is ``archive`` instead of ``log``.
     *write_token* keeps the text as it stands.  *zeros* are leading zeros of the version, which Hudi accepts and never
     writes.
+
+    Source: FSUtils.LOG_FILE_PATTERN and HoodieLogFile, Hudi 1.2.0; spec/names.md.
     """
 
     file_id: str
@@ -131,7 +139,10 @@ class LogFileName:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BaseFileName:
-    """The name of a base file: ``<file id>_<write token>_<instant>.<extension>``, the extension without its dot."""
+    """The name of a base file: ``<file id>_<write token>_<instant>.<extension>``, the extension without its dot.
+
+    Source: FSUtils.BASE_FILE_PATTERN and HoodieBaseFile, Hudi 1.2.0; spec/names.md.
+    """
 
     file_id: str
     write_token: str

@@ -74,7 +74,7 @@ def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str,
         combine = combines(operation, context.options)
         ordering = () if operation is Operation.DELETE else context.config.ordering_fields
         moved = _moved(df, write.plan, schema, ordering if combine else None)
-        task = partial(_write_group, write.plan, schema, combine)
+        task = partial(_write_group, write.plan, schema, combine=combine)
         messages = moved.mapInArrow(task, "stats binary").collect()
         return write.commit(stat for message in messages for stat in decode_stats(message["stats"]))
 
@@ -101,10 +101,7 @@ def _tag(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]
 
 
 def _write_group(
-    plan: WritePlan,
-    schema: TableSchema,
-    combine: bool,
-    batches: Iterable[pa.RecordBatch],  # noqa: FBT001
+    plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch], *, combine: bool
 ) -> Iterator[pa.RecordBatch]:
     with WriteTask(plan, write_token()) as task:
         for batch in last_of_each_key(batches) if combine else batches:

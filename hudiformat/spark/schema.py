@@ -25,6 +25,12 @@ _SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
     (spark.TimestampNTZType, pa.timestamp("us")),
 )
 
+_BARE_NUMBERS: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
+    # Spark before 4.1 has no time of day; Hudi on Spark reads the bare number, too.
+    (spark.IntegerType, pa.time32("ms")),
+    (spark.LongType, pa.time64("us")),
+)
+
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
     """The Arrow schema of rows of *schema*.
@@ -58,7 +64,8 @@ def _arrow_type(kind: spark.DataType, path: str) -> pa.DataType:
         if isinstance(kind, simple):
             return arrow
     raise SchemaError(
-        f"the column {path!r} has the type {kind.simpleString()}, which Hudi's Avro cannot hold; cast it or leave it out",
+        f"the column {path!r} has the type {kind.simpleString()}, which Hudi's Avro cannot hold; cast it "
+        "or leave it out",
         column=path,
     )
 
@@ -68,6 +75,21 @@ def _spark_field(field: pa.Field) -> spark.StructField:
 
 
 def _spark_type(kind: pa.DataType, path: str) -> spark.DataType:
+    if pa.types.is_nested(kind):
+        return _spark_nested_type(kind, path)
+    if pa.types.is_decimal128(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return spark.TimestampType() if kind.tz else spark.TimestampNTZType()
+    if pa.types.is_fixed_size_binary(kind):
+        return spark.BinaryType()
+    for simple, arrow in (*_SIMPLE, *_BARE_NUMBERS):
+        if arrow == kind:
+            return simple()
+    raise _no_type_in_spark(kind, path)
+
+
+def _spark_nested_type(kind: pa.DataType, path: str) -> spark.DataType:
     if pa.types.is_struct(kind):
         return spark.StructType([_spark_field(field) for field in kind.fields])
     if pa.types.is_list(kind):
@@ -75,15 +97,8 @@ def _spark_type(kind: pa.DataType, path: str) -> spark.DataType:
     if pa.types.is_map(kind):
         value = kind.item_field
         return spark.MapType(_spark_type(kind.key_type, path), _spark_type(value.type, path), value.nullable)
-    if pa.types.is_decimal128(kind):
-        return spark.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_timestamp(kind):
-        return spark.TimestampType() if kind.tz else spark.TimestampNTZType()
-    if pa.types.is_fixed_size_binary(kind):
-        return spark.BinaryType()
-    if pa.types.is_time(kind):  # as in Hudi on Spark, which reads the bare number
-        return spark.IntegerType() if kind.bit_width == pa.int32().bit_width else spark.LongType()
-    for simple, arrow in _SIMPLE:
-        if arrow == kind:
-            return simple()
-    raise SchemaError(f"the column {path!r} of type {kind} has no type in Spark", column=path)
+    raise _no_type_in_spark(kind, path)
+
+
+def _no_type_in_spark(kind: pa.DataType, path: str) -> SchemaError:
+    return SchemaError(f"the column {path!r} of type {kind} has no type in Spark", column=path)

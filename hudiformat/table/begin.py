@@ -18,10 +18,10 @@ from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.metadata_table import drop_metadata_table
 from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.read import merge_mode
+from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
-from hudiformat.timeline import TableType, WriteStat
+from hudiformat.timeline import TableType, WriteStat, load_table_config
 
 _VERSION = 9
 
@@ -105,14 +105,15 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
     """As :func:`begin_write`, where the caller sees to the end: commit, or ``transaction.abandon()``."""
     _refuse_unsupported(context)
     schema = context.schema()
-    if context.config.metadata_partitions:
+    current = load_table_config(context.storage)
+    if current.metadata_partitions:
         warnings.warn(
             f"{context.storage.root}: the metadata table cannot be kept up yet and is dropped, as Hudi drops it with "
             "hoodie.metadata.enable=false; a writer that has it on builds it anew",
             HudiFormatWarning,
             stacklevel=2,
         )
-        drop_metadata_table(context.storage, context.config)
+        drop_metadata_table(context.storage, current)
     transaction = Transaction.begin(context.storage, context.config, operation, context.clock)
     plan = WritePlan(
         root=context.storage.root,
@@ -133,6 +134,8 @@ def _refuse_unsupported(context: TableContext) -> None:
         "COPY_ON_WRITE tables": config.table_type is not TableType.MERGE_ON_READ,
         "tables without meta fields": not config.populate_meta_fields,
         "change data capture": config.cdc_enabled,
+        "slash-separated dates": config.slash_separated_dates,
+        "custom delete markers": delete_marker(config) is not None,
         "dropped partition columns": config.drop_partition_columns,
         f"base files of format {config.base_file_format}": config.base_file_format.upper() != "PARQUET",
         "partition metadata files in base-file format": config.partition_metafile_use_base_format,

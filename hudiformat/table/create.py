@@ -70,7 +70,7 @@ def create_table(
         merge_mode=_merge_mode(options, ordering),
         hive_style_partitioning=_flag(options, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode_partitioning=_flag(options, "hoodie.datasource.write.partitionpath.urlencode"),
-        timeline_zone=TimelineZone(options.get("hoodie.table.timeline.timezone", "LOCAL").upper()),
+        timeline_zone=_timeline_zone(options),
         extra={
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
             **_index_properties(options, record_key),
@@ -126,6 +126,14 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
         "hoodie.bucket.index.hash.field": ",".join(chosen.hash_fields or record_key),
         "hoodie.datasource.write.recordkey.field": ",".join(record_key),
     }
+
+
+def _timeline_zone(options: Mapping[str, str]) -> TimelineZone:
+    key = "hoodie.table.timeline.timezone"
+    text = str(options.get(key, TimelineZone.LOCAL.value)).upper()
+    if text not in TimelineZone.__members__:
+        raise OptionError(f"{key}: expected LOCAL or UTC, found {options[key]!r}", option=key)
+    return TimelineZone(text)
 
 
 def _flag(options: Mapping[str, str], key: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.errors import DataError, UnsupportedFeatureError
+from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.naming import partition_paths, record_keys
 from hudiformat.timeline import KeyGenerator, TableConfig
 
@@ -75,9 +75,14 @@ class RowKeys:
         )
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise a DataError when rows of *schema* lack a column that keys are made of."""
+        """Raise when rows of *schema* can have no keys.
+
+        Raises:
+            DataError: a column that keys are made of is missing.
+            SchemaError: it is there twice, or has a type whose text Hudi does not define.
+        """
         empty = schema.empty_table()
-        self._columns(empty, self.key_fields)
+        self.record_keys(empty)
         self.partition_paths(empty)
 
     @staticmethod
@@ -90,6 +95,8 @@ class RowKeys:
                     f"{', '.join(rows.schema.names)}",
                     column=name,
                 )
+            if rows.schema.names.count(name) > 1:
+                raise SchemaError(f"column {name} is there twice: rename or drop one", column=name)
             column = rows.column(name)
             columns.append(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
         return columns

@@ -118,7 +118,7 @@ def _one_of(*allowed: str) -> Callable[[str, str], str]:
     return parse
 
 
-def _fields(key: str, value: str) -> tuple[str, ...]:
+def _fields(_key: str, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 

@@ -16,7 +16,7 @@ from hudiformat.merge import Candidates, MergeRule, counting_blocks, merge_slice
 from hudiformat.storage import Storage
 from hudiformat.table.keys import RowKeys, stored_keys
 from hudiformat.table.schema import TableSchema
-from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, MergeMode, TableConfig
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, KeyGenerator, MergeMode, TableConfig
 from hudiformat.view import FileSlice
 
 _DELETED_FIELD = "_hoodie_is_deleted"
@@ -38,12 +38,14 @@ class SliceReader:
         """The schema of a read of *columns*, in their order.
 
         Raises:
-            SchemaError: the table has no such column.
+            SchemaError: the table has no such column, or one is asked for twice.
         """
         full = self.output_schema
         for name in columns or ():
             if name not in full.names:
                 raise SchemaError(f"no column {name!r}; the columns are {', '.join(full.names)}", column=name)
+        if len(set(columns or ())) < len(columns or ()):
+            raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")
         return full if columns is None else pa.schema([full.field(name) for name in columns])
 
     def read(
@@ -86,6 +88,7 @@ class SliceReader:
             keys=stored_keys if config.populate_meta_fields else self._made_keys,
             ordering_fields=config.ordering_fields if mode is MergeMode.EVENT_TIME_ORDERING else (),
             delete_column=_DELETED_FIELD if _DELETED_FIELD in self.schema.arrow.names else None,
+            delete_marker=delete_marker(config),
         )
 
     def _made_keys(self, rows: pa.Table) -> pa.ChunkedArray:
@@ -96,8 +99,9 @@ class SliceReader:
         names = dict.fromkeys([*wanted.names, *keys, *rule.ordering_fields])
         if rule.delete_column is not None:
             names[rule.delete_column] = None
-        full = self.output_schema
-        return pa.schema([full.field(name) for name in names])
+        if rule.delete_marker is not None:
+            names[rule.delete_marker[0]] = None
+        return self.project(list(names))
 
     def _candidates(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule) -> Candidates:
         return read_candidates(list(self._blocks(storage, file_slice)), needed, rule)
@@ -125,17 +129,33 @@ def merge_mode(config: TableConfig) -> MergeMode:
     return config.merge_mode if config.ordering_fields else MergeMode.COMMIT_TIME_ORDERING
 
 
+def delete_marker(config: TableConfig) -> tuple[str, str] | None:
+    """The column and the text in it that mark a row as a delete, where the table has such.
+
+    Source: DeleteContext.getCustomDeleteMarkerKeyValue.
+    """
+    column, marker = (config.merge_properties.get(f"hoodie.payload.delete.{part}") for part in ("field", "marker"))
+    return (column, marker) if column and marker else None
+
+
 def refuse_unreadable(config: TableConfig) -> None:
     """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
     refused = {
         f"table version {config.version}": config.version < VERSION_WITH_COMPLETION_TIMES,
         "dropped partition columns": config.drop_partition_columns,
+        # Hudi shows the text of the path in the partition column there, not what is in the files.
+        "timestamp-based partition paths": _has_timestamp_partitions(config),
         f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
         "bootstrapped tables": config.bootstrap_base_path is not None,
     }
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
+
+
+def _has_timestamp_partitions(config: TableConfig) -> bool:
+    custom = config.key_generator is KeyGenerator.CUSTOM and "timestamp" in config.partition_types
+    return config.key_generator is KeyGenerator.TIMESTAMP or custom
 
 
 def _path(file_slice: FileSlice, name: str) -> str:

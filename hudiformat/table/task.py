@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,6 +28,8 @@ _MAX_BUFFERED = 256 * 1024 * 1024
 """Bytes of rows that a task holds over all its file groups before the fullest is written out."""
 
 DELETED_FIELD = "_hoodie_is_deleted"
+
+Integers = npt.NDArray[np.int64]
 
 
 class WriteTask:
@@ -49,7 +52,7 @@ class WriteTask:
         """
         record_keys = self._keys.record_keys(batch)
         for path, rows in _groups(self._keys.partition_paths(batch)):
-            self._write_partition(path, batch.take(rows), record_keys.take(rows))
+            self._write_partition(path, batch.take(pa.array(rows)), record_keys.take(pa.array(rows)))
         self._relieve()
 
     def finish(self) -> list[WriteStat]:
@@ -74,7 +77,8 @@ class WriteTask:
             self._partitions[path] = PartitionIndex(self._storage, plan, path)
         tags = self._partitions[path].tag(record_keys)
         for code, chosen in _groups_of_codes(tags.codes):
-            part, keys = rows.take(chosen), record_keys.take(chosen)
+            places = pa.array(tags.rows[chosen])
+            part, keys = rows.take(places), record_keys.take(places)
             if code == NEW:
                 self._create(path, part, keys)
             elif plan.operation is not Operation.DELETE or tags.existing[code]:
@@ -164,15 +168,15 @@ def _deleted(rows: pa.RecordBatch) -> pa.Array | None:
     return flags if pc.any(flags).as_py() else None
 
 
-def _groups(values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+def _groups(values: pa.Array) -> Iterator[tuple[str, Integers]]:
     """Each distinct value and the rows that have it, in order."""
     encoded = values.dictionary_encode()
     for code, rows in _groups_of_codes(np.asarray(encoded.indices).astype(np.int64)):
         yield encoded.dictionary[code].as_py(), rows
 
 
-def _groups_of_codes(codes: np.ndarray) -> Iterator[tuple[int, pa.Array]]:
+def _groups_of_codes(codes: Integers) -> Iterator[tuple[int, Integers]]:
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
-    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
-        yield int(codes[order[start]]), pa.array(order[start:end])
+    for group in np.split(order, starts[1:]) if len(order) else ():
+        yield int(codes[group[0]]), group

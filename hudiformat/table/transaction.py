@@ -6,13 +6,14 @@ it can be seen, after it nothing is left to do that matters.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from hudiformat.errors import CommitError, HudiFormatError
-from hudiformat.naming import next_instant, parse_instant
+from hudiformat.errors import CommitError, HudiFormatError, NameFormatError, StorageError
+from hudiformat.naming import BaseFileName, LogFileName, next_instant, parse_instant
 from hudiformat.storage import Storage
 from hudiformat.table.markers import delete_markers, marked_files
 from hudiformat.table.plan import Operation
@@ -21,7 +22,6 @@ from hudiformat.timeline import (
     CommitMetadata,
     Instant,
     TableConfig,
-    Timeline,
     TimelineZone,
     WriteStat,
     complete,
@@ -30,7 +30,7 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.view import PARTITION_METADATA_FILE
+from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
 Clock = Callable[[], datetime]
 
@@ -55,6 +55,7 @@ class Transaction:
         self._storage = storage
         self._config = config
         self._clock = clock
+        self._is_committed = False
         self.instant = instant
 
     @classmethod
@@ -96,17 +97,28 @@ class Transaction:
         try:
             done = complete(self._storage, self._config, self.instant, metadata, completion_time=completed_at)
         except HudiFormatError as error:
-            raise CommitError(
-                f"the instant {self.instant.time} could not be completed: {error}", path=self._storage.root
-            ) from error
-        delete_markers(self._storage, self.instant.time)
+            found = self._completed_instant()  # the file may be there although its creation failed, in a sync say
+            if found is None:
+                raise CommitError(
+                    f"the instant {self.instant.time} could not be completed: {error}", path=self._storage.root
+                ) from error
+            done = found
+        self._is_committed = True
+        with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
+            delete_markers(self._storage, self.instant.time)
         return done, metadata
 
     def abandon(self) -> None:
         """Take away everything that the write has left, unless it has been committed."""
+        if self._is_committed:
+            return
         timeline = load_timeline(self._storage, self._config)
         if any(pending.time == self.instant.time for pending in timeline.pending):
             roll_back(self._storage, self._config, self.instant)
+
+    def _completed_instant(self) -> Instant | None:
+        completed = load_timeline(self._storage, self._config).completed
+        return next((done for done in completed if done.time == self.instant.time), None)
 
 
 def roll_back(storage: Storage, config: TableConfig, pending: Instant) -> None:
@@ -114,14 +126,22 @@ def roll_back(storage: Storage, config: TableConfig, pending: Instant) -> None:
 
     The instant goes last: whoever is stopped half-way leaves the next one something to find.
     """
-    folders = set()
     for path in marked_files(storage, pending.time):
         storage.delete(path)
-        folders.add(path.rpartition("/")[0])
-    for folder in sorted(folders):
+    # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
+    for folder, entries in list(list_partitions(storage)):
+        for name in (entry.name for entry in entries if _instant_of(entry.name) == pending.time):
+            storage.delete(f"{folder}/{name}" if folder else name)
         _leave_partition(storage, folder, pending.time)
     remove_pending(storage, config, pending)
     delete_markers(storage, pending.time)
+
+
+def _instant_of(name: str) -> str | None:
+    try:
+        return (LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)).instant
+    except NameFormatError:
+        return None
 
 
 def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
@@ -139,8 +159,3 @@ def wait_until(instant: str, clock: Clock) -> None:
     """Return when the clock has reached *instant*: times on the timeline are never in the future."""
     while (missing := (parse_instant(instant) - clock()).total_seconds()) > 0:
         time.sleep(min(missing, 1.0))
-
-
-def is_visible(timeline: Timeline, instant: str) -> bool:
-    """Whether the write of *instant* has been committed."""
-    return any(done.time == instant for done in timeline.completed)

@@ -10,13 +10,15 @@ import pyarrow as pa
 from hudiformat.errors import DataError
 from hudiformat.merge.ordering import comparable
 from hudiformat.naming import WriteToken
+from hudiformat.storage import Storage
 from hudiformat.table.begin import Commit, begin_write, check_rows
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.read import merge_mode
 from hudiformat.table.task import WriteTask
-from hudiformat.timeline import TableConfig, WriteStat
+from hudiformat.timeline import MergeMode, TableConfig, WriteStat
 
 _BATCH_ROWS = 65_536
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
@@ -30,14 +32,14 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
     RowKeys.of(context.config).record_keys(rows)  # a bad key is found before the timeline is touched
     with begin_write(context, operation) as write:
-        return write.commit(write_prepared(write.plan, rows))
+        return write.commit(write_prepared(write.plan, rows, storage=context.storage))
 
 
-def write_prepared(plan: WritePlan, rows: pa.Table) -> list[WriteStat]:
+def write_prepared(plan: WritePlan, rows: pa.Table, *, storage: Storage | None = None) -> list[WriteStat]:
     """Write *rows*, which have the columns and types of the write, in this process; the statistics of the files."""
     if combines(plan.operation, plan.options):
         rows = _combined(plan.config, plan.operation, rows)
-    with WriteTask(plan, _LOCAL_TOKEN) as task:
+    with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
         for batch in rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
             task.write(batch)
         return task.finish()
@@ -61,13 +63,17 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid as error:  # a stream of one column's values
+            raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
     raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
 
 
 def _combined(config: TableConfig, operation: Operation, rows: pa.Table) -> pa.Table:
     keys = RowKeys.of(config)
-    ordering = () if operation is Operation.DELETE else config.ordering_fields
+    by_event_time = operation is not Operation.DELETE and merge_mode(config) is MergeMode.EVENT_TIME_ORDERING
+    ordering = config.ordering_fields if by_event_time else ()
     return combine(rows, [keys.partition_paths(rows), keys.record_keys(rows)], ordering)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudiformat.avro import arrow_to_avro, avro_to_arrow, decode_records, encode_datums, encode_records
+from hudiformat.avro import arrow_to_avro, avro_to_arrow, cells, decode_records, encode_datums, encode_records
 from hudiformat.avro.buffers import numbers, offsets
 from hudiformat.avro.encode import _length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
@@ -242,6 +242,14 @@ def test_a_null_below_a_null_is_allowed_in_a_required_field() -> None:
     kind = pa.struct([pa.field("x", pa.int64(), nullable=False)])
     batch = pa.RecordBatch.from_arrays([pa.array([None, {"x": 1}], kind)], names=["c"])
     assert encode_datums(batch, arrow_to_avro(batch.schema, name="r", namespace="n")).to_pylist() == [b"\0", b"\2\2"]
+
+
+def test_chunks_of_two_gigabytes_use_long_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pa.RecordBatch.from_pydict({"a": ["x", None, "yz"], "b": [1.0, 2.0, 3.0], "c": [[1], [], [2, 3]]})
+    schema = arrow_to_avro(batch.schema, name="r", namespace="n")
+    expected = encode_records(batch, schema)
+    monkeypatch.setattr(cells, "INT32_MAX", 10)
+    assert encode_records(batch, schema) == expected
 
 
 def test_a_record_of_two_gigabytes_is_refused() -> None:

@@ -266,7 +266,9 @@ def test_an_avro_schema_without_arrow_counterpart_is_refused(avro: Any, message:
         _of(avro)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '"int"', '{"type":"array","items":"int"}', '["null","int"]'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, '{"x":"\\ud800"}', '"int"', '{"type":"array","items":"int"}', '["null","int"]']
+)
 def test_a_text_that_is_no_record_schema_is_refused(text: str) -> None:
     with pytest.raises(SchemaError):
         avro_to_arrow(text)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.avro import decode_records, encode_records, resolve
-from hudiformat.errors import UnsupportedVersionError
+from hudiformat.avro import avro_to_arrow, decode_records, encode_records, resolve
+from hudiformat.errors import CorruptBlockError, SchemaError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32
 
 CONTENT_VERSION = 3
+RECORD_LENGTH_SIZE = 4
+"""Bytes of the length in front of each record."""
+
 _READABLE = (1, 2, 3)
 
 
@@ -25,14 +28,21 @@ def decode(
 ) -> pa.RecordBatch:
     """The records of *content*, which were written with the Avro schema *written*.
 
+    *columns* picks from *schema* where there is one, and else from what was written.
+
     Raises:
         DecodeError: the content is damaged.
-        SchemaError: the records cannot be brought to *schema*.
+        SchemaError: the records cannot be brought to *schema*, or there is no column of that name.
     """
     cursor = Cursor(memoryview(content))
     count = _prologue(cursor)
-    batch = decode_records(cursor.take(cursor.remaining), count, written, columns=columns)
-    return batch if schema is None else resolve(batch, schema)
+    records = cursor.take(cursor.remaining)
+    if schema is None:
+        return decode_records(records, count, written, columns=columns)
+    target = schema if columns is None else _selected(schema, columns)
+    there = avro_to_arrow(written).names
+    wanted = [name for name in dict.fromkeys(target.names) if name in there]
+    return resolve(decode_records(records, count, written, columns=wanted), target)
 
 
 def record_count(content: bytes | memoryview) -> int:
@@ -40,7 +50,17 @@ def record_count(content: bytes | memoryview) -> int:
     return _prologue(Cursor(memoryview(content)))
 
 
+def _selected(schema: pa.Schema, columns: list[str]) -> pa.Schema:
+    for name in columns:
+        if schema.get_field_index(name) < 0:
+            raise SchemaError(f"column {name} is not in the schema, which has {schema.names}", column=name)
+    return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
+
+
 def _prologue(cursor: Cursor) -> int:
     if (version := cursor.int32("content version")) not in _READABLE:
         raise UnsupportedVersionError(f"Avro data content of version {version}; known are 1 to {CONTENT_VERSION}")
-    return cursor.int32("record count")
+    count = cursor.int32("record count")
+    if not 0 <= count <= cursor.remaining // RECORD_LENGTH_SIZE:
+        raise CorruptBlockError(f"{count} records are declared, in {cursor.remaining} bytes")
+    return count

@@ -1,0 +1,237 @@
+"""Each reads, and goes on with, what the other wrote."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from hudiformat.naming import WriteToken
+from hudiformat.table import Operation, WriteTask
+from hudiformat.table.begin import start_write
+from tests.conformance.hudi import RealHudi
+from tests.rows import assert_same_rows
+
+READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
+COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("ts", pa.int64()),
+        pa.field("p", pa.string()),
+        pa.field("flag", pa.bool_()),
+        pa.field("small", pa.int32()),
+        pa.field("ratio", pa.float32()),
+        pa.field("value", pa.float64()),
+        pa.field("data", pa.binary()),
+        pa.field("on", pa.date32()),
+        pa.field("at", pa.timestamp("us", tz="UTC")),
+        pa.field("price", pa.decimal128(18, 4)),
+        pa.field("tags", pa.list_(pa.field("element", pa.string()))),
+        pa.field("counts", pa.map_(pa.string(), pa.int64())),
+        pa.field(
+            "inner", pa.struct([pa.field("a", pa.int32()), pa.field("b", pa.struct([pa.field("c", pa.string())]))])
+        ),
+    ]
+)
+
+WRITE = {
+    "hoodie.table.name": "things",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.datasource.write.operation": "upsert",
+}
+
+
+def things(numbers: range, *, ts: int, partition: str | None = "") -> pa.Table:
+    """Rows with a value or a null in every column."""
+    rows = [
+        {
+            "id": f"key {i} ü" if i % 5 == 0 else f"k{i}",
+            "ts": ts,
+            "p": f"p{i % 3}" if partition == "" else partition,
+            "flag": None if i % 4 == 0 else i % 2 == 0,
+            "small": None if i % 7 == 0 else -i,
+            "ratio": i / 2,
+            "value": None if i % 3 == 0 else i * 1e300,
+            "data": bytes(range(i % 40)),
+            "on": i * 1000,
+            "at": (-1) ** i * 10**13 * i + i,
+            "price": None if i % 6 == 0 else f"{i * 1000}.25",
+            "tags": None if i % 3 == 1 else ["x" * (i % 17)] * (i % 4),
+            "counts": None if i % 4 == 3 else [(f"c{i}", 2**62 - i), ("n", None)],
+            "inner": None if i % 5 == 4 else {"a": i, "b": None if i % 2 else {"c": "✓"}},
+        }
+        for i in numbers
+    ]
+    strings = pa.Table.from_pylist([{"price": row.pop("price")} for row in rows], pa.schema([("price", pa.string())]))
+    table = pa.Table.from_pylist(rows, pa.schema([field for field in SCHEMA if field.name != "price"]))
+    return table.append_column("price", strings["price"].cast(pa.decimal128(18, 4))).select(SCHEMA.names).cast(SCHEMA)
+
+
+def assert_reads_alike(hudi: RealHudi, table: hf.Table) -> pa.Table:
+    """The snapshot, which Hudi reads too, as it does the base files alone and every commit so far."""
+    snapshot = table.snapshot()
+    assert_same_rows(snapshot, hudi.read(table.path), key=("_hoodie_partition_path", "_hoodie_record_key"))
+    assert_same_rows(table.read_optimized(), hudi.read(table.path, READ_OPTIMIZED))
+    for instant in table.timeline.completed_writes:
+        then = hudi.read(table.path, {"as.of.instant": instant.time})
+        assert_same_rows(table.snapshot(as_of=instant.time), then)
+    return snapshot
+
+
+def write_ours(table: hf.Table) -> None:
+    """Commits of every kind, late rows and rows that are deletes among them."""
+    table.insert(things(range(40), ts=5))
+    table.upsert(things(range(20, 60), ts=7))
+    table.upsert(things(range(10), ts=3).set_column(4, "small", pa.array([99] * 10, pa.int32())))  # late
+    table.delete(things(range(0, 60, 7), ts=0).select(["p", "id"]))
+
+
+@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE"])
+def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index: str) -> None:
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2", "hoodie.logfile.max.size": "4096"}
+    table = hf.create_table(
+        tmp_path / "t",
+        name="things",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        options={**options, "hoodie.logfile.data.block.max.size": "1500"},
+    )
+    write_ours(table)
+    expected = {f"k{i}" if i % 5 else f"key {i} ü" for i in range(60) if i % 7}
+    assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
+    # Hudi is not told which index the table has: it has to find that in the properties.
+    hudi.write(things(range(50, 70), ts=9), table.path, WRITE)
+    hudi.write(things(range(50, 55), ts=1), table.path, WRITE)  # late
+    table = hf.open_table(table.path)
+    assert assert_reads_alike(hudi, table).num_rows == len(
+        expected | {f"k{i}" if i % 5 else f"key {i} ü" for i in range(50, 70)}
+    )
+    hudi.sql(f"call run_compaction(op => 'schedule', path => '{table.path}', options => '{COMPACT_NOW}')")
+    hudi.sql(f"call run_compaction(op => 'run', path => '{table.path}', options => '{COMPACT_NOW}')")
+    assert table.timeline.completed[-1].action.value == "commit"
+    compacted = assert_reads_alike(hudi, table)
+    assert table.read_optimized().num_rows == compacted.num_rows
+    with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
+        table.upsert(things(range(60, 80), ts=11))
+    hf.open_table(table.path).delete(things(range(61, 64), ts=0).select(["p", "id"]))
+    assert_reads_alike(hudi, hf.open_table(table.path))
+
+
+@pytest.mark.parametrize("metadata_table", ["true", "false"])
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
+def test_we_go_on_with_a_table_of_hudis(hudi: RealHudi, tmp_path: Path, index: str, metadata_table: str) -> None:
+    path = str(tmp_path / "t")
+    buckets = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+    options = {**WRITE, **buckets, "hoodie.metadata.enable": metadata_table, "hoodie.write.table.version": "9"}
+    hudi.write(things(range(30), ts=5), path, options)
+    hudi.write(things(range(20, 40), ts=6), path, options)
+    table = hf.open_table(path, options=buckets)
+    assert_reads_alike(hudi, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hf.HudiFormatWarning)
+        table.upsert(things(range(35, 50), ts=8))
+    table = hf.open_table(path, options=buckets)
+    table.upsert(things(range(5), ts=1))  # late
+    table.delete(things(range(0, 50, 9), ts=0).select(["p", "id"]))
+    assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == {
+        f"k{i}" if i % 5 else f"key {i} ü" for i in range(50) if i % 9
+    }
+    hudi.write(things(range(45, 55), ts=20), path, options)
+    keys = assert_reads_alike(hudi, hf.open_table(path, options=buckets))["id"].to_pylist()
+    assert len(keys) == len(set(keys)), "Hudi found its way to the keys that we wrote"
+
+
+def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = hf.create_table(
+        tmp_path / "t",
+        name="things",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        options=options,
+    )
+    table.insert(things(range(5), ts=1))
+    abandoned = start_write(table.context, Operation.UPSERT).plan
+    with WriteTask(abandoned, WriteToken(0, 0, 0)) as task:
+        task.write(things(range(9), ts=9).to_batches()[0])
+        task.finish()
+    assert assert_reads_alike(hudi, table).num_rows == 5
+    hudi.write(things(range(3), ts=2), table.path, WRITE)
+    assert assert_reads_alike(hudi, hf.open_table(table.path)).num_rows == 5
+    left = [path.name for path in Path(table.path).rglob("*") if abandoned.instant in path.name]
+    assert [name for name in left if "log" in name or "deltacommit" in name] == []
+
+
+@pytest.mark.parametrize("hive_style", ["true", "false"])
+def test_null_partition_values_go_where_hudi_puts_them(hudi: RealHudi, tmp_path: Path, hive_style: str) -> None:
+    style = {"hoodie.datasource.write.hive_style_partitioning": hive_style}
+    rows = things(range(4), ts=1, partition=None)
+    table = hf.create_table(
+        tmp_path / "ours",
+        name="things",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        options=style,
+    )
+    table.insert(rows)
+    hudi.write(rows, str(tmp_path / "theirs"), {**WRITE, **style})
+    theirs = hf.open_table(tmp_path / "theirs")
+    assert {item.partition_path for item in table.file_slices()} == {
+        item.partition_path for item in theirs.file_slices()
+    }
+    assert_same_rows(
+        table.snapshot(columns=["_hoodie_partition_path", "id", "p"]),
+        theirs.snapshot(columns=["_hoodie_partition_path", "id", "p"]),
+    )
+
+
+def test_several_key_and_partition_columns_make_the_keys_that_hudi_makes(hudi: RealHudi, tmp_path: Path) -> None:
+    rows = things(range(20), ts=1)
+    table = hf.create_table(
+        tmp_path / "ours",
+        name="things",
+        schema=SCHEMA,
+        record_key=["id", "small"],
+        ordering=["ts"],
+        partition_by=["p", "flag"],
+    )
+    table.insert(rows)
+    keys = {
+        "hoodie.datasource.write.recordkey.field": "id,small",
+        "hoodie.datasource.write.partitionpath.field": "p,flag",
+    }
+    hudi.write(rows, str(tmp_path / "theirs"), {**WRITE, **keys})
+    meta = ["_hoodie_record_key", "_hoodie_partition_path", "id"]
+    assert_same_rows(table.snapshot(columns=meta), hf.open_table(tmp_path / "theirs").snapshot(columns=meta))
+    hudi.write(rows, table.path, {**WRITE, **keys})
+    assert hf.open_table(table.path).snapshot().num_rows == 20
+
+
+def test_the_functions_write_on_pyspark_3_too(hudi: RealHudi, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    hf.create_table(
+        path,
+        name="numbers",
+        schema=pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("p", pa.string())]),
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
+    )
+    hudi.run_script(str(Path(__file__).with_name("pyspark3_job.py")), str(path))
+    assert sorted(row["id"] for row in hudi.read(str(path)).to_pylist()) == list(range(5, 100))
+    assert hf.open_table(path).snapshot().num_rows == 95
