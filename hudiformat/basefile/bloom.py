@@ -21,6 +21,7 @@ _HEADER = struct.Struct(">iiBi")  # version, number of hashes, hash type, bits
 _VERSION = -1
 _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
+_MAX_HASHES = 1_000  # a rate of false positives of 1e-300 asks for so many
 _CHUNK = 16_384  # keys hashed at once: the working arrays stay in cache
 _Words = npt.NDArray[np.uint32]
 
@@ -67,9 +68,15 @@ class BloomFilter:
         except (ValueError, struct.error) as error:
             raise CorruptTableError(f"not a bloom filter: {error}") from error
         bits = data[_HEADER.size :]
-        if (version, kind) != (_VERSION, _MURMUR) or num_bits <= 0 or len(bits) != -(-num_bits // 8):
+        if (
+            (version, kind) != (_VERSION, _MURMUR)
+            or not 0 < num_hashes <= _MAX_HASHES
+            or num_bits <= 0
+            or len(bits) != -(-num_bits // 8)
+        ):
             raise CorruptTableError(
-                f"not a bloom filter of type SIMPLE: version {version}, hash {kind}, {num_bits} bits"
+                f"not a bloom filter of type SIMPLE: version {version}, {num_hashes} hashes of type {kind}, "
+                f"{num_bits} bits in {len(bits)} bytes"
             )
         return cls(num_hashes, num_bits, bits)
 

@@ -23,10 +23,11 @@ def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: S
         StorageError: it cannot be read.
     """
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    data = pa.py_buffer(storage.map(path))
     try:
-        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(storage.map(path)))) as file:
+        with pq.ParquetFile(pa.BufferReader(data)) as file:
             present = set(file.schema_arrow.names)
             table = file.read([name for name in wanted.names if name in present])
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
     return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)

@@ -17,6 +17,7 @@ from hudiformat.errors import CorruptBlockError, DecodeError
 from hudiformat.wire import Cursor
 
 _NEXT_MAGIC = re.compile(re.escape(MAGIC))
+_OVERLAP = len(MAGIC) - 1  # two magics can share a "#"
 
 
 def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
@@ -76,6 +77,8 @@ def _block_before(data: memoryview, end: int) -> LogBlock | None:
     start = end - LENGTH_SIZE - Cursor(data[end - LENGTH_SIZE : end]).int64()
     if not 0 <= start < end:
         return None
+    if start >= _OVERLAP and data[start - _OVERLAP : start + 1] == MAGIC:
+        return None  # read forward, the block may be lost to the magic that ends in its own
     try:
         block, block_end = decode_block(data, start)
     except DecodeError:

@@ -100,11 +100,11 @@ class LogWriter:
             if self._sync:
                 file.sync()
         except BaseException:  # an interrupt leaves a torn tail as well
-            self._roll_over()
+            self._roll_over(file)
             raise
         result = AppendResult(path, offset, file.size - offset)
         if file.size > self._max_size:  # HoodieLogFormatWriter rolls on >, not >=
-            self._roll_over()
+            self._roll_over(file)
         return result
 
     def close(self) -> None:
@@ -140,8 +140,7 @@ class LogWriter:
             self._name = self._name.next_version()
         return self._file
 
-    def _roll_over(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    def _roll_over(self, file: OutputFile) -> None:
+        self._file = None
+        file.close()
         self._name = self._name.next_version()

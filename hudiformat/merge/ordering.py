@@ -52,7 +52,7 @@ def _as_integers(column: pa.ChunkedArray) -> Integers:
 
 def _float_bits(column: pa.ChunkedArray) -> Integers:
     """As Java compares: -0.0 below 0.0, and NaN, whatever its bits, above all.  Source: java.lang.Double.compare."""
-    values = np.array(column, dtype=np.float64)
+    values = np.asarray(column).copy()
     values[np.isnan(values)] = np.nan
-    bits = values.view(np.int64)
-    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+    bits: Integers = values.view(np.int64)
+    return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))

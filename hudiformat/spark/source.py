@@ -119,6 +119,8 @@ class HudiReader(DataSourceReader):
         return [SlicePartition(file_slice) for file_slice in self._slices]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, SlicePartition):
+            return  # where there is nothing to read, Spark makes up one task, with a partition of its own
         storage = open_storage(self._path)
         columns = self._target.names
         rows = self._reader.read(storage, partition.file_slice, columns=columns, with_logs=self._with_logs)

@@ -12,7 +12,7 @@ from hudiformat.errors import OptionError, SchemaError, TableExistsError, Unsupp
 from hudiformat.storage import open_storage
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import TABLE_KEYS, parse_boolean, parse_write_options
-from hudiformat.table.schema import TableSchema
+from hudiformat.table.schema import DELETED_FIELD, TableSchema
 from hudiformat.table.table import Table, open_table
 from hudiformat.timeline import (
     META_FOLDER,
@@ -61,6 +61,7 @@ def create_table(
     if storage.exists(META_FOLDER):
         raise TableExistsError(f"{storage.root}: there is a table already", path=storage.root)
     _check_columns(schema, record_key, ordering, partition_by)
+    _check_types(schema, ordering)
     config = new_table_config(
         name=name,
         table_type=TableType(table_type),
@@ -95,9 +96,21 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
 def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
     if not groups[0]:
         raise OptionError("record_key: expected at least one column", option="record_key")
-    for name in (name for group in groups for name in group):
-        if name not in schema.names:
-            raise SchemaError(f"no column {name!r}; the columns are {', '.join(schema.names)}", column=name)
+    for group in groups:
+        for name in group:
+            if name not in schema.names:
+                raise SchemaError(f"no column {name!r}; the columns are {', '.join(schema.names)}", column=name)
+        if len(set(group)) < len(group):
+            raise OptionError(f"a column is named twice: {', '.join(group)}")
+
+
+def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
+    for name in ordering:
+        kind = schema.field(name).type
+        if pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind):
+            raise SchemaError(f"column {name} of type {kind} has no order that Hudi knows", column=name)
+    if DELETED_FIELD in schema.names and not pa.types.is_boolean(kind := schema.field(DELETED_FIELD).type):
+        raise SchemaError(f"column {DELETED_FIELD} of type {kind}: Hudi takes it for a boolean", column=DELETED_FIELD)
 
 
 def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMode:

@@ -19,8 +19,6 @@ from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, KeyGenerator, MergeMode, TableConfig
 from hudiformat.view import FileSlice
 
-_DELETED_FIELD = "_hoodie_is_deleted"
-
 
 @dataclass(frozen=True, slots=True)
 class SliceReader:
@@ -87,7 +85,7 @@ class SliceReader:
             mode=mode,
             keys=stored_keys if config.populate_meta_fields else self._made_keys,
             ordering_fields=config.ordering_fields if mode is MergeMode.EVENT_TIME_ORDERING else (),
-            delete_column=_DELETED_FIELD if _DELETED_FIELD in self.schema.arrow.names else None,
+            delete_column=self.schema.delete_column,
             delete_marker=delete_marker(config),
         )
 

@@ -12,6 +12,9 @@ from hudiformat.avro import arrow_to_avro, avro_to_arrow, resolve
 from hudiformat.basefile import META_FIELDS, meta_schema, without_meta_fields
 from hudiformat.errors import SchemaError
 
+DELETED_FIELD = "_hoodie_is_deleted"
+"""The column, where a table has it as a boolean, that is true in a row that is a delete.  Source: HoodieRecord."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
@@ -46,6 +49,13 @@ class TableSchema:
         Source: HoodieAvroUtils.addMetadataFields.
         """
         return _avro_with_meta(self.avro)
+
+    @property
+    def delete_column(self) -> str | None:
+        """The column that tells deletes, where the table has it."""
+        schema = self.arrow
+        has_it = DELETED_FIELD in schema.names and pa.types.is_boolean(schema.field(DELETED_FIELD).type)
+        return DELETED_FIELD if has_it else None
 
     def only(self, names: list[str]) -> TableSchema:
         """The schema of some of the columns, in the order of *names*."""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.errors import SchemaError
 from hudiformat.naming import format_instant, parse_instant
 from hudiformat.storage import open_storage
 from hudiformat.table.begin import Commit
@@ -110,7 +111,7 @@ class Table:
         included.  *filter* is a pyarrow expression over the columns that are read.
 
         Raises:
-            SchemaError: the table has no such column.
+            SchemaError: the table has no such column, or *filter* does not fit the columns.
             DecodeError: a log block is damaged inside.
 
         Source: HoodieFileGroupReader; spec/merging.md.
@@ -154,7 +155,7 @@ class Table:
         def rows() -> Iterator[pa.RecordBatch]:
             for file_slice in slices:
                 table = reader.read(self.context.storage, file_slice, columns=schema.names, with_logs=with_logs)
-                yield from (table if filter is None else table.filter(filter)).to_batches()
+                yield from (table if filter is None else _filtered(table, filter)).to_batches()
 
         return pa.RecordBatchReader.from_batches(schema, rows())
 
@@ -200,6 +201,13 @@ class Table:
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
         return write_rows(self.context, Operation.DELETE, keys)
+
+
+def _filtered(table: pa.Table, expression: pc.Expression) -> pa.Table:
+    try:
+        return table.filter(expression)
+    except pa.ArrowException as error:  # a column that is not there, or a comparison of unlike types
+        raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
 
 
 def as_instant(moment: str | date) -> str:

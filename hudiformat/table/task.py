@@ -27,8 +27,6 @@ from hudiformat.view import PARTITION_METADATA_FILE
 _MAX_BUFFERED = 256 * 1024 * 1024
 """Bytes of rows that a task holds over all its file groups before the fullest is written out."""
 
-DELETED_FIELD = "_hoodie_is_deleted"
-
 Integers = npt.NDArray[np.int64]
 
 
@@ -40,6 +38,7 @@ class WriteTask:
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
         self._keys = RowKeys.of(plan.config)
+        self._delete_column = plan.schema.delete_column
         self._partitions: dict[str, PartitionIndex] = {}
         self._handles: dict[tuple[str, str | None], AppendHandle | CreateHandle] = {}
         self._counter = 1
@@ -94,7 +93,7 @@ class WriteTask:
         if self._plan.operation is Operation.DELETE:
             handle.delete(keys, None)
             return
-        deleted = _deleted(rows)
+        deleted = _deleted(rows, self._delete_column)
         if deleted is not None:
             handle.delete(keys.filter(deleted), self._ordering(rows.filter(deleted)))
             kept = pc.invert(deleted)
@@ -105,7 +104,7 @@ class WriteTask:
     def _create(self, path: str, rows: pa.RecordBatch, keys: pa.Array) -> None:
         if self._plan.operation is Operation.DELETE:
             return  # there is nothing to delete
-        deleted = _deleted(rows)
+        deleted = _deleted(rows, self._delete_column)
         if deleted is not None:
             kept = pc.invert(deleted)
             rows, keys = rows.filter(kept), keys.filter(kept)
@@ -160,11 +159,11 @@ def partition_metadata(path: str, instant: str) -> bytes:
     return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()
 
 
-def _deleted(rows: pa.RecordBatch) -> pa.Array | None:
+def _deleted(rows: pa.RecordBatch, column: str | None) -> pa.Array | None:
     """Which rows are deletes by their own column; None when none is."""
-    if DELETED_FIELD not in rows.schema.names:
+    if column is None:
         return None
-    flags = pc.fill_null(rows[DELETED_FIELD], False)
+    flags = pc.fill_null(rows[column], False)
     return flags if pc.any(flags).as_py() else None
 
 

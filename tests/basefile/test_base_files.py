@@ -1,0 +1,174 @@
+"""Base files as Hudi's readers and indexes expect them, and what reading does with files of an older schema."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hudiformat.basefile import BloomFilter, add_meta_columns, encode_base_file, meta_schema, read_base_file
+from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, StorageError
+from hudiformat.storage import LocalStorage
+from tests.table.golden import NAMES, base_files
+
+SPEC = Path(__file__).parents[2] / "spec" / "base-file.md"
+SCHEMA = pa.schema([pa.field("k", pa.string(), nullable=False), pa.field("n", pa.int32()), pa.field("t", pa.string())])
+AVRO = '{"type":"record","name":"r","fields":[]}'
+
+
+def table(keys: list[str]) -> pa.Table:
+    batch = pa.record_batch({"k": keys, "n": range(len(keys)), "t": ["x"] * len(keys)}, schema=SCHEMA)
+    return pa.Table.from_batches(
+        [
+            add_meta_columns(
+                batch,
+                pa.array(keys, pa.string()),
+                instant="20240229120000001",
+                partition_path="",
+                file_name="f",
+                task_partition=0,
+                first_counter=1,
+            )
+        ]
+    )
+
+
+def footer(data: pa.Buffer) -> dict[str, str]:
+    metadata = pq.read_metadata(pa.BufferReader(data)).metadata or {}
+    return {key.decode(): value.decode() for key, value in metadata.items()}
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path)
+
+
+def test_the_footer_carries_schema_key_range_and_filter() -> None:
+    found = footer(encode_base_file(table(["b", "ä", "a"]), AVRO))
+    bloom = BloomFilter.of(pa.array(["b", "ä", "a"]))
+    assert found == {
+        "parquet.avro.schema": AVRO,
+        "writer.model.name": "avro",
+        "hoodie_min_record_key": "a",
+        "hoodie_max_record_key": "ä",
+        "org.apache.hudi.bloomfilter": bloom.serialize(),
+    }
+
+
+def test_the_example_of_the_specification() -> None:
+    example = re.search(r"```json\n(.*?)```", SPEC.read_text(encoding="utf-8"), re.DOTALL)
+    assert example
+    assert footer(encode_base_file(table(["k2", "k1"]), AVRO)) == json.loads(example[1])
+
+
+def test_the_footer_has_the_keys_that_hudi_writes() -> None:
+    ours = set(footer(encode_base_file(table(["a"]), AVRO)))
+    compared = 0
+    for name in NAMES:
+        for file in base_files(name).values():
+            theirs = {key.decode() for key in file.metadata.metadata or {}}
+            if "parquet.avro.schema" in theirs and name != "v6-cow-no-metafields-h0150":
+                assert ours == theirs, name
+                compared += 1
+    assert compared > 100
+
+
+def test_without_a_filter() -> None:
+    assert "org.apache.hudi.bloomfilter" not in footer(encode_base_file(table(["a"]), AVRO, bloom_filter=False))
+
+
+def test_a_file_of_no_rows_has_no_key_range(storage: LocalStorage) -> None:
+    data = encode_base_file(table([]), AVRO)
+    assert "hoodie_min_record_key" not in footer(data)
+    storage.create("f.parquet", data.to_pybytes())
+    assert read_base_file(storage, "f.parquet", meta_schema(SCHEMA)).num_rows == 0
+
+
+@pytest.mark.parametrize("compression", ["gzip", "snappy", "zstd", "none"])
+def test_columns_are_compressed_as_asked(compression: str) -> None:
+    data = encode_base_file(table(["a"]), AVRO, compression=compression)
+    column = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(0)
+    assert column.compression == ("UNCOMPRESSED" if compression == "none" else compression.upper())
+
+
+def test_the_same_rows_give_the_same_bytes() -> None:
+    assert encode_base_file(table(["a", "b"]), AVRO).equals(encode_base_file(table(["a", "b"]), AVRO))
+
+
+def test_rows_are_read_as_they_were_written(storage: LocalStorage) -> None:
+    rows = table(["a", "b"])
+    storage.create("p/f.parquet", encode_base_file(rows, AVRO).to_pybytes())
+    assert read_base_file(storage, "p/f.parquet", rows.schema).equals(rows)
+
+
+def test_some_columns_in_the_order_asked_for(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a", "b"]), AVRO).to_pybytes())
+    read = read_base_file(storage, "f.parquet", meta_schema(SCHEMA), columns=["n", "k"])
+    assert read.to_pydict() == {"n": [0, 1], "k": ["a", "b"]}
+    assert list(read.to_pydict()) == ["n", "k"]
+
+
+def test_no_column_at_all_keeps_the_number_of_rows(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a", "b"]), AVRO).to_pybytes())
+    assert read_base_file(storage, "f.parquet", meta_schema(SCHEMA), columns=[]).num_rows == 2
+
+
+def test_a_column_that_the_file_does_not_have_yet_is_null(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a", "b"]), AVRO).to_pybytes())
+    newer = SCHEMA.append(pa.field("new", pa.decimal128(5, 2)))
+    assert read_base_file(storage, "f.parquet", newer)["new"].to_pylist() == [None, None]
+    assert read_base_file(storage, "f.parquet", newer, columns=["new"]).to_pydict() == {"new": [None, None]}
+
+
+def test_types_are_promoted_to_the_tables(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a"]), AVRO).to_pybytes())
+    wider = pa.schema([pa.field("n", pa.float64()), pa.field("t", pa.binary())])
+    assert read_base_file(storage, "f.parquet", wider).to_pydict() == {"n": [0.0], "t": [b"x"]}
+
+
+def test_a_type_that_cannot_be_promoted_is_refused(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a"]), AVRO).to_pybytes())
+    with pytest.raises(SchemaError, match="column t"):
+        read_base_file(storage, "f.parquet", pa.schema([pa.field("t", pa.int64())]))
+
+
+def test_decimals_and_lists_survive(storage: LocalStorage) -> None:
+    schema = pa.schema([*table([]).schema, pa.field("d", pa.decimal128(12, 3)), pa.field("l", pa.list_(pa.string()))])
+    rows = table(["a", "b"])
+    rows = rows.append_column(schema.field("d"), pa.array([Decimal("1.5"), None], pa.decimal128(12, 3)))
+    rows = rows.append_column(schema.field("l"), pa.array([["x", None], []], pa.list_(pa.string())))
+    storage.create("f.parquet", encode_base_file(rows, AVRO).to_pybytes())
+    assert read_base_file(storage, "f.parquet", schema).equals(rows)
+
+
+def test_a_missing_file_is_a_storage_error(storage: LocalStorage) -> None:
+    with pytest.raises(StorageError, match="f.parquet"):
+        read_base_file(storage, "f.parquet", SCHEMA)
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 20, b"no Parquet at all, but long enough"])
+def test_a_file_that_is_no_parquet_is_named(storage: LocalStorage, data: bytes) -> None:
+    storage.create("p/f.parquet", data)
+    with pytest.raises(CorruptTableError, match="p/f.parquet: not a readable base file") as caught:
+        read_base_file(storage, "p/f.parquet", SCHEMA)
+    assert caught.value.path == "p/f.parquet"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(data=st.data())
+def test_damage_raises_only_our_errors(storage: LocalStorage, data: st.DataObject) -> None:
+    content = bytearray(encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes())
+    content = content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))]
+    for _ in range(data.draw(st.integers(0, 3)) if content else 0):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    storage.create("f.parquet", bytes(content), overwrite=True, sync=False)
+    with contextlib.suppress(HudiFormatError):
+        read_base_file(storage, "f.parquet", meta_schema(SCHEMA))

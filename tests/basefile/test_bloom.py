@@ -1,0 +1,154 @@
+"""The bloom filter of record keys, against the filters that Hudi wrote, a reference and a hand-made vector."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.basefile import BloomFilter
+from hudiformat.errors import CorruptTableError
+from tests.table.golden import NAMES, base_files
+
+FOOTER = b"org.apache.hudi.bloomfilter"
+TYPE_CODE = b"hoodie_bloom_filter_type_code"  # written for other types than SIMPLE
+
+HAND_MADE = bytes.fromhex(
+    "FF FF FF FF"  # version -1
+    "00 00 00 02"  # number of hashes
+    "01"  # hash type: murmur
+    "00 00 00 0A"  # bits
+    "05 02"  # bits 0, 2 and 9
+)
+
+
+def murmur(key: bytes, seed: int) -> int:
+    """Hudi's MurmurHash of one key, as a signed number; a port of the loop, byte by byte."""
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    h = seed ^ len(key)
+    for start in range(0, len(key) // 4 * 4, 4):
+        k = int.from_bytes(key[start : start + 4], "little") * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = h * m & mask ^ k
+    tail = key[len(key) // 4 * 4 :]
+    if tail:
+        for i in range(len(tail)):  # from the end, and signed
+            byte = tail[len(tail) - 1 - i]
+            h ^= (byte - 256 if byte > 127 else byte) << (8 * i) & mask
+        h = h * m & mask
+    h = (h ^ h >> 13) * m & mask
+    h ^= h >> 15
+    return h - 2**32 if h >= 2**31 else h
+
+
+def reference(keys: list[str], num_hashes: int, num_bits: int) -> bytes:
+    flags = [False] * (-(-num_bits // 8) * 8)
+    for key in keys:
+        seed = 0
+        for _ in range(num_hashes):
+            signed = murmur(key.encode(), seed)
+            flags[abs(signed) % num_bits] = True
+            seed = signed & 0xFFFFFFFF
+    return np.packbits(flags, bitorder="little").tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_filters_equal_hudis_byte_for_byte(name: str) -> None:
+    found = 0
+    for path, file in base_files(name).items():
+        footer = file.metadata.metadata or {}
+        if FOOTER not in footer or TYPE_CODE in footer:
+            continue
+        text = footer[FOOTER].decode()
+        theirs = BloomFilter.parse(text)
+        keys = file.read(["_hoodie_record_key"])[0].combine_chunks()
+        assert theirs.serialize() == text
+        assert theirs.might_contain(keys).all()
+        assert reference(keys.to_pylist(), theirs.num_hashes, theirs.num_bits) == theirs.bits, path
+        absent = pa.array([f"not-there-{i}" for i in range(100)])
+        assert not theirs.might_contain(absent).any()
+        found += 1
+    if not found:
+        pytest.skip("no base file with a filter of type SIMPLE")
+
+
+def test_a_filter_spelled_out() -> None:
+    bloom = BloomFilter(num_hashes=2, num_bits=10, bits=b"\x05\x02")
+    text = base64.b64encode(HAND_MADE).decode()
+    assert bloom.serialize() == text == "/////wAAAAIBAAAACgUC"
+    assert BloomFilter.parse(text) == bloom
+
+
+@pytest.mark.parametrize(
+    ("key", "hash_value"),
+    [("", 0), ("a", 0x92685F5E - 2**32), ("abcd", 0x26873021), ("é", 0xE91C0273 - 2**32)],
+)
+def test_the_bit_of_a_key_is_its_murmur_hash(key: str, hash_value: int) -> None:
+    assert murmur(key.encode(), 0) == hash_value
+    bits = 1000
+    position = abs(hash_value) % bits
+    only = np.zeros(bits, np.bool_)
+    only[position] = True
+    for flags, found in ((only, True), (~only, False)):
+        bloom = BloomFilter(1, bits, np.packbits(flags, bitorder="little").tobytes())
+        assert bloom.might_contain(pa.array([key])).tolist() == [found]
+
+
+def test_the_size_follows_from_the_number_of_keys() -> None:
+    bloom = BloomFilter.of(pa.array([f"k{i}" for i in range(1000)]))
+    assert (bloom.num_bits, bloom.num_hashes, len(bloom.bits)) == (43133, 30, 5392)
+    loose = BloomFilter.of(pa.array(["k"]), false_positive_rate=0.5)
+    assert (loose.num_bits, loose.num_hashes) == (2, 2)
+
+
+def test_no_key_at_all() -> None:
+    bloom = BloomFilter.of(pa.array([], pa.string()))
+    assert not any(bloom.bits)
+    assert bloom.might_contain(pa.array([], pa.string())).tolist() == []
+    assert bloom.might_contain(pa.array(["a"])).tolist() == [False]
+
+
+def test_more_keys_than_are_hashed_at_once() -> None:
+    keys = pa.array([f"key-{i}" for i in range(40_000)])
+    bloom = BloomFilter.of(keys)
+    assert bloom.might_contain(keys).all()
+    assert bloom.bits == BloomFilter.of(keys.take(pa.array(range(39_999, -1, -1)))).bits
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=20), st.integers(0, 3))
+def test_filters_are_those_of_the_loop_and_hold_every_key(keys: list[str], skipped: int) -> None:
+    array = pa.array(["skipped"] * skipped + keys, pa.string()).slice(skipped)
+    bloom = BloomFilter.of(array)
+    assert bloom.bits == reference(keys, bloom.num_hashes, bloom.num_bits)
+    assert bloom.might_contain(array).all()
+    assert BloomFilter.parse(bloom.serialize()) == bloom
+
+
+def damaged(at: int, new: bytes) -> str:
+    return base64.b64encode(HAND_MADE[:at] + new + HAND_MADE[at + len(new) :]).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("no base64!", id="not base64"),
+        pytest.param("\u00e9", id="not ASCII"),
+        pytest.param(base64.b64encode(HAND_MADE[:12]).decode(), id="cut in the header"),
+        pytest.param(base64.b64encode(HAND_MADE[:-1]).decode(), id="cut in the bits"),
+        pytest.param(base64.b64encode(HAND_MADE + b"\0").decode(), id="too long"),
+        pytest.param(damaged(3, b"\xfe"), id="another version"),
+        pytest.param(damaged(8, b"\x02"), id="another hash"),
+        pytest.param(damaged(9, b"\xff"), id="a negative number of bits"),
+        pytest.param(damaged(4, b"\xff"), id="a negative number of hashes"),
+        pytest.param(damaged(4, b"\x7f"), id="hashes without end"),
+        pytest.param(base64.b64encode(HAND_MADE[:9] + bytes(4)).decode(), id="no bits"),
+    ],
+)
+def test_text_that_is_no_filter_is_refused(text: str) -> None:
+    with pytest.raises(CorruptTableError, match="not a bloom filter"):
+        BloomFilter.parse(text)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudiformat.blocks import (
+    BlockHeader,
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    data_block,
+    delete_block,
+    encode_block,
+    rollback_block,
+)
+from hudiformat.errors import DataError, EncodeError, SchemaError, UnsupportedFeatureError
+from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, SCHEMA
+
+BATCH = pa.record_batch({"a": pa.array([1, -2], pa.int32())})
+ORDERING = pa.array([1700000000000, None], pa.int64())
+
+
+# Data blocks
+
+
+def test_a_data_block_is_what_the_vector_says() -> None:
+    assert encode_block(data_block(BATCH, instant="001", schema=SCHEMA)) == AVRO
+
+
+def test_a_schema_is_made_from_the_batch_or_from_an_arrow_schema() -> None:
+    block = data_block(BATCH, instant="001")
+    fields = json.loads(block.schema)["fields"]
+    assert fields == [{"name": "a", "type": ["null", "int"], "default": None}]
+    wider = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+    block = data_block(BATCH.cast(wider), instant="001", schema=wider)
+    assert json.loads(block.schema)["fields"] == [{"name": "a", "type": "long"}]
+    assert block.to_arrow().to_pydict() == {"a": [1, -2]}
+
+
+def test_a_data_block_without_rows_holds_none() -> None:
+    block = data_block(BATCH.slice(0, 0), instant="001")
+    assert (block.num_records(), block.to_arrow().num_rows) == (0, 0)
+
+
+def test_a_block_that_was_made_here_stands_nowhere_yet() -> None:
+    block = data_block(BATCH, instant="001")
+    assert (block.type, block.version, block.instant) == (BlockType.AVRO_DATA, 1, "001")
+    assert (block.offset, block.size, block.reason) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", ["parquet", "hfile", "cdc", "AVRO", ""])
+def test_a_format_that_is_not_supported_is_named(name: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=f"format '{name}'; supported is avro") as caught:
+        data_block(BATCH, instant="001", format=name)
+    assert caught.value.feature == f"{name} data block"
+
+
+def test_rows_that_do_not_fit_the_schema_are_refused() -> None:
+    with pytest.raises(SchemaError):
+        data_block(pa.record_batch({"b": [1]}), instant="001", schema=SCHEMA)
+    with pytest.raises(SchemaError, match="uint64"):
+        data_block(pa.record_batch({"a": pa.array([1], pa.uint64())}), instant="001")
+    with pytest.raises(SchemaError):
+        data_block(BATCH, instant="001", schema="{")
+
+
+def test_an_instant_without_utf8_is_refused() -> None:
+    with pytest.raises(EncodeError, match="INSTANT_TIME"):
+        data_block(BATCH, instant="\udcff")
+
+
+# Delete blocks
+
+
+def test_a_delete_block_is_what_the_vector_says() -> None:
+    block = delete_block(["k1", "k2"], instant="001", partition_path=pa.array(["p", ""]), ordering=ORDERING)
+    assert encode_block(block) == DELETE
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["k1", "k2"],
+        ("k1", "k2"),
+        pa.array(["k1", "k2"]),
+        pa.chunked_array([["k1"], ["k2"]]),
+        pa.chunked_array([["k1", "k2"]]),
+    ],
+    ids=["list", "tuple", "array", "chunks", "chunk"],
+)
+def test_keys_come_in_any_form(keys: Any) -> None:
+    block = delete_block(keys, instant="001", partition_path="p")
+    assert block.num_records() == 2
+    assert [tuple(row.values()) for row in block.deletes().to_pylist()] == [("k1", "p", 0), ("k2", "p", 0)]
+
+
+def test_a_schema_goes_into_the_header_of_a_delete_block_only_when_given() -> None:
+    assert HeaderKey.SCHEMA not in delete_block(["k"], instant="001").header
+    assert delete_block(["k"], instant="001", schema=SCHEMA).schema == SCHEMA
+
+
+@pytest.mark.parametrize("keys", [[1], [["k"]], ["k1", 3.5]], ids=str)
+def test_keys_that_are_no_text_are_refused(keys: Any) -> None:
+    with pytest.raises(DataError, match="record keys have to be text") as caught:
+        delete_block(keys, instant="001")
+    assert caught.value.column == "record_key"
+
+
+def test_an_array_of_keys_that_are_no_text_is_refused() -> None:
+    with pytest.raises(SchemaError, match="recordKey"):
+        delete_block(pa.array([1, 2]), instant="001")
+
+
+def test_a_key_that_is_null_is_refused() -> None:
+    with pytest.raises(DataError, match="without a record key"):
+        delete_block(pa.array(["k", None]), instant="001")
+
+
+def test_columns_of_unlike_length_are_refused() -> None:
+    with pytest.raises(DataError, match="2 keys, 2 partition paths and 1 ordering values"):
+        delete_block(["k", "l"], instant="001", ordering=pa.array([1]))
+
+
+def test_ordering_values_without_wrapper_are_refused() -> None:
+    with pytest.raises(SchemaError, match="Hudi takes"):
+        delete_block(["k"], instant="001", ordering=pa.array([1], pa.uint64()))
+
+
+# Command blocks
+
+
+def test_a_rollback_block_is_what_the_vector_says() -> None:
+    assert encode_block(rollback_block(instant="002", target="001")) == ROLLBACK
+
+
+# All
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    for _ in range(3):
+        assert encode_block(data_block(BATCH, instant="001", schema=SCHEMA)) == AVRO
+        assert encode_block(data_block(BATCH, instant="001")) == encode_block(data_block(BATCH, instant="001"))
+        assert encode_block(rollback_block(instant="002", target="001")) == ROLLBACK
+
+
+def test_blocks_that_say_the_same_are_equal() -> None:
+    assert rollback_block(instant="002", target="001") == rollback_block(instant="002", target="001")
+    assert rollback_block(instant="002", target="001") != rollback_block(instant="003", target="001")
+    header = BlockHeader({HeaderKey.INSTANT_TIME: "1"})
+    assert LogBlock(BlockType.DELETE, header, b"x") == LogBlock(BlockType.DELETE, header, memoryview(b"x"), offset=9)

@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudiformat.blocks import (
+    FORMAT_VERSION,
+    MAGIC,
+    BlockHeader,
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    decode_block,
+    encode_block,
+    encode_block_parts,
+)
+from hudiformat.errors import CorruptBlockError, DecodeError, EncodeError, TruncatedBlockError, UnsupportedVersionError
+from hudiformat.wire import INT32_MAX
+from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, SCHEMA, entry, envelope
+
+PAGE = Path(__file__).parents[2] / "spec" / "log-block.md"
+INSTANT = HeaderKey.INSTANT_TIME
+
+headers = st.dictionaries(st.sampled_from(HeaderKey), st.text(max_size=20)).map(BlockHeader)
+blocks = st.builds(
+    LogBlock,
+    st.sampled_from([kind for kind in BlockType if kind is not BlockType.CORRUPT]),
+    headers,
+    st.binary(max_size=100),
+)
+
+
+class Sized(bytes):
+    """A content that says to be large and is not."""
+
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+
+def sized(length: int) -> bytes:
+    content = Sized()
+    content.length = length
+    return content
+
+
+# Vectors
+
+VECTORS = [
+    (ROLLBACK, BlockType.COMMAND, [(0, b"002"), (1, b"001"), (3, b"0")], b""),
+    (DELETE, BlockType.DELETE, [(0, b"001")], DELETE[-44:-12]),
+    (AVRO, BlockType.AVRO_DATA, [(0, b"001"), (2, SCHEMA.encode())], AVRO[-30:-12]),
+    (envelope(kind=4, content=b"hfile"), BlockType.HFILE_DATA, [], b"hfile"),
+    (envelope(kind=5, content=b"PAR1"), BlockType.PARQUET_DATA, [], b"PAR1"),
+    (envelope(kind=6, content=b"cdc"), BlockType.CDC_DATA, [], b"cdc"),
+]
+
+
+@pytest.mark.parametrize(("encoded", "kind", "entries", "content"), VECTORS, ids=[case[1].name for case in VECTORS])
+def test_a_block_of_each_type_is_read_and_written_field_by_field(
+    encoded: bytes, kind: BlockType, entries: list[tuple[HeaderKey, bytes]], content: bytes
+) -> None:
+    block, end = decode_block(encoded)
+    assert end == len(encoded)
+    assert (block.type, block.version, list(block.header.entries), bytes(block.content)) == (kind, 1, entries, content)
+    assert (block.footer.entries, block.offset, block.size, block.reason) == ((), 0, len(encoded), None)
+    assert encode_block(LogBlock(kind, BlockHeader(entries), content)) == encoded
+    assert encode_block(block) == encoded
+
+
+def worked_examples() -> Iterator[tuple[str, bytes]]:
+    for part in PAGE.read_text().split("\n## Worked example: ")[1:]:
+        title, text = part.split("\n", 1)
+        lines = re.findall(r"^((?:[0-9a-f]{2} ?)+)(?:\s|$)", text.split("```")[1], re.MULTILINE)
+        yield title, bytes.fromhex("".join(lines))
+
+
+def test_the_worked_examples_of_the_spec_page() -> None:
+    examples = dict(worked_examples())
+    assert examples == {"a rollback": ROLLBACK, "a delete block": DELETE}
+
+
+def test_the_constants_are_those_of_the_format() -> None:
+    assert (MAGIC, FORMAT_VERSION) == (b"#HUDI#", 1)
+    assert [kind.value for kind in BlockType] == list(range(7))
+    assert [key.value for key in HeaderKey] == list(range(9))
+
+
+def test_a_block_in_the_middle_is_read_from_its_start_and_counts_from_the_base() -> None:
+    block, end = decode_block(b"before" + ROLLBACK + DELETE, 6, base=1000)
+    assert (block.offset, block.size, end) == (1006, len(ROLLBACK), 6 + len(ROLLBACK))
+
+
+def test_the_content_of_a_block_that_was_read_is_a_view() -> None:
+    data = bytearray(envelope(content=b"abc"))
+    block, _ = decode_block(memoryview(data))
+    data[-15] = ord("x")
+    assert bytes(block.content) == b"xbc"
+
+
+def test_the_parts_of_a_block_hold_the_content_itself() -> None:
+    block, _ = decode_block(DELETE)
+    assert encode_block_parts(block)[1] is block.content
+
+
+@settings(deadline=None)
+@given(block=blocks)
+def test_what_is_written_is_read_again(block: LogBlock) -> None:
+    encoded = encode_block(block)
+    decoded, end = decode_block(encoded)
+    assert (decoded, end) == (block, len(encoded))
+    assert decoded.header.entries == block.header.entries
+    assert encode_block(decoded) == encode_block(block) == encoded
+
+
+# Corrupt blocks are written as they stood
+
+
+@pytest.mark.parametrize(("size", "encoded"), [(10, b"#HUDI#junk"), (4, b"junk"), (None, b"#HUDI#junk")])
+def test_a_corrupt_block_is_written_as_it_stood(size: int | None, encoded: bytes) -> None:
+    assert encode_block(LogBlock(BlockType.CORRUPT, BlockHeader(), b"junk", offset=0, size=size)) == encoded
+
+
+# Errors of the decoder
+
+
+def test_a_block_cut_anywhere_is_truncated() -> None:
+    for vector in (ROLLBACK, DELETE, AVRO):
+        for cut in range(len(vector)):
+            with pytest.raises(TruncatedBlockError) as caught:
+                decode_block(vector[:cut], base=500)
+            assert caught.value.offset in (500, 506, 514)
+
+
+def test_another_magic_is_named() -> None:
+    with pytest.raises(CorruptBlockError, match=re.escape("at byte 7: expected the magic b'#HUDI#', found b'#HTDI#'")):
+        decode_block(b"#HTDI#" + ROLLBACK[6:], base=7)
+
+
+def test_a_negative_size() -> None:
+    with pytest.raises(CorruptBlockError, match="at byte 14: block: negative length -1"):
+        decode_block(envelope(size=-1))
+
+
+def test_a_size_past_the_end() -> None:
+    with pytest.raises(TruncatedBlockError, match=r"block: 33 bytes expected, 32 left"):
+        decode_block(envelope(size=33))
+
+
+@pytest.mark.parametrize("size", [2**32 + 32, 2**63 - 1])
+def test_a_huge_size_costs_an_error_and_no_memory(size: int) -> None:
+    with pytest.raises(TruncatedBlockError, match=f"block: {size} bytes expected"):
+        decode_block(envelope(size=size, pointer=0))
+
+
+@pytest.mark.parametrize("size", [0, 3, 7, 11, 19, 23, 31])
+def test_a_size_that_ends_inside_a_field_is_corrupt_and_not_truncated(size: int) -> None:
+    with pytest.raises(CorruptBlockError, match="bytes expected|header count 0 in") as caught:
+        decode_block(envelope(size=size))
+    assert caught.value.offset is not None
+
+
+@pytest.mark.parametrize("version", [0, 2, -1, INT32_MAX])
+def test_another_log_format_version_is_refused_by_name(version: int) -> None:
+    with pytest.raises(UnsupportedVersionError, match=f"at byte 0: log format version {version}; only version 1"):
+        decode_block(envelope(version=version))
+
+
+@pytest.mark.parametrize("kind", [-1, 2, 7, INT32_MAX])
+def test_an_unknown_type_is_named(kind: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"at byte 18: unknown block type {kind}; known are 0, 1, 3, 4, 5, 6"):
+        decode_block(envelope(kind=kind))
+
+
+@pytest.mark.parametrize("key", [-1, 9, INT32_MAX])
+def test_an_unknown_header_key_is_named(key: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"at byte 26: unknown header key {key}; known are 0, 1, 2"):
+        decode_block(envelope(header=b"\0\0\0\1" + entry(key, b"x")))
+
+
+@pytest.mark.parametrize("count", [-1, 5, INT32_MAX])
+def test_a_header_count_that_cannot_be(count: int) -> None:
+    header = count.to_bytes(4, "big", signed=True) + entry(0, b"12345")
+    with pytest.raises(CorruptBlockError, match=f"at byte 26: header count {count} in 33 bytes"):
+        decode_block(envelope(header=header))
+
+
+def test_a_header_count_that_takes_the_content_for_an_entry() -> None:
+    with pytest.raises(CorruptBlockError, match="89 footer entries"):
+        decode_block(envelope(header=b"\0\0\0\2" + entry(0, b"001"), content=b"\xff" * 40))
+
+
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [(-1, "header value: negative length -1"), (99, "99 bytes expected"), (2**31 - 1, "bytes exp")],
+)
+def test_a_header_value_whose_length_lies(length: int, message: str) -> None:
+    with pytest.raises(CorruptBlockError, match=message):
+        decode_block(envelope(header=b"\0\0\0\1" + entry(0, b"001", length=length)))
+
+
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [(-1, "content: negative length -1"), (-(2**63), "negative length"), (16, "footer count: 4 bytes expected"),
+     (17, "content: 17 bytes expected, 16 left"), (2**63 - 1, "content: 9223372036854775807 bytes expected")],
+)  # fmt: skip
+def test_a_content_length_that_lies(length: int, message: str) -> None:
+    with pytest.raises(CorruptBlockError, match=message) as caught:
+        decode_block(envelope(content=b"abcd", content_length=length))
+    assert not isinstance(caught.value, TruncatedBlockError)
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_a_content_length_that_is_too_short(length: int) -> None:
+    with pytest.raises(CorruptBlockError, match="left over|footer entries"):
+        decode_block(envelope(content=b"\0\0\0\0", content_length=length))
+
+
+@pytest.mark.parametrize("footer", [b"\0\0\0\1" + entry(0, b"x"), b"\xff\xff\xff\xff", b"\0\0\0\1"])
+def test_footer_entries_are_corrupt_for_there_is_no_footer_key(footer: bytes) -> None:
+    with pytest.raises(CorruptBlockError, match="footer entries, though the format knows no footer key"):
+        decode_block(envelope(footer=footer))
+
+
+@pytest.mark.parametrize("pointer", [0, -1, 37, 39, 32, 2**32 + 38])
+def test_a_reverse_pointer_that_does_not_fit_the_size(pointer: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"block size 32, but reverse pointer {pointer} and 0 bytes left over"):
+        decode_block(envelope(pointer=pointer))
+
+
+def test_bytes_left_over_behind_a_reverse_pointer_that_fits() -> None:
+    sound = envelope(size=34)
+    with pytest.raises(CorruptBlockError, match="block size 34, but reverse pointer 40 and 2 bytes left over"):
+        decode_block(sound + b"\0\0")
+
+
+def test_an_error_counts_bytes_from_the_base() -> None:
+    with pytest.raises(CorruptBlockError) as caught:
+        decode_block(b"......" + envelope(content_length=99), 6, base=1000)
+    assert caught.value.offset == 1006 + 34
+    assert str(caught.value).count("at byte") == 1
+
+
+@settings(deadline=None)
+@given(junk=st.binary(max_size=200), start=st.integers(0, 20))
+def test_junk_raises_only_our_errors(junk: bytes, start: int) -> None:
+    for candidate in (junk, MAGIC + junk, envelope(header=junk), envelope(content=b"", footer=junk)):
+        with contextlib.suppress(DecodeError):
+            decode_block(candidate, start)
+
+
+# Refusals of the encoder
+
+
+def test_a_block_of_2_gib_is_refused_and_one_byte_less_is_not() -> None:
+    largest = sized(INT32_MAX - len(envelope()))
+    head, content, tail = encode_block_parts(LogBlock(BlockType.COMMAND, BlockHeader(), largest))
+    assert content is largest
+    assert len(head) + len(content) + len(tail) == INT32_MAX
+    with pytest.raises(EncodeError, match=r"a block of 2147483648 bytes .*HUDI-2665.*hoodie.logfile.data.block.max"):
+        encode_block(LogBlock(BlockType.COMMAND, BlockHeader(), sized(INT32_MAX - len(envelope()) + 1)))
+
+
+def test_a_block_that_no_reader_takes_is_not_written() -> None:
+    block = decode_block(ROLLBACK)[0]
+    with pytest.raises(EncodeError, match="log format version 2 with 0 footer entries"):
+        encode_block(replace(block, version=2))
+    with pytest.raises(EncodeError, match="log format version 1 with 1 footer entries"):
+        encode_block(replace(block, footer=BlockHeader({INSTANT: "001"})))
+
+
+# Headers
+
+
+def test_entries_that_are_read_keep_their_order() -> None:
+    order = [(3, b"0"), (0, b"002"), (1, b"001")]
+    encoded = envelope(header=b"\0\0\0\3" + b"".join(entry(*pair) for pair in order))
+    block, _ = decode_block(encoded)
+    assert list(block.header.entries) == order
+    assert block == decode_block(ROLLBACK)[0]  # equal, and yet other bytes
+    assert encode_block(block) == encoded
+
+
+def test_entries_that_are_made_here_stand_in_ascending_order() -> None:
+    header = BlockHeader({HeaderKey.SCHEMA: "s", HeaderKey.IS_PARTIAL: "true", INSTANT: "001"})
+    assert [key for key, _ in header.entries] == [0, 2, 7]
+
+
+def test_a_key_that_comes_twice_is_kept_twice_and_the_later_counts() -> None:
+    encoded = envelope(header=b"\0\0\0\2" + entry(0, b"001") + entry(0, b"002"))
+    block, _ = decode_block(encoded)
+    assert block.instant == "002"
+    assert len(block.header) == 1
+    assert encode_block(block) == encoded
+
+
+def test_a_value_that_is_no_utf8_is_kept_byte_for_byte_and_read_with_a_mark() -> None:
+    encoded = envelope(header=b"\0\0\0\1" + entry(0, b"\xff1"))
+    block, _ = decode_block(encoded)
+    assert block.instant == "\ufffd1"
+    assert encode_block(block) == encoded
+
+
+def test_values_beyond_ascii_are_utf8_and_their_length_counts_bytes() -> None:
+    header = BlockHeader({INSTANT: "ü€"})
+    assert header.entries == ((INSTANT, b"\xc3\xbc\xe2\x82\xac"),)
+    assert entry(0, b"\xc3\xbc\xe2\x82\xac") in encode_block(LogBlock(BlockType.COMMAND, header, b""))
+
+
+def test_a_text_without_utf8_is_refused() -> None:
+    with pytest.raises(EncodeError, match="header INSTANT_TIME: .*surrogates"):
+        BlockHeader({INSTANT: "\ud800"})
+
+
+def test_a_header_is_a_mapping() -> None:
+    header = BlockHeader({INSTANT: "001", HeaderKey.IS_PARTIAL: "true"})
+    assert dict(header) == {INSTANT: "001", HeaderKey.IS_PARTIAL: "true"}
+    assert header == dict(header)
+    assert header != "header"
+    assert BlockHeader(header).entries == header.entries
+    assert repr(BlockHeader({INSTANT: "1"})) == "BlockHeader({<HeaderKey.INSTANT_TIME: 0>: '1'})"
+    with pytest.raises(KeyError):
+        header[HeaderKey.SCHEMA]
+
+
+def test_equal_headers_have_equal_hashes_whatever_their_order() -> None:
+    first = BlockHeader([(INSTANT, b"1"), (HeaderKey.SCHEMA, b"2")])
+    second = BlockHeader([(HeaderKey.SCHEMA, b"2"), (INSTANT, b"1")])
+    assert first == second
+    assert len({first, second, BlockHeader()}) == 2

@@ -1,0 +1,64 @@
+"""Which file group a record belongs to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.index import NEW, Tags, bucket_tags, lookup_tags
+
+
+def places(tags: Tags) -> list[tuple[int, str | None]]:
+    """Each record with a file group it is tagged with."""
+    return [
+        (row, None if code == NEW else tags.file_ids[code])
+        for row, code in zip(tags.rows.tolist(), tags.codes.tolist(), strict=True)
+    ]
+
+
+def test_a_bucket_has_the_file_group_that_is_there_or_a_new_one() -> None:
+    tags = bucket_tags(np.array([7, 3, 7, 0], np.int32), known={3: "three", 9: "nine"}, new_ids={0: "zero", 7: "seven"})
+    assert places(tags) == [(0, "seven"), (1, "three"), (2, "seven"), (3, "zero")]
+    assert dict(zip(tags.file_ids, tags.existing, strict=True)) == {"zero": False, "three": True, "seven": False}
+
+
+def test_no_records_in_buckets() -> None:
+    tags = bucket_tags(np.array([], np.int32), known={3: "three"}, new_ids={})
+    assert (places(tags), tags.file_ids, tags.existing) == ([], (), ())
+
+
+def test_a_key_is_looked_up_in_every_file_group() -> None:
+    known = {"f": pa.array(["a", "b"]), "g": pa.array([], pa.string()), "h": pa.array(["c"])}
+    tags = lookup_tags(pa.array(["c", "new", "a", "c"]), known)
+    assert places(tags) == [(0, "h"), (1, None), (2, "f"), (3, "h")]
+    assert tags.existing == (True, True, True)
+
+
+def test_a_key_in_several_file_groups_belongs_to_each() -> None:
+    known = {"f": pa.array(["a", "b", "a"]), "g": pa.array(["a"])}
+    assert places(lookup_tags(pa.array(["b", "a", "new"]), known)) == [(0, "f"), (1, "f"), (1, "g"), (2, None)]
+
+
+def test_without_file_groups_every_record_is_new() -> None:
+    assert places(lookup_tags(pa.array(["a"]), {})) == [(0, None)]
+    assert places(lookup_tags(pa.array(["a"]), {"f": pa.array([], pa.string())})) == [(0, None)]
+
+
+def test_no_records_to_look_up() -> None:
+    assert places(lookup_tags(pa.array([], pa.string()), {"f": pa.array(["a"])})) == []
+    assert places(lookup_tags(pa.array([], pa.string()), {})) == []
+
+
+KEYS = st.lists(st.sampled_from("abcdef"), max_size=8)
+
+
+@given(KEYS, st.lists(KEYS, max_size=4))
+def test_looking_up_is_looking_through_every_list(keys: list[str], groups: list[list[str]]) -> None:
+    known = {f"g{i}": pa.array(group, pa.string()) for i, group in enumerate(groups)}
+    expected: list[tuple[int, str | None]] = []
+    for row, key in enumerate(keys):
+        owners = [f"g{i}" for i, group in enumerate(groups) if key in group]
+        expected += [(row, owner) for owner in owners] or [(row, None)]
+    assert places(lookup_tags(pa.array(keys, pa.string()), known)) == expected

@@ -1,0 +1,78 @@
+"""Every log file of every golden table: byte for byte, in both directions, and down to the records."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hudiformat.avro import decode_delete_list
+from hudiformat.blocks import BlockType, LogBlock, decode_block, encode_block
+from hudiformat.errors import NameFormatError
+from hudiformat.logfile import LogReader
+from hudiformat.naming import LogFileName
+
+ARCHIVES = sorted((Path(__file__).parents[1] / "golden").glob("*.zip"))
+
+pytestmark = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
+
+
+def is_log_file(name: str) -> bool:
+    try:
+        LogFileName.parse(name.rsplit("/", 1)[-1])
+    except NameFormatError:
+        return False
+    return True
+
+
+def log_files(archive: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(archive) as files:
+        return {name: files.read(name) for name in files.namelist() if is_log_file(name)}
+
+
+def deletes_declared(block: LogBlock) -> int:
+    """The count in front of an Avro array, behind the content's version and length."""
+    shift = number = 0
+    for byte in bytes(block.content[8:18]):
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return number >> 1
+
+
+def test_log_files_are_encoded_again_byte_for_byte(archive: Path) -> None:
+    for name, data in log_files(archive).items():
+        blocks = list(LogReader(data))
+        encoded = b"".join(map(encode_block, blocks))
+        assert encoded == data[: len(encoded)], name
+        assert len(data) - len(encoded) < 6, name
+        assert list(reversed(LogReader(data))) == blocks[::-1], name
+
+
+def test_a_header_is_made_again_from_its_entries(archive: Path) -> None:
+    for data in log_files(archive).values():
+        for block in LogReader(data):
+            if block.type is not BlockType.CORRUPT:
+                copy, _ = decode_block(encode_block(block))
+                assert copy.header.entries == block.header.entries
+                assert copy == block
+
+
+def test_avro_and_delete_blocks_hold_the_number_of_records_declared(archive: Path) -> None:
+    for name, data in log_files(archive).items():
+        for block in LogReader(data):
+            if block.type is BlockType.AVRO_DATA:
+                declared = int.from_bytes(block.content[4:8], "big")
+                assert block.to_arrow().num_rows == block.num_records() == declared, name
+            elif block.type is BlockType.DELETE:
+                assert block.deletes().num_rows == block.num_records() == deletes_declared(block), name
+                assert decode_delete_list(block.content[8:]) == block.deletes()
+
+
+def test_only_damaged_tables_have_corrupt_blocks(archive: Path) -> None:
+    kinds = Counter(block.type for data in log_files(archive).values() for block in LogReader(data))
+    damage = archive.stem.partition("-damaged-")[2].partition("-")[2]  # what follows the version of Hudi
+    assert kinds[BlockType.CORRUPT] == (0 if damage in ("", "empty-file") else 1)
