@@ -107,12 +107,13 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
     schema = context.schema()
     current = load_table_config(context.storage)
     if current.metadata_partitions:
-        warnings.warn(
-            f"{context.storage.root}: the metadata table cannot be kept up yet and is dropped, as Hudi drops it with "
-            "hoodie.metadata.enable=false; a writer that has it on builds it anew",
-            HudiFormatWarning,
-            stacklevel=2,
-        )
+        if context.options.metadata_enable is None:  # nobody has said that it shall go
+            warnings.warn(
+                f"{context.storage.root}: the metadata table cannot be kept up yet and is dropped, as Hudi drops it "
+                "with hoodie.metadata.enable=false; a writer that has it on builds it anew",
+                HudiFormatWarning,
+                stacklevel=2,
+            )
         drop_metadata_table(context.storage, current)
     transaction = Transaction.begin(context.storage, context.config, operation, context.clock)
     plan = WritePlan(
@@ -140,6 +141,7 @@ def _refuse_unsupported(context: TableContext) -> None:
         f"base files of format {config.base_file_format}": config.base_file_format.upper() != "PARQUET",
         "partition metadata files in base-file format": config.partition_metafile_use_base_format,
         "bootstrapped tables": config.bootstrap_base_path is not None,
+        "the metadata table (hoodie.metadata.enable=true)": context.options.metadata_enable is True,
     }
     for feature, present in refused.items():
         if present:

@@ -1,7 +1,7 @@
 """The options of a write, under Hudi's own keys and with Hudi's defaults.
 
-An unknown key is an error that names the closest known one.  A ``hoodie.*`` key that Hudi has and that means nothing
-here warns once; there are too many of those to list, so they are told from slips by not being close to a known key.
+An unknown key is an error that names the closest known one.  A ``hoodie.*`` key that Hudi has (``hudi_keys.txt`` lists
+them) and that means nothing here warns once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import difflib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
@@ -29,6 +31,7 @@ class WriteOptions:
     hash_fields: tuple[str, ...] = ()
     log_max_size: int = 1024 * _MIB
     block_max_size: int = 256 * _MIB
+    block_format: str = "avro"
     parquet_max_size: int = 120 * _MIB
     parquet_compression: str = "gzip"
     bloom_filter: bool = True
@@ -43,7 +46,6 @@ _OTHER_INDEX_TYPES = (
     "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX",
     "FLINK_STATE", "HBASE",
 )  # fmt: skip
-_CLOSE = 0.9  # how alike two keys are when one is taken for a slip of the other
 
 
 def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
@@ -59,22 +61,27 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
             name, parse = _KEYS[key]
             result = replace(result, **{name: parse(key, str(value))})
         elif key not in TABLE_KEYS:
-            refuse_unknown(key, (*_KEYS, *TABLE_KEYS))
+            _refuse_unknown(key)
     return result
 
 
-def refuse_unknown(key: str, known: tuple[str, ...]) -> None:
+def _refuse_unknown(key: str) -> None:
     """Raise an OptionError for a key that nobody knows; warn once for a key of Hudi's that means nothing here."""
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
-    slip = bool(close) and difflib.SequenceMatcher(None, key, close[0]).ratio() >= _CLOSE
-    if slip or not key.startswith("hoodie."):
+    known = {*_KEYS, *TABLE_KEYS}
+    if key not in _hudi_keys():
+        close = difflib.get_close_matches(key, known | _hudi_keys(), n=1, cutoff=0.6)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
         raise OptionError(f"unknown option {key!r}{hint}", option=key)
     if key not in _warned:
         _warned.add(key)
-        warnings.warn(
-            f"the option {key!r} means nothing to hudiformat and is left out", HudiFormatWarning, stacklevel=3
-        )
+        message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out"
+        warnings.warn(message, HudiFormatWarning, stacklevel=4)
+
+
+@cache
+def _hudi_keys() -> frozenset[str]:
+    text = resources.files("hudiformat.table").joinpath("hudi_keys.txt").read_text("utf-8")
+    return frozenset(line for line in text.splitlines() if line.startswith("hoodie."))
 
 
 _warned: set[str] = set()
@@ -122,10 +129,10 @@ def _fields(_key: str, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-def _without_metadata(key: str, value: str) -> bool:
-    if parse_boolean(key, value):
-        raise UnsupportedFeatureError(f"{key}=true: the metadata table cannot be kept up yet", feature="metadata table")
-    return False
+def _avro_blocks(key: str, value: str) -> str:
+    if value.lower() in ("parquet", "hfile"):
+        raise UnsupportedFeatureError(f"{key}={value}: supported is avro", feature=f"{value.lower()} data block")
+    return _one_of("avro")(key, value.lower())
 
 
 _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
@@ -134,6 +141,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.bucket.index.hash.field": ("hash_fields", _fields),
     "hoodie.logfile.max.size": ("log_max_size", _integer),
     "hoodie.logfile.data.block.max.size": ("block_max_size", _integer),
+    "hoodie.logfile.data.block.format": ("block_format", _avro_blocks),
     "hoodie.parquet.max.file.size": ("parquet_max_size", _integer),
     "hoodie.parquet.compression.codec": (
         "parquet_compression",
@@ -142,7 +150,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
     "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
-    "hoodie.metadata.enable": ("metadata_enable", _without_metadata),
+    "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
     "hudiformat.sync": ("sync", parse_boolean),
 }
 
@@ -156,16 +164,3 @@ TABLE_KEYS = (
 
 PERSISTED_KEYS = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
 """Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
-
-
-def with_persisted(properties: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
-    """*options* and what the table's properties keep for all its writers.
-
-    Raises:
-        OptionError: the two contradict each other.
-    """
-    kept = {key: properties[key] for key in PERSISTED_KEYS if key in properties}
-    for key, value in kept.items():
-        if str(options.get(key, value)).lower() != value.lower():
-            raise OptionError(f"{key} is {value} in the table's properties, and cannot be {options[key]}", option=key)
-    return {**options, **kept}

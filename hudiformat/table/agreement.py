@@ -1,0 +1,52 @@
+"""What a table is, said again by a write's options: the two have to agree.
+
+Hudi's users pass the table's name, type, keys and so on with every write.
+Source: HoodieWriterUtils.validateTableConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hudiformat.errors import OptionError
+from hudiformat.table.options import PERSISTED_KEYS
+from hudiformat.timeline import TableConfig
+
+
+def without_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
+    """*options* without those that say what the table is, and with what its properties keep for all its writers.
+
+    Raises:
+        OptionError: an option that contradicts the table.
+    """
+    facts = _facts(config)
+    kept = {key: config.properties[key] for key in PERSISTED_KEYS if key in config.properties}
+    for key, value in {**facts, **kept}.items():
+        if key in options and _normal(options[key]) != _normal(value):
+            raise OptionError(
+                f"{key} is {value!r} in the table's properties, and cannot be {str(options[key])!r}", option=key
+            )
+    return {**{key: value for key, value in options.items() if key not in facts}, **kept}
+
+
+def _facts(config: TableConfig) -> dict[str, str]:
+    ordering = ",".join(config.ordering_fields)
+    return {
+        "hoodie.table.name": config.name,
+        "hoodie.datasource.write.table.name": config.name,
+        "hoodie.datasource.write.table.type": config.table_type.value,
+        "hoodie.write.table.version": str(config.version),
+        "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
+        "hoodie.datasource.write.partitionpath.field": ",".join(config.partition_fields),
+        "hoodie.table.ordering.fields": ordering,
+        "hoodie.table.precombine.field": ordering,
+        "hoodie.datasource.write.precombine.field": ordering,
+        "hoodie.record.merge.mode": config.merge_mode.value,
+        "hoodie.datasource.write.hive_style_partitioning": str(config.hive_style_partitioning),
+        "hoodie.datasource.write.partitionpath.urlencode": str(config.url_encode_partitioning),
+        "hoodie.table.timeline.timezone": config.timeline_zone.value,
+    }
+
+
+def _normal(value: object) -> str:
+    return str(value).replace(" ", "").lower()

@@ -1,0 +1,407 @@
+"""What insert, upsert and delete do to the rows of a table."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from hudiformat import NameFormatError, OptionError, SchemaError, Table, open_table
+from hudiformat.table import Operation, WriteTask
+from hudiformat.table.begin import begin_write
+from hudiformat.naming import DEFAULT_PARTITION, WriteToken
+from hudiformat.timeline import Action
+from tests.table.support import SCHEMA, Clock, content, data_files, new_table, rows, tree
+
+FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+
+
+def test_an_insert_gives_back_what_it_wrote(table: Table) -> None:
+    commit = table.insert(rows(("a", 1, "x", 10), ("b", 2, "y", 20)))
+    assert (commit.action, commit.num_writes, commit.num_deletes) == ("deltacommit", 2, 0)
+    assert content(table) == [("a", 1, "x", 10), ("b", 2, "y", 20)]
+    (instant,) = table.timeline.completed
+    assert (instant.time, instant.action) == (commit.instant, Action.DELTA_COMMIT)
+
+
+def test_the_meta_fields_say_who_wrote_what(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x"), ("b", 1, "x")))
+    second = table.upsert(rows(("b", 2, "x")))
+    found = {row["k"]: row for row in table.snapshot().to_pylist()}
+    (item,) = table.file_slices()
+    assert item.base_file is not None
+    assert found["a"]["_hoodie_file_name"] == str(item.base_file.name)
+    assert found["b"]["_hoodie_file_name"] == item.file_id
+    assert found["a"]["_hoodie_commit_seqno"] == f"{first.instant}_0_1"
+    assert found["b"]["_hoodie_commit_seqno"] == f"{second.instant}_0_1"
+    assert found["b"]["_hoodie_commit_time"] == second.instant
+    assert (found["b"]["_hoodie_record_key"], found["b"]["_hoodie_partition_path"]) == ("b", "x")
+
+
+def test_three_operations_in_both_ways_to_index(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", options=any_index)
+    table.insert(rows(*((f"k{i}", 1, "xyz"[i % 3], i) for i in range(30))))
+    table.upsert(rows(("k0", 2, "x", 100), ("new", 1, "x", 101), ("k1", 0, "y", 102)))
+    table.delete(rows(("k2", None, "z"), ("k3", None, "z"), ("not there", None, "z")).select(["k", "p"]))
+    expected = {f"k{i}": (f"k{i}", 1, "xyz"[i % 3], i) for i in range(30)}
+    expected |= {"k0": ("k0", 2, "x", 100), "new": ("new", 1, "x", 101)}  # k1 comes too late
+    del expected["k2"]  # k3 is not in partition z
+    assert content(table) == sorted(expected.values(), key=repr)
+
+
+def test_an_update_goes_to_a_log_file_and_a_new_row_to_a_base_file(table: Table) -> None:
+    table.insert(rows(("a", 1, "x")))
+    commit = table.upsert(rows(("a", 2, "x"), ("b", 1, "x")))
+    assert sorted(Path(stat.path or "").suffix for stat in commit.stats) == [".1_0-0-0", ".parquet"]
+    assert content(table, ["k"]) == [("a",), ("b",)]
+    assert sorted(table.read_optimized(columns=["k", "ts"]).to_pydict()["ts"]) == [1, 1]
+
+
+def test_buckets_have_log_files_only(tmp_path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path / "t", options=options)
+    table.insert(rows(*((f"k{i}", 1, "x") for i in range(20))))
+    table.upsert(rows(*((f"k{i}", 2, "x") for i in range(20))))
+    slices = table.file_slices()
+    assert sorted(item.file_id[:8] for item in slices) == ["00000000", "00000001"]
+    assert all(item.base_file is None and len(item.log_files) == 2 for item in slices)
+    assert table.read_optimized().num_rows == 0
+
+
+def test_without_partitions(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", partition_by=[], options=any_index)
+    table.insert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "y", 2), ("b", 1, None, 3)))
+    table.delete(pa.table({"k": ["b"]}))
+    assert content(table) == [("a", 2, "y", 2)]
+    assert {item.partition_path for item in table.file_slices()} == {""}
+    assert (tmp_path / "t" / ".hoodie_partition_metadata").read_text().endswith("partitionDepth=0\n")
+
+
+def test_several_partition_columns_in_hives_style(tmp_path: Path, any_index: dict[str, str]) -> None:
+    options = {
+        **any_index,
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+    }
+    table = new_table(tmp_path / "t", partition_by=["p", "v"], options=options)
+    table.insert(rows(("a", 1, "x/y", 1), ("b", 1, "x", 2)))
+    table.upsert(rows(("a", 2, "x/y", 1)))
+    assert sorted({item.partition_path for item in table.file_slices()}) == ["p=x%2Fy/v=1", "p=x/v=2"]
+    assert content(table) == [("a", 2, "x/y", 1), ("b", 1, "x", 2)]
+    metadata = (tmp_path / "t" / "p=x" / "v=2" / ".hoodie_partition_metadata").read_text()
+    first = table.timeline.completed[0].time
+    assert metadata == f"#partition metadata\ncommitTime={first}\npartitionDepth=2\n"
+
+
+def test_a_null_partition_value_has_hives_name(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", options=any_index)
+    table.insert(rows(("a", 1, None, 1), ("b", 1, "", 2)))
+    table.upsert(rows(("a", 2, None, 3)))
+    assert {item.partition_path for item in table.file_slices()} == {DEFAULT_PARTITION}
+    assert content(table) == [("a", 2, None, 3), ("b", 1, "", 2)]
+    table.delete(rows(("a", None, None)).select(["k", "p"]))
+    assert content(table) == [("b", 1, "", 2)]
+
+
+def test_one_key_in_two_partitions_is_two_records(table: Table) -> None:
+    table.upsert(rows(("a", 1, "x", 1), ("a", 1, "y", 2)))
+    table.upsert(rows(("a", 2, "y", 3)))
+    table.delete(rows(("a", None, "x")).select(["p", "k"]))
+    assert content(table) == [("a", 2, "y", 3)]
+
+
+def test_several_key_columns(tmp_path: Path, any_index: dict[str, str]) -> None:
+    schema = pa.schema([("a", pa.string()), ("b", pa.int32()), ("ts", pa.int64()), ("v", pa.int32())])
+    table = new_table(tmp_path / "t", schema=schema, record_key=["a", "b"], partition_by=[], options=any_index)
+    table.insert(rows(("x", 1, 1, 1), ("x", 2, 1, 2), (None, 2, 1, 3), ("", 2, 1, 4), schema=schema))
+    table.upsert(rows(("x", 2, 2, 20), (None, 2, 2, 30), schema=schema))
+    table.delete(pa.table({"b": pa.array([1], pa.int32()), "a": ["x"]}))
+    found = content(table, ["_hoodie_record_key", "v"])
+    assert found == [("a:__empty__,b:2", 4), ("a:__null__,b:2", 30), ("a:x,b:2", 20)]
+
+
+def test_several_ordering_columns(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", ordering=["ts", "v"], schema=FLAGGED, options=any_index)
+    table.upsert(rows(("a", 1, "x", 5), ("b", 1, "x", 5), ("c", 1, "x", 5), schema=FLAGGED))
+    table.upsert(rows(("a", 1, "x", 4), ("b", 1, "x", 6), ("c", 1, "x", 4, True), schema=FLAGGED))
+    assert content(table) == [("a", 1, "x", 5), ("b", 1, "x", 6), ("c", 1, "x", 5)]
+    table.upsert(rows(("c", 1, "x", 5, True), ("b", 2, "x", 0, True), schema=FLAGGED))
+    assert content(table) == [("a", 1, "x", 5)]
+    table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert content(table) == []
+
+
+ORDERINGS: list[tuple[pa.DataType, Any, Any]] = [
+    (pa.int32(), 1, 2),
+    (pa.float64(), -1.5, 2.5),
+    (pa.string(), "a", "b"),
+    (pa.date32(), dt.date(1969, 1, 1), dt.date(2024, 2, 29)),
+    (pa.timestamp("us", "UTC"), dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc), dt.datetime(2025, 1, 1, tzinfo=dt.timezone.utc)),
+    (pa.timestamp("ms"), dt.datetime(2024, 1, 1), dt.datetime(2025, 1, 1)),  # noqa: DTZ001
+    (pa.decimal128(7, 2), Decimal("-1.25"), Decimal("99999.99")),
+    (pa.bool_(), False, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), ORDERINGS, ids=[str(kind) for kind, _, _ in ORDERINGS])
+def test_ordering_columns_of_every_type(tmp_path: Path, kind: pa.DataType, low: Any, high: Any) -> None:
+    schema = FLAGGED.set(1, pa.field("ts", kind))
+    table = new_table(tmp_path / "t", schema=schema)
+    table.upsert(
+        rows(
+            ("late", high, "x", 1), ("new", low, "x", 2), ("gone", low, "x", 3), ("stays", high, "x", 4), schema=schema
+        )
+    )
+    table.upsert(rows(("late", low, "x", 5), ("new", high, "x", 6), ("gone", high, "x", 7, True), ("stays", low, "x", 8, True), schema=schema))  # fmt: skip
+    assert content(table, ["k", "v"]) == [("late", 1), ("new", 6), ("stays", 4)]
+
+
+def test_by_commit_time_the_newer_write_wins(tmp_path: Path, any_index: dict[str, str]) -> None:
+    options = {**any_index, "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
+    table = new_table(tmp_path / "t", options=options)
+    table.upsert(rows(("a", 5, "x", 1), ("a", 4, "x", 2)))  # the last of a write, too
+    assert content(table) == [("a", 4, "x", 2)]
+    table.upsert(rows(("a", 1, "x", 3)))
+    assert content(table) == [("a", 1, "x", 3)]
+
+
+def test_rows_that_are_marked_as_deleted(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", schema=FLAGGED, options=any_index)
+    table.insert(rows(("a", 1, "x", 1), ("b", 5, "x", 2), ("c", 1, "x", 3, False), schema=FLAGGED))
+    commit = table.upsert(
+        rows(
+            ("a", 2, "x", 0, True),  # newer
+            ("b", 4, "x", 0, True),  # too late
+            ("c", 2, "x", 4, False),
+            ("d", 1, "x", 0, True),  # not there
+            ("e", 1, "x", 5, None),
+            schema=FLAGGED,
+        )
+    )
+    assert content(table) == [("b", 5, "x", 2), ("c", 2, "x", 4), ("e", 1, "x", 5)]
+    assert commit.num_writes == 2
+
+
+def test_a_row_that_is_born_deleted_is_not_written(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", schema=FLAGGED)
+    commit = table.insert(rows(("a", 1, "x", 1, True), schema=FLAGGED))
+    assert commit.stats == ()
+    assert data_files(tmp_path / "t") == []
+
+
+def test_of_rows_with_one_key_the_highest_is_written_once(table: Table) -> None:
+    commit = table.upsert(
+        rows(("a", 1, "x", 1), ("a", 3, "x", 2), ("a", 2, "x", 3), ("b", 1, "x", 4), ("b", 1, "x", 5))
+    )
+    assert commit.num_writes == 2
+    assert content(table) == [("a", 3, "x", 2), ("b", 1, "x", 5)]  # of equals the last
+
+
+def test_inserts_are_not_combined_unless_asked(tmp_path: Path) -> None:
+    twice = rows(("a", 1, "x", 1), ("a", 2, "x", 2))
+    table = new_table(tmp_path / "t")
+    assert table.insert(twice).num_writes == 2
+    combining = new_table(tmp_path / "u", options={"hoodie.combine.before.insert": "true"})
+    assert combining.insert(twice).num_writes == 1
+    assert content(combining) == [("a", 2, "x", 2)]
+
+
+def test_upserts_can_be_left_as_they_are(tmp_path: Path) -> None:
+    options = {"hoodie.combine.before.upsert": "false", "hoodie.index.type": "BUCKET"}
+    table = new_table(tmp_path / "t", options=options)
+    assert table.upsert(rows(("a", 1, "x", 1), ("a", 2, "x", 2))).num_writes == 2
+    assert content(table) == [("a", 2, "x", 2)]  # the log is merged when it is read
+
+
+def test_a_key_that_was_inserted_twice_is_updated_and_deleted_twice(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    table.insert(rows(("a", 1, "x", 2), ("b", 1, "x", 3)))
+    table.upsert(rows(("a", 2, "x", 4)))
+    assert content(table) == [("a", 2, "x", 4), ("a", 2, "x", 4), ("b", 1, "x", 3)]
+    table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert content(table) == [("b", 1, "x", 3)]
+
+
+def test_a_deleted_row_can_come_back(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", options=any_index)
+    table.upsert(rows(("a", 5, "x", 1)))
+    table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert content(table) == []
+    table.upsert(rows(("a", 6, "x", 2)))
+    assert content(table) == [("a", 6, "x", 2)]
+
+
+@pytest.mark.parametrize("operation", ["insert", "upsert", "delete"])
+def test_no_rows_are_a_commit_without_files(table: Table, operation: str) -> None:
+    before = data_files(Path(table.path))
+    commit = getattr(table, operation)(rows())
+    assert (commit.stats, commit.num_writes, commit.num_deletes) == ((), 0, 0)
+    assert [instant.time for instant in table.timeline.completed] == [commit.instant]
+    assert data_files(Path(table.path)) == before
+    assert table.schema == SCHEMA
+
+
+def test_a_delete_of_keys_that_are_not_there_is_a_commit_without_files(
+    tmp_path: Path, any_index: dict[str, str]
+) -> None:
+    table = new_table(tmp_path / "t", options=any_index)
+    assert table.delete(rows(("a", None, "x")).select(["k", "p"])).stats == ()
+    assert table.file_slices() == []
+
+
+ONE = rows(("a", 1, "x", 10))
+INPUTS = {
+    "a table": ONE,
+    "a batch": ONE.to_batches()[0],
+    "a reader": ONE.to_reader(),
+    "a data frame": ONE.to_pandas(),
+    "several chunks": pa.concat_tables([rows(), ONE, rows()]),
+    "reordered columns": ONE.select(["v", "p", "k", "ts"]),
+    "meta columns": ONE.add_column(0, "_hoodie_commit_time", pa.array(["1"])).append_column("_hoodie_file_name", pa.array(["f"])),
+    "dictionaries": ONE.set_column(0, "k", ONE["k"].dictionary_encode()).set_column(2, "p", ONE["p"].dictionary_encode()),
+    "large strings": ONE.set_column(0, "k", ONE["k"].cast(pa.large_string())).set_column(2, "p", ONE["p"].cast(pa.large_string())),
+    "views": ONE.set_column(0, "k", ONE["k"].cast(pa.string_view())).set_column(2, "p", ONE["p"].cast(pa.string_view())),
+    "narrower numbers": ONE.set_column(1, "ts", pa.array([1], pa.int32())).set_column(3, "v", pa.array([10], pa.int8())),
+    "a slice": rows(("z", 9, "z", 9), ("a", 1, "x", 10), ("z", 9, "z", 9)).slice(1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+@pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS)
+def test_rows_may_come_in_any_form(tmp_path: Path, data: Any, index: str) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": index})
+    table.upsert(data if not isinstance(data, pa.RecordBatchReader) else ONE.to_reader())
+    assert content(table) == [("a", 1, "x", 10)]
+    table.upsert(ONE)
+    table.delete(data if not isinstance(data, pa.RecordBatchReader) else ONE.to_reader())
+    assert content(table) == []
+
+
+def test_a_data_frame_of_pandas_own_types(table: Table) -> None:
+    frame = pd.DataFrame({"k": ["a", "b"], "ts": np.array([1, 2]), "p": pd.Categorical(["x", "x"]), "v": [1, 2]})
+    table.insert(frame.astype({"v": "int32"}))
+    assert content(table) == [("a", 1, "x", 1), ("b", 2, "x", 2)]
+
+
+def test_a_missing_column_is_null_where_it_may_be(table: Table) -> None:
+    table.insert(pa.table({"k": ["a"], "p": ["x"]}))
+    assert content(table) == [("a", None, "x", None)]
+
+
+def test_columns_of_every_kind_survive_base_file_and_log(tmp_path: Path, any_index: dict[str, str]) -> None:
+    schema = pa.schema(
+        [
+            *SCHEMA,
+            pa.field("l", pa.list_(pa.field("item", pa.struct([("a", pa.int32()), ("b", pa.string())])))),
+            pa.field("m", pa.map_(pa.string(), pa.float64())),
+            pa.field("d", pa.decimal128(20, 5)),
+            pa.field("t", pa.timestamp("us", "UTC")),
+            pa.field("b", pa.binary()),
+        ]
+    )
+    moment = dt.datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=dt.timezone.utc)
+    row = ("a", 1, "x", 1, [{"a": 1, "b": None}, None], [("k", 1.5)], Decimal("-1.5"), moment, b"\0\xff")
+    table = new_table(tmp_path / "t", schema=schema, options=any_index)
+    for _ in range(2):
+        table.upsert(rows(row, schema=schema))
+        found = table.snapshot(columns=schema.names)
+        assert found.equals(rows(row, schema=schema))
+
+
+def test_time_travel_to_every_commit(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
+    third = table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert content(table, as_of=first.instant) == [("a", 1, "x", 1)]
+    assert content(table, as_of=second.instant) == [("a", 2, "x", 2), ("b", 1, "y", 3)]
+    assert content(table, as_of=third.instant) == content(table) == [("b", 1, "y", 3)]
+    assert table.read_optimized(as_of=first.instant, columns=["v"]).to_pydict() == {"v": [1]}
+    assert content(table, as_of=dt.date(2024, 3, 1)) == content(table)
+    assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)  # noqa: DTZ001
+    assert content(table, as_of="20240301000000") == content(table)
+    assert content(table, as_of=dt.date(2024, 2, 29)) == []
+    assert [len(table.file_slices(as_of=commit.instant)) for commit in (first, second)] == [1, 2]
+    with pytest.raises(NameFormatError, match="yesterday"):
+        table.snapshot(as_of="yesterday")
+
+
+def test_whole_seconds_stand_for_their_last_millisecond(table: Table) -> None:
+    commit = table.insert(rows(("a", 1, "x", 1)))
+    assert content(table, as_of=commit.instant[:14]) == [("a", 1, "x", 1)]
+
+
+def test_columns_and_filters(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1), ("b", 2, "y", 2)))
+    table.upsert(rows(("a", 2, "x", 3)))
+    assert table.snapshot(columns=["v", "k"], filter=pc.field("v") > 2).to_pydict() == {"v": [3], "k": ["a"]}
+    assert table.snapshot(columns=[]).num_rows == 2
+    assert table.read_optimized(columns=["_hoodie_record_key"], filter=None).num_rows == 2
+    batches = list(table.scan(columns=["k"]))
+    assert sum(batch.num_rows for batch in batches) == 2
+    with pytest.raises(SchemaError, match="no column 'q'; the columns are _hoodie_commit_time"):
+        table.snapshot(columns=["k", "q"])
+    with pytest.raises(SchemaError, match="asked for twice: k, k"):
+        table.snapshot(columns=["k", "k"])
+    for bad in (pc.field("q") > 2, pc.field("k") > 2):
+        with pytest.raises(SchemaError, match="the filter .* does not fit the columns"):
+            table.snapshot(filter=bad)
+
+
+def test_two_tables_objects_see_what_the_other_commits(tmp_path: Path) -> None:
+    first = new_table(tmp_path / "t")
+    second = open_table(tmp_path / "t")
+    first.insert(rows(("a", 1, "x", 1)))
+    assert content(second) == [("a", 1, "x", 1)]
+
+
+def test_a_clock_that_stands_behind_the_timeline_is_waited_for(tmp_path: Path) -> None:
+    clock = Clock()
+    table = new_table(tmp_path / "t", clock=clock)
+    first = table.insert(rows(("a", 1, "x", 1)))
+    clock.now -= dt.timedelta(milliseconds=25)  # another writer's clock is ahead of this one
+    second = table.insert(rows(("b", 1, "x", 1)))
+    assert second.instant > first.instant
+    times = [time for instant in table.timeline.completed for time in (instant.time, instant.completion_time)]
+    assert times == sorted(set(times), key=str)
+
+
+def test_without_a_clock_the_machines_is_taken(tmp_path: Path) -> None:
+    for zone in ("LOCAL", "UTC"):
+        new_table(tmp_path / zone, options={"hoodie.table.timeline.timezone": zone})
+        instant = open_table(tmp_path / zone).insert(rows(("a", 1, "x", 1))).instant
+        now = dt.datetime.now(dt.timezone.utc if zone == "UTC" else None).replace(tzinfo=None)
+        assert abs(dt.datetime.strptime(instant, "%Y%m%d%H%M%S%f") - now) < dt.timedelta(minutes=1)  # noqa: DTZ007
+
+
+def test_a_batch_without_rows_makes_no_file(table: Table) -> None:
+    empty = pa.RecordBatch.from_pylist([], SCHEMA)
+    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+        task.write(empty)
+        assert task.finish() == []
+    assert [path for path in tree(Path(table.path)) if "deltacommit" in path] == []
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+def test_file_groups_that_are_none_of_the_buckets_are_refused(tmp_path: Path, index: str) -> None:
+    """Properties of tables that Hudi made need not name the index; the file groups contradict the options then."""
+    new_table(tmp_path / "t", options={"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "8"})
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    properties.write_text(re.sub(r"(?m)^hoodie\.(bucket\.)?index\..*\n", "", properties.read_text()))
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "8"}
+    data = rows(*((f"k{i}", 1, "x") for i in range(50)))
+    open_table(tmp_path / "t", options=options, clock=Clock()).insert(data)
+    before = tree(tmp_path)
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+    table = open_table(tmp_path / "t", options=options, clock=Clock())
+    with pytest.raises(OptionError, match="is none of 4 buckets; hoodie.index.type and"):
+        table.upsert(data)
+    assert tree(tmp_path) == before
