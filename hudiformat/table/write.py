@@ -30,7 +30,9 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit
     schema = check_rows(context, operation, reader.schema)
     names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
-    RowKeys.of(context.config).record_keys(rows)  # a bad key is found before the timeline is touched
+    keys = RowKeys.of(context.config)
+    keys.record_keys(rows)  # bad keys and paths are found before the timeline is touched
+    keys.partition_paths(rows)
     with begin_write(context, operation) as write:
         return write.commit(write_prepared(write.plan, rows, storage=context.storage))
 

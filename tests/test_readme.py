@@ -1,0 +1,56 @@
+"""What the README shows runs, in its order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def examples(section: str) -> list[str]:
+    """The Python code under a heading."""
+    text = re.split(r"^#+ ", README.read_text("utf-8"), flags=re.MULTILINE)
+    (found,) = (part for part in text if part.startswith(f"{section}\n"))
+    code = re.findall(r"```python\n(.*?)```", found, re.DOTALL)
+    assert code
+    return code
+
+
+def run(codes: list[str], names: dict[str, Any]) -> dict[str, Any]:
+    for code in codes:
+        exec(compile(code, str(README), "exec"), names)  # noqa: S102 - the README is ours
+    return names
+
+
+def test_the_table_example_runs(tmp_path: Path) -> None:
+    names = run(examples("Tables"), {"path": tmp_path / "t"})
+    assert names["table"].snapshot(columns=["delay"])["delay"].to_pylist() == [7]
+    assert names["table"].snapshot(as_of=names["commit"].instant)["delay"].to_pylist() == [0]
+
+
+def test_the_log_file_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = run(examples("Log files"), {"folder": tmp_path, "batch": pa.RecordBatch.from_pydict({"id": ["a"]})})
+    assert "AVRO_DATA" in capsys.readouterr().out
+    assert names["block"] is not None
+
+
+def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key=["id"], ordering=["ts"])
+    instant = table.insert(pa.table({"id": ["a"], "ts": [1]}, schema=schema)).instant
+    df = spark.createDataFrame([("a", 2), ("b", 2)], "id string, ts bigint")
+    run(examples("PySpark"), {"spark": spark, "df": df, "path": table.path, "instant": instant})
+    assert sorted(table.snapshot(columns=["id", "ts"]).to_pylist(), key=str) == [
+        {"id": "a", "ts": 2},
+        {"id": "b", "ts": 2},
+    ]
