@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudiformat.errors import StorageError
+from hudiformat.naming import is_instant
 from hudiformat.storage import Storage
 
 MARKER_ROOT = ".hoodie/.temp"
@@ -37,6 +38,11 @@ def marked_files(storage: Storage, instant: str) -> Iterator[str]:
                 waiting.append(path)
             elif entry.name.endswith(_SUFFIX):
                 yield path.removesuffix(_SUFFIX)
+
+
+def marked_instants(storage: Storage) -> list[str]:
+    """The instants that have markers, committed ones whose markers stayed behind among them."""
+    return [entry.name for entry in storage.list(MARKER_ROOT) if entry.is_dir and is_instant(entry.name)]
 
 
 def delete_markers(storage: Storage, instant: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from hudiformat.basefile import read_base_file
@@ -38,11 +39,9 @@ class PartitionIndex:
             return lookup_tags(record_keys, self._known_keys)
         numbers = self._plan.buckets(record_keys)
         new = {
-            int(number): bucket_file_id(
-                int(number), new_bucket_uuid(self._plan.instant, self._partition_path, int(number))
-            )
-            for number in set(numbers.tolist())
-            if int(number) not in self._buckets
+            number: bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number))
+            for number in np.unique(numbers).tolist()
+            if number not in self._buckets
         }
         return bucket_tags(numbers, self._buckets, new)
 

@@ -7,21 +7,21 @@ it can be seen, after it nothing is left to do that matters.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from hudiformat.errors import CommitError, HudiFormatError, NameFormatError, StorageError
-from hudiformat.naming import BaseFileName, LogFileName, next_instant, parse_instant
+from hudiformat.naming import BaseFileName, LogFileName, next_instant
 from hudiformat.storage import Storage
-from hudiformat.table.markers import delete_markers, marked_files
+from hudiformat.table.markers import delete_markers, marked_files, marked_instants
 from hudiformat.table.plan import Operation
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
     Instant,
     TableConfig,
+    Timeline,
     TimelineZone,
     WriteStat,
     complete,
@@ -33,6 +33,8 @@ from hudiformat.timeline import (
 from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
 Clock = Callable[[], datetime]
+
+_HEARTBEATS = ".hoodie/.heartbeat"  # Hudi's writers touch a file there for as long as they live
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Transaction:
         for pending in timeline.pending:
             if pending.action is Action.DELTA_COMMIT:
                 roll_back(storage, config, pending)
+        for time_ in _orphans(storage, timeline):
+            _take_files_away(storage, time_)
         time_ = next_instant(clock(), timeline.latest_instant_time)
         instant = create_requested(storage, config, time_, Action.DELTA_COMMIT)
         metadata = CommitMetadata(operation_type=operation.value)
@@ -93,7 +97,6 @@ class Transaction:
         )
         latest = load_timeline(self._storage, self._config).latest_instant_time
         completed_at = next_instant(self._clock(), latest)
-        wait_until(completed_at, self._clock)
         try:
             done = complete(self._storage, self._config, self.instant, metadata, completion_time=completed_at)
         except HudiFormatError as error:
@@ -126,15 +129,30 @@ def roll_back(storage: Storage, config: TableConfig, pending: Instant) -> None:
 
     The instant goes last: whoever is stopped half-way leaves the next one something to find.
     """
-    for path in marked_files(storage, pending.time):
+    _take_files_away(storage, pending.time)
+    storage.delete(f"{_HEARTBEATS}/{pending.time}")
+    remove_pending(storage, config, pending)
+
+
+def _orphans(storage: Storage, timeline: Timeline) -> list[str]:
+    """Instants that are nowhere but have markers: a task of a write that had been rolled back was still at work.
+
+    An instant before the timeline's first may have been committed and archived, and is none.
+    """
+    on_timeline = {instant.time for instant in timeline.instants}
+    first = timeline.first_active or ""
+    return [time for time in marked_instants(storage) if time > first and time not in on_timeline]
+
+
+def _take_files_away(storage: Storage, instant: str) -> None:
+    for path in marked_files(storage, instant):
         storage.delete(path)
     # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
     for folder, entries in list(list_partitions(storage)):
-        for name in (entry.name for entry in entries if _instant_of(entry.name) == pending.time):
+        for name in (entry.name for entry in entries if _instant_of(entry.name) == instant):
             storage.delete(f"{folder}/{name}" if folder else name)
-        _leave_partition(storage, folder, pending.time)
-    remove_pending(storage, config, pending)
-    delete_markers(storage, pending.time)
+        _leave_partition(storage, folder, instant)
+    delete_markers(storage, instant)
 
 
 def _instant_of(name: str) -> str | None:
@@ -153,9 +171,3 @@ def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
         while folder and not storage.list(folder):
             storage.delete(folder)
             folder = folder.rpartition("/")[0]
-
-
-def wait_until(instant: str, clock: Clock) -> None:
-    """Return when the clock has reached *instant*: times on the timeline are never in the future."""
-    while (missing := (parse_instant(instant) - clock()).total_seconds()) > 0:
-        time.sleep(min(missing, 1.0))

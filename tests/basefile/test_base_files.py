@@ -162,7 +162,7 @@ def test_a_file_that_is_no_parquet_is_named(storage: LocalStorage, data: bytes) 
     assert caught.value.path == "p/f.parquet"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(data=st.data())
 def test_damage_raises_only_our_errors(storage: LocalStorage, data: st.DataObject) -> None:
     content = bytearray(encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes())

@@ -7,7 +7,7 @@ import base64
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.basefile import BloomFilter
@@ -119,6 +119,7 @@ def test_more_keys_than_are_hashed_at_once() -> None:
     assert bloom.bits == BloomFilter.of(keys.take(pa.array(range(39_999, -1, -1)))).bits
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=20), st.integers(0, 3))
 def test_filters_are_those_of_the_loop_and_hold_every_key(keys: list[str], skipped: int) -> None:
     array = pa.array(["skipped"] * skipped + keys, pa.string()).slice(skipped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.index import NEW, Tags, bucket_tags, lookup_tags
@@ -54,6 +54,7 @@ def test_no_records_to_look_up() -> None:
 KEYS = st.lists(st.sampled_from("abcdef"), max_size=8)
 
 
+@settings(deadline=None)
 @given(KEYS, st.lists(KEYS, max_size=4))
 def test_looking_up_is_looking_through_every_list(keys: list[str], groups: list[list[str]]) -> None:
     known = {f"g{i}": pa.array(group, pa.string()) for i, group in enumerate(groups)}

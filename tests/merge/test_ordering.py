@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.merge.ordering import comparable
 
 
 def ranks(kind: pa.DataType, values: list[Any]) -> list[int]:
-    return comparable((pa.chunked_array([pa.array(values, kind)]),), len(values)).tolist()
+    found: list[int] = comparable((pa.chunked_array([pa.array(values, kind)]),), len(values)).tolist()
+    return found
 
 
 RISING: list[tuple[pa.DataType, list[Any]]] = [
@@ -101,6 +102,7 @@ def test_no_rows_of_any_type(kind: pa.DataType) -> None:
 ORDERS = st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=2), st.floats(allow_nan=False))
 
 
+@settings(deadline=None)
 @given(st.lists(ORDERS, max_size=20))
 def test_rows_compare_as_their_values(rows: list[tuple[int, str, float]]) -> None:
     first, second, third = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])

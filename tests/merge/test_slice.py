@@ -25,6 +25,8 @@ from tests.merge.blocks import KEY, data, deletes, keys_of
 
 SPEC = Path(__file__).parents[2] / "spec" / "merging.md"
 FLAG = "_hoodie_is_deleted"
+UTC = dt.timezone.utc
+NONE = "\N{EN DASH}"  # what stands for nothing in the specification's tables
 DEFAULT = "Hudi's int 0, which stands for no ordering value"
 
 
@@ -72,7 +74,7 @@ KINDS = {
     "double": Kind((pa.float64(),), (0.0, -1.5, 2.5)),
     "string": Kind((pa.string(),), ("", "a", "b")),
     "date": Kind((pa.date32(),), (dt.date(1970, 1, 1), dt.date(1969, 1, 1), dt.date(2024, 2, 29))),
-    "timestamp": Kind((pa.timestamp("us", "UTC"),), tuple(dt.datetime(2000 + i, 1, 1, tzinfo=dt.timezone.utc) for i in range(3))),
+    "timestamp": Kind((pa.timestamp("us", "UTC"),), tuple(dt.datetime(2000, 1, day, tzinfo=UTC) for day in (1, 2, 3))),
     "decimal": Kind((pa.decimal128(5, 2),), (Decimal(0), Decimal("-1.25"), Decimal("999.99"))),
     "two fields": Kind((pa.int64(), pa.string()), (0, 1)),
     "none": Kind((), ()),
@@ -385,7 +387,7 @@ def test_the_example_of_the_specification() -> None:
     for kind, rows in groupby(log, key=lambda line: line[0]):
         part = list(rows)
         if kind.startswith("delete"):
-            values = [None if line[2] == "–" else int(line[2]) for line in part]
+            values = [None if line[2] == NONE else int(line[2]) for line in part]
             blocks.append(deletes([line[1] for line in part], pa.array(values, pa.int64())))
         else:
             blocks.append(data([(line[1], int(line[2]), False, int(line[3])) for line in part], INT64.schema))

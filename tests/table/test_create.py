@@ -285,7 +285,13 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "a negative size": ({"hoodie.logfile.data.block.max.size": "-1"}, OptionError, "found '-1'"),
     "a codec": ({"hoodie.parquet.compression.codec": "lzo"}, OptionError, "gzip, snappy, zstd, uncompressed"),
     "no boolean": ({"hoodie.combine.before.upsert": "1"}, OptionError, "expected true or false, found '1'"),
-    "the metadata table": ({"hoodie.metadata.enable": "true"}, UnsupportedFeatureError, "cannot be kept up yet"),
+    "no boolean for the metadata table": ({"hoodie.metadata.enable": "on"}, OptionError, "expected true or false"),
+    "Parquet in log blocks": (
+        {"hoodie.logfile.data.block.format": "parquet"},
+        UnsupportedFeatureError,
+        "hoodie.logfile.data.block.format=parquet: supported is avro",
+    ),
+    "an unknown block format": ({"hoodie.logfile.data.block.format": "orc"}, OptionError, "expected one of avro"),
     **{
         f"the index {name}": ({"hoodie.index.type": name}, UnsupportedFeatureError, f"hoodie.index.type={name}")
         for name in ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX", "FLINK_STATE", "HBASE")
@@ -310,6 +316,7 @@ def test_options_that_are_what_happens_anyway(tmp_path: Path) -> None:
     options = {
         "hoodie.metadata.enable": "false",
         "hoodie.index.type": "bloom",
+        "hoodie.logfile.data.block.format": "AVRO",
         "hoodie.parquet.compression.codec": "ZSTD",
         "hoodie.bucket.index.hash.field": "k",
     }
@@ -338,8 +345,42 @@ def test_a_key_of_hudis_that_means_nothing_here_warns_once(tmp_path: Path, monke
 )
 def test_an_option_that_contradicts_the_properties_is_refused(tmp_path: Path, key: str, value: str) -> None:
     create(tmp_path / "t", options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
-    with pytest.raises(OptionError, match=f"{key} is .* in the table's properties, and cannot be {value}") as caught:
+    with pytest.raises(OptionError, match=f"{key} is .* in the table's properties, and cannot be '{value}'") as caught:
         open_table(tmp_path / "t", options={key: value})
+    assert caught.value.option == key
+
+
+def test_the_metadata_table_may_be_asked_for_in_reading_and_not_in_writing(tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    before = tree(tmp_path)
+    table = open_table(tmp_path / "t", options={"hoodie.metadata.enable": "true"})
+    assert table.snapshot().num_rows == 0
+    with pytest.raises(UnsupportedFeatureError, match="the metadata table"):
+        table.insert(rows(("a", 1, "x")))
+    assert tree(tmp_path) == before
+
+
+AGREED = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "k",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.table.type": "merge_on_read",
+    "hoodie.datasource.write.hive_style_partitioning": "false",
+    "hoodie.table.timeline.timezone": "local",
+}
+
+
+def test_what_a_table_is_may_be_said_again(tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    open_table(tmp_path / "t", options=AGREED)
+
+
+@pytest.mark.parametrize("key", AGREED)
+def test_what_a_table_is_may_not_be_contradicted(tmp_path: Path, key: str) -> None:
+    create(tmp_path / "t")
+    with pytest.raises(OptionError, match=f"{key} is .*cannot be 'other'") as caught:
+        open_table(tmp_path / "t", options={key: "other"})
     assert caught.value.option == key
 
 

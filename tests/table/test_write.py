@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import NameFormatError, OptionError, SchemaError, Table, open_table
+from hudiformat.naming import DEFAULT_PARTITION, WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import begin_write
-from hudiformat.naming import DEFAULT_PARTITION, WriteToken
 from hudiformat.timeline import Action
-from tests.table.support import SCHEMA, Clock, content, data_files, new_table, rows, tree
+from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 
@@ -140,28 +141,27 @@ def test_several_ordering_columns(tmp_path: Path, any_index: dict[str, str]) -> 
     assert content(table) == []
 
 
+EARLY, LATE = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc), dt.datetime(2025, 1, 1, tzinfo=dt.timezone.utc)
 ORDERINGS: list[tuple[pa.DataType, Any, Any]] = [
     (pa.int32(), 1, 2),
     (pa.float64(), -1.5, 2.5),
     (pa.string(), "a", "b"),
     (pa.date32(), dt.date(1969, 1, 1), dt.date(2024, 2, 29)),
-    (pa.timestamp("us", "UTC"), dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc), dt.datetime(2025, 1, 1, tzinfo=dt.timezone.utc)),
-    (pa.timestamp("ms"), dt.datetime(2024, 1, 1), dt.datetime(2025, 1, 1)),  # noqa: DTZ001
+    (pa.timestamp("us", "UTC"), EARLY, LATE),
+    (pa.timestamp("ms"), EARLY.replace(tzinfo=None), LATE.replace(tzinfo=None)),
     (pa.decimal128(7, 2), Decimal("-1.25"), Decimal("99999.99")),
     (pa.bool_(), False, True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "low", "high"), ORDERINGS, ids=[str(kind) for kind, _, _ in ORDERINGS])
 def test_ordering_columns_of_every_type(tmp_path: Path, kind: pa.DataType, low: Any, high: Any) -> None:
     schema = FLAGGED.set(1, pa.field("ts", kind))
     table = new_table(tmp_path / "t", schema=schema)
-    table.upsert(
-        rows(
-            ("late", high, "x", 1), ("new", low, "x", 2), ("gone", low, "x", 3), ("stays", high, "x", 4), schema=schema
-        )
-    )
-    table.upsert(rows(("late", low, "x", 5), ("new", high, "x", 6), ("gone", high, "x", 7, True), ("stays", low, "x", 8, True), schema=schema))  # fmt: skip
+    first = [("late", high, "x", 1), ("new", low, "x", 2), ("gone", low, "x", 3), ("stays", high, "x", 4)]
+    second = [("late", low, "x", 5), ("new", high, "x", 6), ("gone", high, "x", 7, True), ("stays", low, "x", 8, True)]
+    table.upsert(rows(*first, schema=schema))
+    table.upsert(rows(*second, schema=schema))
     assert content(table, ["k", "v"]) == [("late", 1), ("new", 6), ("stays", 4)]
 
 
@@ -259,6 +259,13 @@ def test_a_delete_of_keys_that_are_not_there_is_a_commit_without_files(
 
 
 ONE = rows(("a", 1, "x", 10))
+
+
+def with_columns(**columns: pa.Array) -> pa.Table:
+    """ONE with other columns of the same names."""
+    return pa.table({name: columns.get(name, ONE[name]) for name in ONE.column_names})
+
+
 INPUTS = {
     "a table": ONE,
     "a batch": ONE.to_batches()[0],
@@ -266,13 +273,13 @@ INPUTS = {
     "a data frame": ONE.to_pandas(),
     "several chunks": pa.concat_tables([rows(), ONE, rows()]),
     "reordered columns": ONE.select(["v", "p", "k", "ts"]),
-    "meta columns": ONE.add_column(0, "_hoodie_commit_time", pa.array(["1"])).append_column("_hoodie_file_name", pa.array(["f"])),
-    "dictionaries": ONE.set_column(0, "k", ONE["k"].dictionary_encode()).set_column(2, "p", ONE["p"].dictionary_encode()),
-    "large strings": ONE.set_column(0, "k", ONE["k"].cast(pa.large_string())).set_column(2, "p", ONE["p"].cast(pa.large_string())),
-    "views": ONE.set_column(0, "k", ONE["k"].cast(pa.string_view())).set_column(2, "p", ONE["p"].cast(pa.string_view())),
-    "narrower numbers": ONE.set_column(1, "ts", pa.array([1], pa.int32())).set_column(3, "v", pa.array([10], pa.int8())),
+    "meta columns": ONE.add_column(0, "_hoodie_commit_time", [["1"]]).append_column("_hoodie_file_name", [["f"]]),
+    "dictionaries": with_columns(k=ONE["k"].dictionary_encode(), p=ONE["p"].dictionary_encode()),
+    "large strings": with_columns(k=ONE["k"].cast(pa.large_string()), p=ONE["p"].cast(pa.large_string())),
+    "views": with_columns(k=ONE["k"].cast(pa.string_view()), p=ONE["p"].cast(pa.string_view())),
+    "narrower numbers": with_columns(ts=pa.array([1], pa.int32()), v=pa.array([10], pa.int8())),
     "a slice": rows(("z", 9, "z", 9), ("a", 1, "x", 10), ("z", 9, "z", 9)).slice(1, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
@@ -405,3 +412,52 @@ def test_file_groups_that_are_none_of_the_buckets_are_refused(tmp_path: Path, in
     with pytest.raises(OptionError, match="is none of 4 buckets; hoodie.index.type and"):
         table.upsert(data)
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["v9-mor-log-only-h120", "v9-mor-avro-h120", "v9-mor-two-ordering-fields-h120", "v9-mor-commit-time-h120"]
+)
+def test_tables_of_hudi_are_written_on(own_golden: Callable[[str], Path], name: str) -> None:
+    table = open_table(own_golden(name))
+    before = table.snapshot(columns=table.schema.names)
+    keys = [*table.config.record_key_fields, *table.config.partition_fields]
+    commit = table.delete(before.slice(0, 5).select(keys))
+    assert commit.num_deletes == 5
+    assert multiset(table.snapshot(columns=table.schema.names)) == multiset(before.slice(5))
+    table.upsert(before.slice(3))  # of the five, two come back, the others stay as they are
+    found = table.snapshot(columns=table.schema.names)
+    assert multiset(found.select(keys)) == multiset(before.slice(3).select(keys))
+
+
+def test_a_table_without_meta_fields_makes_its_keys_from_the_columns(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
+    table.upsert(rows(("a", 2, "x", 3)))
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    key = "hoodie.populate.meta.fields"
+    properties.write_text(properties.read_text().replace(f"{key}=true", f"{key}=false"))
+    table = open_table(tmp_path / "t")
+    assert table.snapshot().column_names == SCHEMA.names
+    assert content(table) == [("a", 2, "x", 3), ("b", 1, "x", 2)]
+
+
+def test_rows_may_come_in_many_batches(
+    tmp_path: Path, any_index: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudiformat.table.write._BATCH_ROWS", 7)
+    options = {**any_index, "hoodie.logfile.data.block.max.size": "500"}
+    table = new_table(tmp_path / "t", schema=FLAGGED, options=options)
+    table.insert(rows(*((f"k{i:02d}", 1, "xy"[i % 2], i) for i in range(60)), schema=FLAGGED))
+    table.upsert(rows(*((f"k{i:02d}", 2, "xy"[i % 2], i, i % 3 == 0) for i in range(40, 90)), schema=FLAGGED))
+    table.delete(rows(*((f"k{i:02d}", 0, "xy"[i % 2]) for i in range(20)), schema=FLAGGED))
+    kept = [*range(20, 40), *(i for i in range(40, 90) if i % 3)]
+    assert content(table, ["k", "v"]) == [(f"k{i:02d}", i) for i in kept]
+
+
+def test_rows_marked_as_deleted_in_a_table_without_ordering(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", schema=FLAGGED, ordering=[], options=any_index)
+    table.upsert(rows(("a", 5, "x", 1), ("b", 5, "x", 2), schema=FLAGGED))
+    table.upsert(rows(("a", 1, "x", 3, True), schema=FLAGGED))
+    assert content(table) == [("b", 5, "x", 2)]
+    table.upsert(rows(("a", 0, "x", 4), schema=FLAGGED))
+    assert content(table) == [("a", 0, "x", 4), ("b", 5, "x", 2)]

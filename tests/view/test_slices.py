@@ -168,12 +168,13 @@ def test_slices_are_sorted_by_file_id_and_age() -> None:
 def test_the_example_of_the_specification(reverse: bool) -> None:
     text = SPEC.read_text(encoding="utf-8").split("## Example", 1)[1].split("\n## ", 1)[0]
     listing = files(*re.findall(r"^    (\S+)$", text, re.MULTILINE))
-    instants = re.findall(r"^\| (\d+) \| (\d+|–) \|$", text, re.MULTILINE)
-    visible = Visibility({began: completed for began, completed in instants if completed != "–"})
+    text = text.replace("\N{EN DASH}", "-")
+    instants = re.findall(r"^\| (\d+) \| (\d+|-) \|$", text, re.MULTILINE)
+    visible = Visibility({began: completed for began, completed in instants if completed != "-"})
     expected = [
-        (file_id, base_instant, None if base == "–" else base.strip("`"), re.findall("`([^`]+)`", logs))
+        (file_id, base_instant, None if base == "-" else base.strip("`"), re.findall("`([^`]+)`", logs))
         for file_id, base_instant, base, logs in re.findall(
-            r"^\| `(\w+)` \| (\d+) \| (`[^`]+`|–) \| (.*) \|$", text, re.MULTILINE
+            r"^\| `(\w+)` \| (\d+) \| (`[^`]+`|-) \| (.*) \|$", text, re.MULTILINE
         )
     ]
     assert len(expected) == 3
