@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,6 +76,15 @@ def things(numbers: range, *, ts: int, partition: str | None = "") -> pa.Table:
     return table.append_column("price", strings["price"].cast(pa.decimal128(18, 4))).select(SCHEMA.names).cast(SCHEMA)
 
 
+def create(
+    path: Path, options: dict[str, str], *, key: Sequence[str] = ("id",), partition_by: Sequence[str] = ("p",)
+) -> hf.Table:
+    """An empty table of ours."""
+    return hf.create_table(
+        path, name="things", schema=SCHEMA, record_key=key, ordering=["ts"], partition_by=partition_by, options=options
+    )
+
+
 def assert_reads_alike(hudi: RealHudi, table: hf.Table) -> pa.Table:
     """The snapshot, which Hudi reads too, as it does the base files alone and every commit so far."""
     snapshot = table.snapshot()
@@ -97,15 +107,7 @@ def write_ours(table: hf.Table) -> None:
 @pytest.mark.parametrize("index", ["BUCKET", "SIMPLE"])
 def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index: str) -> None:
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2", "hoodie.logfile.max.size": "4096"}
-    table = hf.create_table(
-        tmp_path / "t",
-        name="things",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        options={**options, "hoodie.logfile.data.block.max.size": "1500"},
-    )
+    table = create(tmp_path / "t", {**options, "hoodie.logfile.data.block.max.size": "1500"})
     write_ours(table)
     expected = {f"k{i}" if i % 5 else f"key {i} ü" for i in range(60) if i % 7}
     assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
@@ -153,15 +155,7 @@ def test_we_go_on_with_a_table_of_hudis(hudi: RealHudi, tmp_path: Path, index: s
 
 def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_path: Path) -> None:
     options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
-    table = hf.create_table(
-        tmp_path / "t",
-        name="things",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        options=options,
-    )
+    table = create(tmp_path / "t", options)
     table.insert(things(range(5), ts=1))
     abandoned = start_write(table.context, Operation.UPSERT).plan
     with WriteTask(abandoned, WriteToken(0, 0, 0)) as task:
@@ -178,15 +172,7 @@ def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_pa
 def test_null_partition_values_go_where_hudi_puts_them(hudi: RealHudi, tmp_path: Path, hive_style: str) -> None:
     style = {"hoodie.datasource.write.hive_style_partitioning": hive_style}
     rows = things(range(4), ts=1, partition=None)
-    table = hf.create_table(
-        tmp_path / "ours",
-        name="things",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        options=style,
-    )
+    table = create(tmp_path / "ours", style)
     table.insert(rows)
     hudi.write(rows, str(tmp_path / "theirs"), {**WRITE, **style})
     theirs = hf.open_table(tmp_path / "theirs")
@@ -201,14 +187,7 @@ def test_null_partition_values_go_where_hudi_puts_them(hudi: RealHudi, tmp_path:
 
 def test_several_key_and_partition_columns_make_the_keys_that_hudi_makes(hudi: RealHudi, tmp_path: Path) -> None:
     rows = things(range(20), ts=1)
-    table = hf.create_table(
-        tmp_path / "ours",
-        name="things",
-        schema=SCHEMA,
-        record_key=["id", "small"],
-        ordering=["ts"],
-        partition_by=["p", "flag"],
-    )
+    table = create(tmp_path / "ours", {}, key=["id", "small"], partition_by=["p", "flag"])
     table.insert(rows)
     keys = {
         "hoodie.datasource.write.recordkey.field": "id,small",
