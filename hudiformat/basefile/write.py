@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.blocks import encode_parquet
 
-# Source: HoodieBloomFilterWriteSupport, and parquet-avro's AvroReadSupport and AvroWriteSupport.
+# Source: HoodieBloomFilterWriteSupport.
 _BLOOM_FILTER = "org.apache.hudi.bloomfilter"
 _MIN_KEY = "hoodie_min_record_key"
 _MAX_KEY = "hoodie_max_record_key"
-_AVRO_SCHEMA = "parquet.avro.schema"
-_MODEL = "writer.model.name"
 
 
 def encode_base_file(
@@ -25,14 +23,8 @@ def encode_base_file(
     The footer carries the Avro schema, the range of the record keys and, with *bloom_filter*, their filter.
     """
     keys = table[RECORD_KEY].combine_chunks()
-    footer = {_AVRO_SCHEMA: avro_schema, _MODEL: "avro"}
-    if bloom_filter:
-        footer[_BLOOM_FILTER] = BloomFilter.of(keys).serialize()
+    footer = {_BLOOM_FILTER: BloomFilter.of(keys).serialize()} if bloom_filter else {}
     if table.num_rows:
         key_range = pc.min_max(keys)
         footer |= {_MIN_KEY: key_range["min"].as_py(), _MAX_KEY: key_range["max"].as_py()}
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, table.schema, compression=compression, store_schema=False) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata(footer)
-    return sink.getvalue()
+    return encode_parquet(table, avro_schema, compression=compression, footer=footer)

@@ -2,6 +2,7 @@
 
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.build import data_block, delete_block, rollback_block
+from hudiformat.blocks.content.parquet_data import encode_parquet
 from hudiformat.blocks.envelope import FORMAT_VERSION, MAGIC, decode_block, encode_block, encode_block_parts
 from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
 
@@ -18,5 +19,6 @@ __all__ = [
     "delete_block",
     "encode_block",
     "encode_block_parts",
+    "encode_parquet",
     "rollback_block",
 ]

@@ -6,9 +6,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudiformat.blocks.content import avro_data, delete
+from hudiformat.blocks.content import avro_data, delete, parquet_data
+from hudiformat.blocks.content.positions import Positions, decode_positions
 from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey
 from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
+
+_DECODERS = {
+    BlockType.AVRO_DATA: avro_data.decode,
+    BlockType.CDC_DATA: avro_data.decode,
+    BlockType.PARQUET_DATA: parquet_data.decode,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,10 @@ class LogBlock:
             DecodeError: the content is too short to say.
             UnsupportedFeatureError: a content that is not supported yet.
         """
-        if self.type is BlockType.AVRO_DATA:
+        if self.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
             return avro_data.record_count(self.content)
+        if self.type is BlockType.PARQUET_DATA:
+            return parquet_data.record_count(self.content)
         if self.type is BlockType.DELETE:
             return len(self.deletes())
         if self.type in (BlockType.COMMAND, BlockType.CORRUPT):
@@ -75,9 +84,9 @@ class LogBlock:
             SchemaError: the written schema cannot be brought to *schema*, or a column is not there.
             UnsupportedFeatureError: the block holds no records, or a content that is not supported yet.
         """
-        if self.type is not BlockType.AVRO_DATA:
+        if (decode := _DECODERS.get(self.type)) is None:
             raise self._unsupported()
-        return avro_data.decode(self.content, self.schema, schema=schema, columns=columns)
+        return decode(self.content, self.schema, schema=schema, columns=columns)
 
     def deletes(self) -> pa.RecordBatch:
         """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
@@ -87,11 +96,51 @@ class LogBlock:
 
         Raises:
             DecodeError: the content is damaged.
-            UnsupportedFeatureError: not a delete block, or a content version below 3.
+            UnsupportedFeatureError: not a delete block, or an ordering value of a Java class that is not known.
         """
         if self.type is not BlockType.DELETE:
             raise self._unsupported()
         return delete.decode(self.content)
+
+    def positions(self) -> Positions | None:
+        """The rows of the base file that the records or deletes are about, in ascending order; None without them.
+
+        They hold for the base file of the instant ``base_instant_of_positions`` alone.
+
+        Raises:
+            CorruptBlockError: the header value is no roaring bitmap.
+        """
+        text = self.header.get(HeaderKey.RECORD_POSITIONS)
+        return None if text is None else decode_positions(text)
+
+    @property
+    def base_instant_of_positions(self) -> str | None:
+        """The instant of the base file that the record positions count rows of."""
+        return self.header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the records hold only the columns that were updated."""
+        return self.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
+
+    @property
+    def compacted_instants(self) -> tuple[str, ...]:
+        """The instants whose blocks this one takes the place of, from a log compaction."""
+        return tuple(self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "").split(",")) if self._is_compacted else ()
+
+    @property
+    def target_instant(self) -> str | None:
+        """The instant that a rollback block takes back."""
+        return self.header.get(HeaderKey.TARGET_INSTANT_TIME)
+
+    @property
+    def identifier(self) -> str | None:
+        """What tells the block from its like after a task was run again."""
+        return self.header.get(HeaderKey.BLOCK_IDENTIFIER)
+
+    @property
+    def _is_compacted(self) -> bool:
+        return bool(self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES))
 
     def _unsupported(self) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(

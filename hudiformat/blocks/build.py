@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro
 from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.content import avro_data, delete
+from hudiformat.blocks.content import avro_data, delete, parquet_data
+from hudiformat.blocks.content.positions import encode_positions
 from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
-from hudiformat.errors import DataError, UnsupportedFeatureError
+from hudiformat.errors import DataError, EncodeError, UnsupportedFeatureError
 
-_FORMATS = ("avro",)
+_FORMATS: dict[str, tuple[BlockType, Callable[[pa.RecordBatch, str], bytes | memoryview]]] = {
+    "avro": (BlockType.AVRO_DATA, avro_data.encode),
+    "parquet": (BlockType.PARQUET_DATA, parquet_data.encode),
+    "cdc": (BlockType.CDC_DATA, avro_data.encode),
+}
 
 
 def data_block(
@@ -21,17 +26,23 @@ def data_block(
     instant: str,
     schema: str | pa.Schema | None = None,
     format: str = "avro",  # noqa: A002
+    positions: Iterable[int] | None = None,
+    base_instant: str | None = None,
+    is_partial: bool = False,
 ) -> LogBlock:
     """A data block that holds the rows of *batch*.
 
     *schema* is the Avro schema to write with, as JSON or as the Arrow schema it is made from; without it, it is made
-    from the batch's own.
+    from the batch's own.  *format* is avro, parquet or cdc.  *positions* are the rows of the base file that the rows
+    are about, in ascending order and as many, and *base_instant* is that file's instant.  *is_partial* says that the
+    rows hold only columns that were updated.
 
     Raises:
         SchemaError: the batch does not fit the schema, or has a type that Avro cannot hold.
+        EncodeError: *positions* without *base_instant*, or the reverse.
         UnsupportedFeatureError: a *format* that is not supported yet.
 
-    Source: HoodieAvroDataBlock; spec/log-block.md.
+    Source: HoodieAvroDataBlock, HoodieParquetDataBlock, HoodieCDCDataBlock; spec/log-block.md.
     """
     if format not in _FORMATS:
         raise UnsupportedFeatureError(
@@ -39,8 +50,11 @@ def data_block(
         )
     if not isinstance(schema, str):
         schema = arrow_to_avro(batch.schema if schema is None else schema, name="record", namespace="hoodie")
-    header = BlockHeader({HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema})
-    return LogBlock(BlockType.AVRO_DATA, header, avro_data.encode(batch, schema))
+    kind, encode = _FORMATS[format]
+    entries = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema, **_positions(positions, base_instant)}
+    if is_partial:
+        entries[HeaderKey.IS_PARTIAL] = "true"
+    return LogBlock(kind, BlockHeader(entries), encode(batch, schema))
 
 
 def delete_block(
@@ -50,14 +64,17 @@ def delete_block(
     partition_path: pa.Array | str = "",
     ordering: pa.Array | None = None,
     schema: str | None = None,
+    positions: Iterable[int] | None = None,
+    base_instant: str | None = None,
 ) -> LogBlock:
     """A delete block for the record keys *keys*.
 
     *partition_path* and *ordering* give each key's partition path and ordering value; one text serves all keys.
     Without an ordering value, a delete wins over whatever came before it.  *schema* is the table's Avro schema, which
-    Hudi puts into the header.
+    Hudi puts into the header.  *positions* and *base_instant* are those of :func:`data_block`.
 
     Raises:
+        EncodeError: *positions* without *base_instant*, or the reverse.
         SchemaError: ordering values of a type that Hudi has no wrapper for, or an array of keys that are no text.
         DataError: a key that is null or no text, or arrays of unlike length (in rows).
 
@@ -66,6 +83,7 @@ def delete_block(
     entries = {HeaderKey.INSTANT_TIME: instant}
     if schema is not None:
         entries[HeaderKey.SCHEMA] = schema
+    entries.update(_positions(positions, base_instant))
     return LogBlock(BlockType.DELETE, BlockHeader(entries), delete.encode(_key_array(keys), partition_path, ordering))
 
 
@@ -80,6 +98,17 @@ def rollback_block(*, instant: str, target: str) -> LogBlock:
         HeaderKey.COMMAND_BLOCK_TYPE: str(int(CommandType.ROLLBACK_BLOCK)),
     }
     return LogBlock(BlockType.COMMAND, BlockHeader(header), b"")
+
+
+def _positions(positions: Iterable[int] | None, base_instant: str | None) -> dict[HeaderKey, str]:
+    if (positions is None) != (base_instant is None):
+        raise EncodeError("record positions need the instant of the base file that they count rows of, and it them")
+    if positions is None or base_instant is None:
+        return {}
+    return {
+        HeaderKey.RECORD_POSITIONS: encode_positions(positions),
+        HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: base_instant,
+    }
 
 
 def _key_array(keys: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:

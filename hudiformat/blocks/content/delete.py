@@ -8,11 +8,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.avro import decode_delete_list, encode_delete_list
-from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError, UnsupportedVersionError
+from hudiformat.blocks.content import kryo
+from hudiformat.errors import CorruptBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32
 
 CONTENT_VERSION = 3
-_KRYO_VERSIONS = (1, 2)
+_KRYO = {1: kryo.decode_keys, 2: kryo.decode_deletes}
 
 
 def encode(record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None) -> bytes:
@@ -26,18 +27,13 @@ def decode(content: bytes | memoryview) -> pa.RecordBatch:
 
     Raises:
         DecodeError: the content is damaged.
-        UnsupportedFeatureError: versions 1 and 2, which hold Kryo.
+        UnsupportedFeatureError: an ordering value of a Java class that is not known, in versions 1 and 2.
     """
     cursor = Cursor(memoryview(content))
     version = cursor.int32("content version")
-    if version in _KRYO_VERSIONS:
-        raise UnsupportedFeatureError(
-            f"a delete block of content version {version}, which holds Java objects in Kryo",
-            feature="Kryo delete block",
-        )
-    if version != CONTENT_VERSION:
+    if version != CONTENT_VERSION and version not in _KRYO:
         raise UnsupportedVersionError(f"delete content of version {version}; known are 1 to {CONTENT_VERSION}")
     payload = cursor.take(cursor.int32("delete list length"), "delete list")
     if cursor.remaining:
         raise CorruptBlockError(f"{cursor.remaining} bytes after the delete list")
-    return decode_delete_list(payload)
+    return decode_delete_list(payload) if version == CONTENT_VERSION else kryo.to_batch(_KRYO[version](payload))

@@ -1,0 +1,243 @@
+"""The Java objects that delete blocks of content versions 1 and 2 hold, as Kryo writes them.  Reads, never writes.
+
+Version 1 is an array of HoodieKey, version 2 an array of DeleteRecord.  Classes are written by name at their first
+use and by number after that; objects that came before are written as references to them.  Per record in Python: such
+blocks come from Hudi releases before 0.13 alone.  Source: SerializationUtils, KryoInstantiator, HoodieDeleteBlock.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
+from hudiformat.wire import Cursor
+
+_MODEL = "org.apache.hudi.common.model"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MAX_VARINT_BYTES = 10
+_END_OF_ASCII = 0x80
+_TWO_BYTES, _THREE_BYTES = 0xC0, 0xE0  # the lowest first bytes of longer characters
+
+# Class numbers on the wire: 0 is null, 1 a class by name, and what Kryo registers by itself counts from 2.
+_BY_NAME = 1
+_PRIMITIVES = {
+    2: "int",
+    3: "string",
+    4: "float",
+    5: "boolean",
+    6: "byte",
+    7: "char",
+    8: "short",
+    9: "long",
+    10: "double",
+}
+_UNSHARED = frozenset(_PRIMITIVES.values()) - {"string"}
+
+Key = tuple[str | None, str | None]
+Delete = tuple[str | None, str | None, Any]
+"""Record key, partition path, and the ordering value: None, or Python's counterpart of the Java value."""
+
+
+def decode_keys(data: memoryview) -> list[Delete]:
+    """The deletes of content version 1, which carry no ordering values.
+
+    Raises:
+        DecodeError: the bytes are not what Kryo writes for an array of HoodieKey.
+    """
+    return [(key, path, None) for key, path in _Reader(Cursor(data)).array(f"[L{_MODEL}.HoodieKey;")]
+
+
+def decode_deletes(data: memoryview) -> list[Delete]:
+    """The deletes of content version 2.
+
+    Raises:
+        DecodeError: the bytes are not what Kryo writes for an array of DeleteRecord.
+        UnsupportedFeatureError: an ordering value of a Java class that is not known.
+    """
+    return list(_Reader(Cursor(data)).array(f"[L{_MODEL}.DeleteRecord;"))
+
+
+class _Long(int):
+    """A Java long, told from an int: the int 0 is Hudi's placeholder for no ordering value, the long 0 is a value."""
+
+
+def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
+    """The deletes as columns; where the ordering values are no ints, the int 0 among them is null.
+
+    Raises:
+        CorruptBlockError: ordering values of types that do not go together.
+    """
+    values = [value for _, _, value in deletes]
+    ints = [type(value) is int for value in values]
+    kind: pa.DataType | None = pa.int32() if all(ints) or not any(value is not None for value in values) else None
+    if kind is None:
+        values = [None if is_int and value == 0 else value for is_int, value in zip(ints, values, strict=True)]
+    try:
+        ordering = pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CorruptBlockError(f"ordering values that do not go together: {error}") from error
+    columns = [pa.array([delete[i] for delete in deletes], pa.string()) for i in (0, 1)]
+    return pa.RecordBatch.from_arrays([*columns, ordering], names=["record_key", "partition_path", "ordering"])
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one object graph; ``names`` are the classes and ``objects`` the objects met so far."""
+
+    cursor: Cursor
+    names: list[str] = field(default_factory=list)
+    objects: list[Any] = field(default_factory=list)
+
+    def array(self, expected: str) -> list[Any]:
+        if (found := self._class_name()) != expected:
+            raise CorruptBlockError(f"expected {expected}, found {found}", offset=self.cursor.offset)
+        items = self._object(_items)
+        if self.cursor.remaining:
+            raise CorruptBlockError(f"{self.cursor.remaining} bytes after the deletes", offset=self.cursor.offset)
+        if not isinstance(items, list) or any(item is None for item in items):
+            raise CorruptBlockError("a list of deletes with nothing in a place", offset=self.cursor.offset)
+        return items
+
+    def value(self) -> Any:
+        """An object with its class in front."""
+        name = self._class_name()
+        if name is None:
+            return None
+        if (read := _VALUES.get(name)) is None:
+            raise UnsupportedFeatureError(f"a delete with an ordering value of the Java class {name}", feature=name)
+        return read(self) if name in _UNSHARED else self._object(read)
+
+    def varint(self) -> int:
+        result = 0
+        for position in range(_MAX_VARINT_BYTES):
+            byte = self.cursor.take(1, "varint")[0]
+            result |= (byte & 0x7F) << (7 * position)
+            if not byte & 0x80:
+                return result
+        raise CorruptBlockError("a varint of more than 10 bytes", offset=self.cursor.offset)
+
+    def zigzag(self) -> int:
+        number = self.varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def string(self) -> str | None:
+        """Kryo's two forms: ASCII whose last character has the high bit, and a length with UTF-8 of Java's kind."""
+        first = self.cursor.take(1, "string")[0]
+        if not first & _END_OF_ASCII:
+            text = bytearray([first])
+            while not (byte := self.cursor.take(1, "string")[0]) & _END_OF_ASCII:
+                text.append(byte)
+            return (text + bytes([byte & 0x7F])).decode("ascii")
+        count = first & 0x3F
+        if first & 0x40:
+            count |= self.varint() << 6
+        return None if count == 0 else self._characters(count - 1)
+
+    def shared_string(self) -> str | None:
+        found = self._object(lambda reader: reader.string())
+        if found is not None and not isinstance(found, str):
+            raise CorruptBlockError(f"expected a string, found {type(found).__name__}", offset=self.cursor.offset)
+        return found
+
+    def _characters(self, count: int) -> str:
+        if count > self.cursor.remaining:
+            raise CorruptBlockError(f"a string of {count} characters", offset=self.cursor.offset)
+        units = []
+        for _ in range(count):
+            byte = self.cursor.take(1, "string")[0]
+            more = (byte >= _TWO_BYTES) + (byte >= _THREE_BYTES)
+            unit = byte if not more else byte & (0x1F if more == 1 else 0x0F)
+            for follow in self.cursor.take(more, "string"):
+                unit = unit << 6 | follow & 0x3F
+            units.append(unit)
+        # Java's characters are UTF-16 units: a pair of surrogates makes one of ours.
+        return struct.pack(f"<{count}H", *units).decode("utf-16-le", "replace")
+
+    def _class_name(self) -> str | None:
+        number = self.varint()
+        if number == 0:
+            return None
+        if number != _BY_NAME:
+            return _PRIMITIVES.get(number, f"number {number}")
+        place = self.varint()
+        if place == len(self.names):
+            self.names.append(self.string() or "")
+        if place >= len(self.names):
+            raise CorruptBlockError(f"class {place} of {len(self.names)}", offset=self.cursor.offset)
+        return self.names[place]
+
+    def _object(self, read: Callable[[_Reader], Any]) -> Any:
+        reference = self.varint()
+        if reference == 0:
+            return None
+        if reference > 1:
+            if reference - 2 >= len(self.objects):
+                raise CorruptBlockError(f"object {reference - 2} of {len(self.objects)}", offset=self.cursor.offset)
+            return self.objects[reference - 2]
+        place = len(self.objects)
+        self.objects.append(None)
+        self.objects[place] = result = read(self)
+        return result
+
+
+def _items(reader: _Reader) -> list[Any]:
+    count, cursor = reader.varint() - 1, reader.cursor
+    if not 0 <= count <= cursor.remaining:
+        raise CorruptBlockError(f"an array of {count} in {cursor.remaining} bytes", offset=cursor.offset)
+    return [reader.value() for _ in range(count)]
+
+
+def _key(reader: _Reader) -> Key:
+    path = reader.shared_string()  # fields come in the order of their names
+    return reader.shared_string(), path
+
+
+def _delete(reader: _Reader) -> Delete:
+    key = reader.value()
+    if not isinstance(key, tuple):
+        raise CorruptBlockError("a delete without a key", offset=reader.cursor.offset)
+    return (*key, reader.value())
+
+
+def _decimal(reader: _Reader) -> Decimal:
+    size = reader.varint() - 1
+    unscaled = int.from_bytes(reader.cursor.take(size, "decimal"), "big", signed=True)
+    return Decimal(unscaled).scaleb(-reader.zigzag())
+
+
+def _millis(reader: _Reader) -> datetime:
+    return _EPOCH + timedelta(milliseconds=_signed(reader.varint()))
+
+
+def _signed(number: int) -> int:
+    return number - 2**64 if number >= 2**63 else number
+
+
+def _binary(reader: _Reader) -> bytes:
+    return bytes(reader.cursor.take(reader.varint() - 1, "bytes"))
+
+
+_VALUES: Mapping[str, Callable[[_Reader], Any]] = {
+    f"{_MODEL}.HoodieKey": _key,
+    f"{_MODEL}.DeleteRecord": _delete,
+    "int": _Reader.zigzag,
+    "short": lambda reader: struct.unpack(">h", reader.cursor.take(2, "short"))[0],
+    "byte": lambda reader: struct.unpack(">b", reader.cursor.take(1, "byte"))[0],
+    "long": lambda reader: _Long(reader.zigzag()),
+    "float": lambda reader: struct.unpack(">f", reader.cursor.take(4, "float"))[0],
+    "double": lambda reader: struct.unpack(">d", reader.cursor.take(8, "double"))[0],
+    "boolean": lambda reader: reader.cursor.take(1, "boolean")[0] == 1,
+    "string": _Reader.string,
+    "[B": _binary,
+    "java.math.BigDecimal": _decimal,
+    "java.sql.Date": lambda reader: _millis(reader).date(),
+    "java.sql.Timestamp": _millis,
+    "java.time.LocalDate": lambda reader: date(_signed(reader.varint()), reader.varint(), reader.varint()),
+}

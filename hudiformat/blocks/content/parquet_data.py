@@ -1,0 +1,84 @@
+"""Content of a Parquet data block: a whole Parquet file, with the Avro schema in its footer.
+
+Layout: spec/log-block.md.  Source: HoodieParquetDataBlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.avro import avro_to_arrow, resolve
+from hudiformat.errors import CorruptBlockError, SchemaError
+
+AVRO_SCHEMA_KEY = "parquet.avro.schema"
+MODEL_KEY = "writer.model.name"
+
+
+def encode_parquet(
+    table: pa.Table, avro_schema: str, *, compression: str = "gzip", footer: Mapping[str, str] | None = None
+) -> pa.Buffer:
+    """The bytes of a Parquet file as Hudi's readers expect it; *footer* goes with the Avro schema into the footer."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, table.schema, compression=compression, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **(footer or {})})
+    return sink.getvalue()
+
+
+def encode(batch: pa.RecordBatch, schema: str) -> memoryview:
+    """The content for *batch* under the Avro schema *schema* (JSON).
+
+    Raises:
+        SchemaError: the batch does not fit the schema.
+    """
+    fitted = resolve(batch, avro_to_arrow(schema))
+    return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema))
+
+
+def decode(
+    content: bytes | memoryview, written: str, *, schema: pa.Schema | None, columns: list[str] | None
+) -> pa.RecordBatch:
+    """The records of *content*, which were written with the Avro schema *written*; columns not asked for are skipped.
+
+    Raises:
+        CorruptBlockError: the content is no Parquet file.
+        SchemaError: the records cannot be brought to *schema*, or a column is not there.
+    """
+    target = avro_to_arrow(written) if schema is None else schema
+    if columns is not None:
+        if missing := [name for name in columns if name not in target.names]:
+            raise SchemaError(f"no column {missing[0]!r}; the columns are {', '.join(target.names)}", column=missing[0])
+        target = pa.schema([target.field(name) for name in columns])
+    with _open(content) as file:
+        present = set(file.schema_arrow.names)
+        try:
+            table = file.read([name for name in target.names if name in present]).combine_chunks()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise CorruptBlockError(f"a Parquet file that cannot be read: {error}") from error
+        rows = file.metadata.num_rows
+    batch = (
+        pa.RecordBatch.from_arrays(
+            [column.chunk(0) if column.num_chunks else pa.nulls(0, column.type) for column in table.columns],
+            schema=table.schema,
+        )
+        if table.num_columns
+        else pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+    )
+    return resolve(batch, target)
+
+
+def record_count(content: bytes | memoryview) -> int:
+    """How many records *content* holds, by its footer."""
+    with _open(content) as file:
+        count: int = file.metadata.num_rows
+        return count
+
+
+def _open(content: bytes | memoryview) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptBlockError(f"expected a Parquet file, found {error}") from error
