@@ -29,10 +29,26 @@ def encode_base_file(
     if bloom_filter:
         footer[_BLOOM_FILTER] = BloomFilter.of(keys).serialize()
     if table.num_rows:
-        key_range = pc.min_max(keys)
-        footer |= {_MIN_KEY: key_range["min"].as_py(), _MAX_KEY: key_range["max"].as_py()}
+        footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, compression=compression, store_schema=False) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(footer)
     return sink.getvalue()
+
+
+def _key_range(keys: pa.Array) -> tuple[str, str]:
+    """The least and the greatest key as Java orders texts: by UTF-16 units, not by UTF-8 bytes or code points.
+
+    Hudi's bloom index compares with them: BloomIndexFileInfo.isKeyInRange.
+    """
+    beyond_utf16_unit = pc.match_substring_regex(keys, "[\U00010000-\U0010ffff]")  # else the orders are the same
+    if pc.any(beyond_utf16_unit).as_py():
+        texts = keys.to_pylist()
+        return min(texts, key=_utf16), max(texts, key=_utf16)
+    found = pc.min_max(keys)
+    return found["min"].as_py(), found["max"].as_py()
+
+
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-be")
