@@ -25,6 +25,22 @@ def encode_base_file(
     keys = table[RECORD_KEY].combine_chunks()
     footer = {_BLOOM_FILTER: BloomFilter.of(keys).serialize()} if bloom_filter else {}
     if table.num_rows:
-        key_range = pc.min_max(keys)
-        footer |= {_MIN_KEY: key_range["min"].as_py(), _MAX_KEY: key_range["max"].as_py()}
+        footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
     return encode_parquet(table, avro_schema, compression=compression, footer=footer)
+
+
+def _key_range(keys: pa.Array) -> tuple[str, str]:
+    """The least and the greatest key as Java orders texts: by UTF-16 units, not by UTF-8 bytes or code points.
+
+    Hudi's bloom index compares with them: BloomIndexFileInfo.isKeyInRange.
+    """
+    beyond_utf16_unit = pc.match_substring_regex(keys, "[\U00010000-\U0010ffff]")  # else the orders are the same
+    if pc.any(beyond_utf16_unit).as_py():
+        texts = keys.to_pylist()
+        return min(texts, key=_utf16), max(texts, key=_utf16)
+    found = pc.min_max(keys)
+    return found["min"].as_py(), found["max"].as_py()
+
+
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-be")

@@ -19,6 +19,8 @@ DEFAULT_LOG_MAX_SIZE = 512 * 1024 * 1024
 Tables pass ``hoodie.logfile.max.size``, 1 GiB by default.
 """
 
+_MAX_ATTEMPTS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
@@ -126,6 +128,7 @@ class LogWriter:
         return f"{self._folder}/{self._name}" if self._folder else str(self._name)
 
     def _open(self) -> OutputFile:
+        attempts = 0
         while self._file is None:
             path = self._relative_path()
             if not self._storage.exists(path):
@@ -135,7 +138,9 @@ class LogWriter:
                     self._file = self._storage.open_new(path)
                     break
                 except StorageError:
-                    if not self._storage.exists(path):  # another writer was not faster: it really cannot be made
+                    attempts += 1
+                    # Was another writer faster, or can the file really not be made?
+                    if attempts == _MAX_ATTEMPTS or not self._storage.exists(path):
                         raise
             self._name = self._name.next_version()
         return self._file

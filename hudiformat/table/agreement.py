@@ -7,18 +7,33 @@ Source: HoodieWriterUtils.validateTableConfig.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hudiformat.errors import OptionError
-from hudiformat.table.options import PERSISTED_KEYS
+from hudiformat.table.options import INDEX_TYPES, PERSISTED_KEYS, WriteOptions, parse_write_options
 from hudiformat.timeline import TableConfig
 
+_INDEX_TYPE = "hoodie.index.type"
 
-def without_table_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
-    """*options* without those that say what the table is, and with what its properties keep for all its writers.
+
+def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
+    """What *options* ask for, and what the table's properties keep for all its writers.
+
+    An index that is not supported yet may stand in the properties: the table can be read all the same.
 
     Raises:
-        OptionError: an option that contradicts the table.
+        OptionError: an unknown option, a bad value, or an option that contradicts the table.
+        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
     """
+    asked = _without_facts(config, options)
+    index = asked.get(_INDEX_TYPE, "").upper()
+    if config.properties.get(_INDEX_TYPE) is None or index in INDEX_TYPES:
+        return parse_write_options(asked)
+    del asked[_INDEX_TYPE]
+    return replace(parse_write_options(asked), index_type=index)
+
+
+def _without_facts(config: TableConfig, options: Mapping[str, str]) -> dict[str, str]:
     facts = _facts(config)
     kept = {key: config.properties[key] for key in PERSISTED_KEYS if key in config.properties}
     for key, value in {**facts, **kept}.items():

@@ -17,6 +17,7 @@ from hudiformat.errors import HudiFormatWarning, UnsupportedFeatureError
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.metadata_table import drop_metadata_table
+from hudiformat.table.options import INDEX_TYPES
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
@@ -141,6 +142,7 @@ def _refuse_unsupported(context: TableContext) -> None:
         f"base files of format {config.base_file_format}": config.base_file_format.upper() != "PARQUET",
         "partition metadata files in base-file format": config.partition_metafile_use_base_format,
         "bootstrapped tables": config.bootstrap_base_path is not None,
+        f"the index {context.options.index_type}": context.options.index_type not in INDEX_TYPES,
         "the metadata table (hoodie.metadata.enable=true)": context.options.metadata_enable is True,
     }
     for feature, present in refused.items():

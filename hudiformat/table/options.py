@@ -29,6 +29,7 @@ class WriteOptions:
     index_type: str = "SIMPLE"
     num_buckets: int = 256
     hash_fields: tuple[str, ...] = ()
+    bucket_engine: str = "simple"
     log_max_size: int = 1024 * _MIB
     block_max_size: int = 256 * _MIB
     block_format: str = "avro"
@@ -41,7 +42,9 @@ class WriteOptions:
     sync: bool = True
 
 
-_INDEX_TYPES = ("SIMPLE", "BLOOM", "BUCKET")
+INDEX_TYPES = ("SIMPLE", "BLOOM", "BUCKET")
+"""The indexes that can be written with."""
+
 _OTHER_INDEX_TYPES = (
     "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX",
     "FLINK_STATE", "HBASE",
@@ -111,9 +114,9 @@ def parse_boolean(key: str, value: str) -> bool:
 def _index_type(key: str, value: str) -> str:
     if value.upper() in _OTHER_INDEX_TYPES:
         raise UnsupportedFeatureError(
-            f"{key}={value}: supported are {', '.join(_INDEX_TYPES)}", feature=f"index {value.upper()}"
+            f"{key}={value}: supported are {', '.join(INDEX_TYPES)}", feature=f"index {value.upper()}"
         )
-    return _one_of(*_INDEX_TYPES)(key, value.upper())
+    return _one_of(*INDEX_TYPES)(key, value.upper())
 
 
 def _one_of(*allowed: str) -> Callable[[str, str], str]:
@@ -129,19 +132,25 @@ def _fields(_key: str, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-def _avro_blocks(key: str, value: str) -> str:
-    if value.lower() in ("parquet", "hfile"):
-        raise UnsupportedFeatureError(f"{key}={value}: supported is avro", feature=f"{value.lower()} data block")
-    return _one_of("avro")(key, value.lower())
+def _only(supported: str, *others: str) -> Callable[[str, str], str]:
+    """One value of those that Hudi has is supported so far."""
+
+    def parse(key: str, value: str) -> str:
+        if value.lower() in others:
+            raise UnsupportedFeatureError(f"{key}={value}: supported is {supported}", feature=f"{key}={value.lower()}")
+        return _one_of(supported)(key, value.lower())
+
+    return parse
 
 
 _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.index.type": ("index_type", _index_type),
     "hoodie.bucket.index.num.buckets": ("num_buckets", _integer),
     "hoodie.bucket.index.hash.field": ("hash_fields", _fields),
+    "hoodie.index.bucket.engine": ("bucket_engine", _only("simple", "consistent_hashing")),
     "hoodie.logfile.max.size": ("log_max_size", _integer),
     "hoodie.logfile.data.block.max.size": ("block_max_size", _integer),
-    "hoodie.logfile.data.block.format": ("block_format", _avro_blocks),
+    "hoodie.logfile.data.block.format": ("block_format", _only("avro", "parquet", "hfile")),
     "hoodie.parquet.max.file.size": ("parquet_max_size", _integer),
     "hoodie.parquet.compression.codec": (
         "parquet_compression",

@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 from hudiformat.errors import SchemaError
 from hudiformat.naming import format_instant, parse_instant
 from hudiformat.storage import open_storage
-from hudiformat.table.agreement import without_table_facts
+from hudiformat.table.agreement import options_of
 from hudiformat.table.begin import Commit
 from hudiformat.table.context import TableContext
-from hudiformat.table.options import parse_write_options
 from hudiformat.table.plan import Operation
 from hudiformat.table.read import SliceReader, refuse_unreadable
 from hudiformat.table.transaction import Clock, TableClock
@@ -43,7 +42,7 @@ def open_table(
     """
     storage = open_storage(path)
     config = load_table_config(storage)
-    chosen = parse_write_options(without_table_facts(config, options or {}))
+    chosen = options_of(config, options or {})
     return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone)))
 
 

@@ -54,6 +54,12 @@ def combines(operation: Operation, options: WriteOptions) -> bool:
     return operation is Operation.DELETE or options.combine_before_upsert
 
 
+def combining_fields(config: TableConfig, operation: Operation) -> tuple[str, ...]:
+    """The columns that say which row of several with one key is kept; without any, the last one is."""
+    by_event_time = operation is not Operation.DELETE and merge_mode(config) is MergeMode.EVENT_TIME_ORDERING
+    return config.ordering_fields if by_event_time else ()
+
+
 def as_reader(data: Any) -> pa.RecordBatchReader:
     """The batches of anything that speaks Arrow's C stream: tables, batches, readers, data frames.
 
@@ -74,9 +80,7 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
 
 def _combined(config: TableConfig, operation: Operation, rows: pa.Table) -> pa.Table:
     keys = RowKeys.of(config)
-    by_event_time = operation is not Operation.DELETE and merge_mode(config) is MergeMode.EVENT_TIME_ORDERING
-    ordering = config.ordering_fields if by_event_time else ()
-    return combine(rows, [keys.partition_paths(rows), keys.record_keys(rows)], ordering)
+    return combine(rows, [keys.partition_paths(rows), keys.record_keys(rows)], combining_fields(config, operation))
 
 
 def combine(rows: pa.Table, groups: list[pa.Array], ordering_fields: tuple[str, ...]) -> pa.Table:

@@ -162,6 +162,70 @@ def test_int_zero_stays_where_all_ordering_values_are_ints() -> None:
     assert delete_block(["k", "l"], instant="001").deletes()["ordering"].to_pylist() == [0, 0]
 
 
+@pytest.mark.parametrize("version", ["00000000", "00000004", "ffffffff"])
+def test_another_version_of_the_content_is_refused_by_name(version: str) -> None:
+    block = avro(f"{version} 00000000")
+    for read in (block.num_records, block.to_arrow):
+        with pytest.raises(UnsupportedVersionError, match="Avro data content of version .*; known are 1 to 3"):
+            read()
+
+
+@pytest.mark.parametrize("content", ["", "000000", "00000003", "00000003 0000"])
+def test_a_content_that_is_cut_in_its_prologue(content: str) -> None:
+    block = avro(content)
+    for read in (block.num_records, block.to_arrow):
+        with pytest.raises(TruncatedBlockError, match="content version|record count"):
+            read()
+
+
+@pytest.mark.parametrize(("count", "number"), [("ffffffff", -1), ("00000003", 3), ("7fffffff", 2147483647)])
+def test_a_record_count_that_cannot_be(count: str, number: int) -> None:
+    block = avro(f"00000003 {count} 00000001 02 00000001 03")
+    for read in (block.num_records, block.to_arrow):
+        with pytest.raises(CorruptBlockError, match=f"{number} records are declared, in 10 bytes"):
+            read()
+
+
+@pytest.mark.parametrize(
+    "records",
+    ["00000001 00000002 02", "00000001 00000001 02 00", "00000001 ffffffff 02", "00000000 00", "00000001 00000001 80"],
+    ids=["past the end", "left over", "negative", "no records, but a byte", "an int without end"],
+)
+def test_records_that_do_not_fill_the_content(records: str) -> None:
+    with pytest.raises(DecodeError):
+        avro(f"00000003 {records}").to_arrow()
+
+
+def test_a_block_without_a_schema_says_so() -> None:
+    block = LogBlock(BlockType.AVRO_DATA, BlockHeader(), b"", offset=77)
+    with pytest.raises(CorruptBlockError, match="at byte 77: a block of type AVRO_DATA without a SCHEMA header"):
+        block.to_arrow()
+    assert block.instant is None
+
+
+@pytest.mark.parametrize("schema", ["", "{", '"int"', "\ufffd"])
+def test_a_schema_that_is_none_is_an_error_of_ours(schema: str) -> None:
+    header = BlockHeader({HeaderKey.SCHEMA: schema})
+    with pytest.raises(SchemaError):
+        LogBlock(BlockType.AVRO_DATA, header, bytes.fromhex("00000003 00000000")).to_arrow()
+
+
+# Deletes
+
+
+def test_the_deletes_of_the_vector() -> None:
+    block, _ = decode_block(DELETE)
+    assert block.num_records() == 2
+    assert block.deletes().to_pylist() == [
+        {"record_key": "k1", "partition_path": "p", "ordering": 1700000000000},
+        {"record_key": "k2", "partition_path": "", "ordering": None},
+    ]
+
+
+def test_int_zero_stays_where_all_ordering_values_are_ints() -> None:
+    assert delete_block(["k", "l"], instant="001").deletes()["ordering"].to_pylist() == [0, 0]
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_kryo_is_refused_by_name(version: int) -> None:
     block = deletes(f"0000000{version} 00000001 00")
@@ -204,8 +268,8 @@ def test_a_command_or_corrupt_block_has_no_records() -> None:
     assert LogBlock(BlockType.CORRUPT, BlockHeader(), b"junk").num_records() == 0
 
 
-@pytest.mark.parametrize("kind", [BlockType.HFILE_DATA, BlockType.PARQUET_DATA, BlockType.CDC_DATA])
-def test_a_content_that_is_not_supported_is_named(kind: BlockType) -> None:
+def test_a_content_that_is_not_supported_is_named() -> None:
+    kind = BlockType.HFILE_DATA
     block = LogBlock(kind, HEADER, b"")
     for read in (block.num_records, block.to_arrow, block.deletes):
         with pytest.raises(UnsupportedFeatureError, match=f"a block of type {kind.name}") as caught:

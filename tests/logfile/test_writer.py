@@ -139,6 +139,12 @@ def test_a_file_that_cannot_be_made_is_an_error_and_no_endless_search(storage: M
         log.append(BLOCK)
 
 
+def test_files_that_are_there_after_each_failed_attempt_end_the_search(storage: MemoryStorage) -> None:
+    storage.taken_by_another = {f"p/{version(number)}" for number in range(1, 100)}
+    with writer(storage) as log, pytest.raises(StorageError, match="cannot create"):
+        log.append(BLOCK)
+
+
 def test_after_the_last_version_there_is_none(storage: MemoryStorage) -> None:
     storage.create("p/.f-0_001.log.2147483647_1-2-3", b"old")
     with (

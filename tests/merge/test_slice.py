@@ -206,7 +206,7 @@ def histories(draw: st.DrawFn) -> tuple[Kind, list[Entry], list[Entry]]:
     return kind, base, log
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=120)
 @given(histories(), st.sampled_from(list(MergeMode)[:2]), st.lists(st.booleans(), min_size=1, max_size=8))
 def test_merging_columns_is_merging_row_by_row(
     history: tuple[Kind, list[Entry], list[Entry]], mode: MergeMode, ends: list[bool]

@@ -26,7 +26,7 @@ from hudiformat import (
 )
 from hudiformat.table import options as table_options
 from hudiformat.timeline import MergeMode, TableType, TimelineZone
-from tests.table.support import SCHEMA, new_table, rows, tree
+from tests.table.support import SCHEMA, content, new_table, rows, tree
 
 
 def create(path: Path, **changes: Any) -> Any:
@@ -404,3 +404,22 @@ def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Pat
             open_table(path).upsert(rows(("a", 1, "x")))
         assert caught.value.feature == feature
         assert tree(path) == before
+
+
+def test_a_table_whose_index_cannot_be_written_with_can_be_read(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x")))
+    properties = tmp_path / "t/.hoodie/hoodie.properties"
+    properties.write_text(properties.read_text() + "hoodie.index.type=GLOBAL_BLOOM\n")
+    table = open_table(tmp_path / "t")
+    assert content(table) == [("a", 1, "x", None)]
+    before = tree(tmp_path)
+    with pytest.raises(UnsupportedFeatureError, match="cannot write the index GLOBAL_BLOOM"):
+        table.insert(rows(("b", 1, "x")))
+    assert tree(tmp_path) == before
+
+
+def test_another_bucket_engine_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="supported is simple"):
+        new_table(tmp_path / "t", options={"hoodie.index.bucket.engine": "CONSISTENT_HASHING"})
+    assert tree(tmp_path) == {}

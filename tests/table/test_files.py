@@ -67,14 +67,14 @@ def test_a_block_holds_at_least_one_row(tmp_path: Path) -> None:
     assert [block.num_records() for block in LogReader(path)] == [1] * 5
 
 
-def test_base_files_are_closed_at_their_maximal_size(tmp_path: Path) -> None:
+def test_base_files_are_closed_at_their_maximal_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hudiformat.table.write._BATCH_ROWS", 100)
     table = new_table(tmp_path / "t", options={"hoodie.parquet.max.file.size": "1"})
-    large = many(140_000)
-    commit = table.insert(large)
-    assert [stat.num_writes for stat in commit.stats] == [65_536, 65_536, 8_928]
+    commit = table.insert(many(240))
+    assert [stat.num_writes for stat in commit.stats] == [100, 100, 40]
     assert len({stat.file_id for stat in commit.stats}) == 3
-    assert table.snapshot(columns=[]).num_rows == 140_000
-    assert len(table.snapshot(columns=["_hoodie_commit_seqno"])[0].unique()) == 140_000
+    assert table.snapshot(columns=[]).num_rows == 240
+    assert len(table.snapshot(columns=["_hoodie_commit_seqno"])[0].unique()) == 240
 
 
 def test_deletes_share_the_last_append(tmp_path: Path) -> None:

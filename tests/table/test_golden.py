@@ -19,7 +19,6 @@ NOT_YET = {
     "v8-mor-hfilelog-h102": "HFILE_DATA block",
     "v9-cow-dropped-partition-columns-h120": "dropped partition columns",
     "v9-mor-hfilelog-plain-h120": "HFILE_DATA block",
-    "v9-mor-parquetlog-h120": "PARQUET_DATA block",
     "v9-mor-partial-update-h120": "partial updates (IS_PARTIAL)",
     "v9-mor-timestamp-keygen-h120": "timestamp-based partition paths",
 }
