@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.avro import decode_delete_list
-from hudiformat.blocks import BlockType, LogBlock, decode_block, encode_block
+from hudiformat.avro import avro_to_arrow, decode_delete_list
+from hudiformat.blocks import BlockType, HeaderKey, LogBlock, decode_block, encode_block
+from hudiformat.blocks.content.positions import encode_positions
 from hudiformat.errors import NameFormatError
 from hudiformat.logfile import LogReader
 from hudiformat.naming import LogFileName
@@ -64,12 +65,32 @@ def test_a_header_is_made_again_from_its_entries(archive: Path) -> None:
 def test_avro_and_delete_blocks_hold_the_number_of_records_declared(archive: Path) -> None:
     for name, data in log_files(archive).items():
         for block in LogReader(data):
-            if block.type is BlockType.AVRO_DATA:
+            if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
                 declared = int.from_bytes(block.content[4:8], "big")
                 assert block.to_arrow().num_rows == block.num_records() == declared, name
             elif block.type is BlockType.DELETE:
                 assert block.deletes().num_rows == block.num_records() == deletes_declared(block), name
                 assert decode_delete_list(block.content[8:]) == block.deletes()
+
+
+def test_parquet_blocks_hold_the_rows_of_their_footer_and_the_columns_of_their_schema(archive: Path) -> None:
+    for name, data in log_files(archive).items():
+        for block in (block for block in LogReader(data) if block.type is BlockType.PARQUET_DATA):
+            batch = block.to_arrow()
+            assert 0 < batch.num_rows == block.num_records(), name
+            assert batch.schema == avro_to_arrow(block.schema)
+            assert block.to_arrow(columns=["k"])["k"] == batch["k"]
+
+
+def test_record_positions_are_encoded_again_as_they_were(archive: Path) -> None:
+    for name, data in log_files(archive).items():
+        for block in LogReader(data):
+            if (positions := block.positions()) is None:
+                assert block.base_instant_of_positions is None or HeaderKey.RECORD_POSITIONS not in block.header
+                continue
+            assert len(positions) == block.num_records(), name
+            assert encode_positions(positions.tolist()) == block.header[HeaderKey.RECORD_POSITIONS]
+            assert block.base_instant_of_positions is not None
 
 
 def test_only_damaged_tables_have_corrupt_blocks(archive: Path) -> None:

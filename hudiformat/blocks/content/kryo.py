@@ -213,7 +213,19 @@ def _decimal(reader: _Reader) -> Decimal:
 
 
 def _millis(reader: _Reader) -> datetime:
-    return _EPOCH + timedelta(milliseconds=_signed(reader.varint()))
+    millis = _signed(reader.varint())
+    try:
+        return _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError:
+        raise CorruptBlockError(f"{millis} milliseconds are no moment", offset=reader.cursor.offset) from None
+
+
+def _local_date(reader: _Reader) -> date:
+    year, month, day = _signed(reader.varint()), reader.varint(), reader.varint()
+    try:
+        return date(year, month, day)
+    except (ValueError, OverflowError):
+        raise CorruptBlockError(f"{year}-{month}-{day} is no date", offset=reader.cursor.offset) from None
 
 
 def _signed(number: int) -> int:
@@ -239,5 +251,5 @@ _VALUES: Mapping[str, Callable[[_Reader], Any]] = {
     "java.math.BigDecimal": _decimal,
     "java.sql.Date": lambda reader: _millis(reader).date(),
     "java.sql.Timestamp": _millis,
-    "java.time.LocalDate": lambda reader: date(_signed(reader.varint()), reader.varint(), reader.varint()),
+    "java.time.LocalDate": _local_date,
 }

@@ -32,7 +32,10 @@ def decode_positions(text: str) -> Positions:
         CorruptBlockError: it is no bitmap.
     """
     try:
-        bitmap = BitMap64.deserialize(base64.b64decode(text, validate=True))
+        data = base64.b64decode(text, validate=True)
+        if not data:
+            raise ValueError("no bytes")  # noqa: TRY301 - pyroaring looks at the first
+        bitmap = BitMap64.deserialize(data)
     except (ValueError, binascii.Error) as error:
         raise CorruptBlockError(f"record positions that are no roaring bitmap: {error}") from error
     return np.fromiter(bitmap, np.uint64, len(bitmap))

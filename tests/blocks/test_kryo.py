@@ -1,0 +1,179 @@
+"""Delete blocks of content versions 1 and 2 hold Java objects: these bytes are what Hudi 1.2.0's Kryo made of them."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hudiformat import BlockHeader, BlockType, CorruptBlockError, HudiFormatError, LogBlock, UnsupportedFeatureError
+from hudiformat.wire import int32
+
+MODEL = b"org.apache.hudi.common.model."
+DELETES = b"\x01\x00[L" + MODEL + b"DeleteRecord\xbb"  # a class by name, and a new name: the last byte has the high bit
+DELETE = b"\x01\x01" + MODEL + b"DeleteRecor\xe4"
+KEY = b"\x01\x02" + MODEL + b"HoodieKe\xf9"
+AGAIN = b"\x01\x01\x01\x01\x02\x01"  # a second record: its class and its key's by their numbers
+P1, P2, K1, K2 = b"\x01p\xb1", b"\x01p\xb2", b"\x01k\xb1", b"\x01k\xb2"  # a new object, then ASCII
+
+
+def block(version: int, payload: bytes) -> LogBlock:
+    return LogBlock(BlockType.DELETE, BlockHeader(), int32(version) + int32(len(payload)) + payload)
+
+
+def records(*fields: bytes) -> bytes:
+    """An array of DeleteRecord; each of *fields* is partition path, key and ordering value."""
+    first, *more = fields
+    return (
+        DELETES
+        + bytes([1, len(fields) + 1])
+        + DELETE
+        + b"\x01"
+        + KEY
+        + b"\x01"
+        + first
+        + b"".join(AGAIN + f for f in more)
+    )
+
+
+VALUES = {
+    "ints": ((P1 + K1 + b"\x02\x0e", P1 + K2 + b"\x02\x05"), [7, -3], "int32"),
+    "none, which is the int 0": ((P1 + K1 + b"\x02\x00", P2 + b"\x01\x83k\xc3\xbc" + b"\x02\x00"), [0, 0], "int32"),
+    "an int and a long": ((P1 + K1 + b"\x02\x0e", P2 + K2 + bytes.fromhex("09808080808040")), [7, 2**40], "int64"),
+    "none and a long": ((P1 + K1 + b"\x02\x00", P2 + K2 + bytes.fromhex("09808080808040")), [None, 2**40], "int64"),
+    "strings": (
+        (P1 + K1 + b"\x03\x01seve\xee", P1 + b"\x01k1\xe2" + b"\x03\x01seve\xee"),
+        ["seven", "seven"],
+        "string",
+    ),
+    "a string that came before": ((P1 + K1 + b"\x03\x01seve\xee", b"\x05" + K2 + b"\x03\x07"), ["seven"] * 2, "string"),
+    "a double": ((P1 + K1 + bytes.fromhex("0a3ff8000000000000"),), [1.5], "double"),
+    "a float": ((P1 + K1 + bytes.fromhex("043fc00000"),), [1.5], "double"),
+    "a short": ((P1 + K1 + b"\x08\xff\xfe",), [-2], "int32"),
+    "a byte": ((P1 + K1 + b"\x06\xff",), [-1], "int32"),
+    "a boolean": ((P1 + K1 + b"\x05\x01",), [True], "bool"),
+    "bytes": ((P1 + K1 + b"\x01\x03[\xc2" + b"\x01\x03ab",), [b"ab"], "binary"),
+    "a decimal": (
+        (P1 + K1 + b"\x01\x03java.math.BigDecima\xec" + b"\x01\x03\x30\x39\x06",),
+        [Decimal("12.345")],
+        "decimal128(5, 3)",
+    ),
+    "a date of SQL": (
+        (P1 + K1 + b"\x01\x03java.sql.Dat\xe5" + bytes.fromhex("0180d0a491df31"),),
+        [date(2024, 2, 29)],
+        "date32[day]",
+    ),
+    "a local date": (
+        (P1 + K1 + b"\x01\x03java.time.LocalDat\xe5\x01\xe8\x0f\x02\x1d",),
+        [date(2024, 2, 29)],
+        "date32[day]",
+    ),
+    "a timestamp": (
+        (P1 + K1 + b"\x01\x03java.sql.Timestam\xf0" + bytes.fromhex("01c0f18793df31"),),
+        [datetime(2024, 2, 29, 1, 2, 3, 456000, tzinfo=timezone.utc)],
+        "timestamp[us, tz=UTC]",
+    ),
+    "nothing": ((P1 + K1 + b"\x00",), [None], "int32"),
+}
+
+
+@pytest.mark.parametrize("what", VALUES)
+def test_version_2_holds_keys_and_ordering_values(what: str) -> None:
+    fields, expected, kind = VALUES[what]
+    deletes = block(2, records(*fields)).deletes()
+    assert deletes["ordering"].to_pylist() == expected
+    assert str(deletes["ordering"].type) == kind
+    assert deletes["record_key"][0].as_py() == "k1"
+    assert deletes["partition_path"][0].as_py() == "p1"
+    assert block(2, records(*fields)).num_records() == len(fields)
+
+
+def test_version_1_holds_keys_alone() -> None:
+    payload = b"\x01\x00[L" + MODEL + b"HoodieKey\xbb" + b"\x01\x03" + b"\x01\x01" + MODEL + b"HoodieKe\xf9"
+    deletes = block(1, payload + b"\x01" + P1 + K1 + b"\x01\x01\x01" + P2 + K2).deletes()
+    assert deletes.to_pylist() == [
+        {"record_key": "k1", "partition_path": "p1", "ordering": None},
+        {"record_key": "k2", "partition_path": "p2", "ordering": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoded"),
+    [
+        ("", b"\x81"),
+        ("a", b"\x82a"),
+        (None, b"\x80"),
+        ("ü", b"\x82\xc3\xbc"),
+        ("✓", b"\x82\xe2\x9c\x93"),
+        ("😀", b"\x83\xed\xa0\xbd\xed\xb8\x80"),  # two UTF-16 units, each on its own
+        ("x" * 100, b"\xe5\x01" + b"x" * 100),
+    ],
+)
+def test_strings_of_all_kinds(text: str | None, encoded: bytes) -> None:
+    (key,) = block(2, records(P1 + b"\x01" + encoded + b"\x00")).deletes()["record_key"].to_pylist()
+    assert key == text
+
+
+BROKEN = {
+    "another array": (
+        DELETES.replace(b"DeleteRecord", b"HoodieKeyyyy") + b"\x01\x01",
+        "expected .*DeleteRecord;, found",
+    ),
+    "no array": (b"\x00", "expected .*, found None"),
+    "null in place of the array": (DELETES + b"\x00", "nothing in a place"),
+    "null in place of a record": (DELETES + b"\x01\x02\x00", "nothing in a place"),
+    "a record without a key": (DELETES + b"\x01\x02" + DELETE + b"\x01\x00", "a delete without a key"),
+    "more records than there can be": (DELETES + b"\x01\xff\x7f", "an array of 16382 in 0 bytes"),
+    "a class that was not named": (DELETES + b"\x01\x02\x01\x05", "class 5 of 1"),
+    "an object that did not come before": (records(b"\x63" + K1 + b"\x00"), "object 97 of 3"),
+    "a partition path that is no text": (
+        records(P1 + K1 + b"\x00", b"\x04" + K2 + b"\x00"),
+        "expected a string, found tuple",
+    ),
+    "a string longer than the bytes": (records(P1 + b"\x01\xbfx"), "a string of 62 characters"),
+    "a varint without end": (DELETES + b"\x01" + b"\xff" * 11, "more than 10 bytes"),
+    "bytes left over": (records(P1 + K1 + b"\x00") + b"!", "1 bytes after the deletes"),
+    "values that do not go together": (
+        records(P1 + K1 + b"\x02\x0e", P1 + K2 + b"\x03\x01seve\xee"),
+        "do not go together",
+    ),
+    "a date that is none": (records(P1 + K1 + b"\x01\x03java.time.LocalDat\xe5\x01\xe8\x0f\x0d\x1d"), "is no date"),
+    "a moment out of reach": (
+        records(P1 + K1 + b"\x01\x03java.sql.Timestam\xf0\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        "are no moment",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_broken_is_named(what: str) -> None:
+    payload, message = BROKEN[what]
+    with pytest.raises(CorruptBlockError, match=message):
+        block(2, payload).deletes()
+
+
+def test_a_java_class_that_is_not_known_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"java\.util\.UUID") as error:
+        block(2, records(P1 + K1 + b"\x01\x03java.util.UUI\xc4\x01")).deletes()
+    assert error.value.feature == "java.util.UUID"
+
+
+@given(payload=st.binary(max_size=80), data=st.data())
+@example(payload=b"", data=None)
+def test_damage_raises_only_our_errors(payload: bytes, data: Any) -> None:
+    for version in (1, 2):
+        with contextlib.suppress(HudiFormatError):
+            block(version, payload).deletes()
+    if data is None:
+        return
+    fields = data.draw(st.sampled_from([VALUES[what][0] for what in VALUES]))
+    sound = bytearray(records(*fields))
+    for _ in range(data.draw(st.integers(1, 3))):
+        sound[data.draw(st.integers(0, len(sound) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(HudiFormatError):
+        block(2, bytes(sound)).deletes()
