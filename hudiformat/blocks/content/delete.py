@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudiformat.avro import decode_delete_list, encode_delete_list
 from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError, UnsupportedVersionError
-from hudiformat.wire import Cursor, int32
+from hudiformat.wire import Cursor, int32, offsets_from
 
 CONTENT_VERSION = 3
 _KRYO_VERSIONS = (1, 2)
@@ -40,4 +40,5 @@ def decode(content: bytes | memoryview) -> pa.RecordBatch:
     payload = cursor.take(cursor.int32("delete list length"), "delete list")
     if cursor.remaining:
         raise CorruptBlockError(f"{cursor.remaining} bytes after the delete list")
-    return decode_delete_list(payload)
+    with offsets_from(cursor.pos - len(payload)):
+        return decode_delete_list(payload)
