@@ -15,7 +15,9 @@ from tests.logfile.strategies import BLOCKS_WITH_MAGIC, damaged_files
 
 A, B, C = (encode_block(rollback_block(instant=f"00{number}", target="000")) for number in (1, 2, 3))
 
-files = damaged_files() | st.lists(BLOCKS_WITH_MAGIC, max_size=4).map(lambda blocks: b"".join(map(encode_block, blocks)))
+files = damaged_files() | st.lists(BLOCKS_WITH_MAGIC, max_size=4).map(
+    lambda blocks: b"".join(map(encode_block, blocks))
+)
 
 
 def decode(pieces: Iterable[bytes]) -> list[LogBlock]:
