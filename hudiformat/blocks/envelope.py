@@ -50,7 +50,8 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
     # Two lengths that look alike: the first leaves out the magic and itself, the last counts the magic and the first
     # but not itself.  They differ by 6.
     length = len(head) + len(block.content) + TAIL_SIZE
-    if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX:
+    # Java reads a size just below the limit, of a block up to 14 bytes beyond it: one that was read is given back.
+    if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and block.size != total:
         raise EncodeError(
             f"a block of {total} bytes cannot be read by anybody: Hudi keeps block lengths in 32 bits (HUDI-2665); "
             "write smaller blocks (hoodie.logfile.data.block.max.size)"

@@ -324,6 +324,13 @@ def test_a_block_of_2_gib_is_refused_and_one_byte_less_is_not() -> None:
         encode_block(LogBlock(BlockType.COMMAND, BlockHeader(), sized(INT32_MAX - len(envelope()) + 1)))
 
 
+def test_a_block_just_beyond_2_gib_that_was_read_as_java_reads_it_is_given_back() -> None:
+    content = sized(INT32_MAX - 32)
+    head, _, tail = encode_block_parts(LogBlock(BlockType.COMMAND, BlockHeader(), content, size=INT32_MAX + 14))
+    assert head[6:14] == bytes.fromhex("000000007fffffff")
+    assert len(head) + len(content) + len(tail) == INT32_MAX + 14
+
+
 def test_a_block_that_no_reader_takes_is_not_written() -> None:
     block = decode_block(ROLLBACK)[0]
     with pytest.raises(EncodeError, match="log format version 2 with 0 footer entries"):

@@ -21,6 +21,8 @@ from hudiformat.logfile import FindingKind, LogReader, salvage, verify_log
 from hudiformat.logfile.verify import parts_of
 from tests.conformance.hudi import RealHudi
 from tests.conformance.mutants import LogFile, log_files
+from tests.logfile.test_golden import ARCHIVES
+from tests.logfile.test_golden import log_files as golden_files
 
 COUNT = int(os.environ.get("HUDIFORMAT_MUTANTS", "300"))
 SEED = 20261121
@@ -198,6 +200,13 @@ def test_what_is_salvaged_is_read_by_hudi_to_its_end(read_with_hudi: ReadWithHud
         else:
             assert ours == java.blocks, label
     print(dict(figures))  # noqa: T201
+
+
+def test_every_golden_log_file_is_read_by_hudi_to_the_same_blocks(read_with_hudi: ReadWithHudi) -> None:
+    files = [data for archive in ARCHIVES for data in golden_files(archive).values()]
+    readings = read_with_hudi(files)
+    assert {reading.outcome for reading in readings} == {"ends"}
+    assert [tuple(map(facts, LogReader(data))) for data in files] == [reading.blocks for reading in readings]
 
 
 def _covered(start: int, blocks: list[LogBlock]) -> bool:
