@@ -14,6 +14,7 @@ import pytest
 
 from hudiformat.blocks import MAGIC, BlockType, encode_block
 from hudiformat.logfile import LogDecoder, LogReader, rules, scan
+from hudiformat.logfile.verify import parts_of
 from tests.blocks.vectors import entry, envelope
 
 ENTRY = entry(0, b"")
@@ -126,7 +127,12 @@ def feed(data: bytes) -> None:
         pass
 
 
-@pytest.mark.parametrize("read", [scan_forward, scan_in_reverse, feed])
+def look_through(data: bytes) -> None:
+    for _ in parts_of(memoryview(data)):
+        pass
+
+
+@pytest.mark.parametrize("read", [scan_forward, scan_in_reverse, feed, look_through])
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_a_file_of_twice_the_size_takes_twice_the_work(
     forge: Callable[[int], bytes], read: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
@@ -142,7 +148,7 @@ def test_a_file_of_twice_the_size_takes_twice_the_work(
     assert costs[1].calls < 2.2 * costs[0].calls
 
 
-@pytest.mark.parametrize("read", [scan_forward, scan_in_reverse, feed])
+@pytest.mark.parametrize("read", [scan_forward, scan_in_reverse, feed, look_through])
 @pytest.mark.parametrize("forge", [magics_in_header_values, candidates_that_overlap])
 def test_bytes_are_copied_only_out_of_sound_blocks(
     forge: Callable[[int], bytes], read: Callable[[bytes], None]
