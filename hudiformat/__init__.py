@@ -1,8 +1,8 @@
 """Apache Hudi's log-block format and table layout in pure Python.
 
-The log-block codec: :class:`LogReader`, :class:`LogWriter`, :func:`encode_block`, :func:`data_block`,
-:func:`delete_block`, :func:`rollback_block`.  Tables: :func:`create_table`, :func:`open_table`.  On Spark:
-``hudiformat.spark``, which is imported by itself.
+The log-block codec: :class:`LogReader`, :class:`LogDecoder`, :class:`LogWriter`, :func:`encode_block`,
+:func:`data_block`, :func:`delete_block`, :func:`rollback_block`.  Damage: :func:`verify_log`, :func:`salvage`.
+Tables: :func:`create_table`, :func:`open_table`.  On Spark: ``hudiformat.spark``, which is imported by itself.
 """
 
 from hudiformat.blocks import (
@@ -35,7 +35,18 @@ from hudiformat.errors import (
     UnsupportedFeatureError,
     UnsupportedVersionError,
 )
-from hudiformat.logfile import DEFAULT_LOG_MAX_SIZE, AppendResult, LogReader, LogWriter
+from hudiformat.logfile import (
+    DEFAULT_LOG_MAX_SIZE,
+    AppendResult,
+    FindingKind,
+    LogDecoder,
+    LogFinding,
+    LogReader,
+    LogWriter,
+    SalvageReport,
+    salvage,
+    verify_log,
+)
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.table import Commit, Table, create_table, open_table
 from hudiformat.view import FileSlice
@@ -56,16 +67,20 @@ __all__ = [
     "DecodeError",
     "EncodeError",
     "FileSlice",
+    "FindingKind",
     "HeaderKey",
     "HudiFormatError",
     "HudiFormatWarning",
     "LogBlock",
+    "LogDecoder",
     "LogFileName",
+    "LogFinding",
     "LogReader",
     "LogWriter",
     "NameFormatError",
     "NotATableError",
     "OptionError",
+    "SalvageReport",
     "SchemaError",
     "StorageError",
     "Table",
@@ -81,4 +96,6 @@ __all__ = [
     "encode_block",
     "open_table",
     "rollback_block",
+    "salvage",
+    "verify_log",
 ]

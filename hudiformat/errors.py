@@ -37,9 +37,20 @@ class DecodeError(HudiFormatError, ValueError):
         super().__init__(message if offset is None else f"at byte {offset}: {message}")
         self.offset = offset
 
+    def shifted(self, by: int) -> DecodeError:
+        """The same error, its offset *by* bytes larger; what has no offset counts as being at 0."""
+        return type(self)(str(self).removeprefix(f"at byte {self.offset}: "), offset=(self.offset or 0) + by)
+
 
 class TruncatedBlockError(DecodeError, EOFError):
-    """The bytes end before the length that they declare: a writer died, or is still writing."""
+    """The bytes end before the length that they declare: a writer died, or is still writing.
+
+    ``needed`` is how many bytes of the block have to be there before another try can come further, or 0 for unknown.
+    """
+
+    def __init__(self, message: str, *, offset: int | None = None, needed: int = 0) -> None:
+        super().__init__(message, offset=offset)
+        self.needed = needed
 
 
 class CorruptBlockError(DecodeError):

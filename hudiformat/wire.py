@@ -6,9 +6,11 @@ that a damaged length costs an error and no memory.
 
 from __future__ import annotations
 
+import contextlib
 import struct
+from collections.abc import Iterator
 
-from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
+from hudiformat.errors import CorruptBlockError, DecodeError, EncodeError, TruncatedBlockError
 
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
@@ -38,6 +40,17 @@ def int64(value: int) -> bytes:
         return _INT64.pack(value)
     except struct.error:
         raise EncodeError(f"{value} does not fit into a 64-bit signed integer") from None
+
+
+@contextlib.contextmanager
+def offsets_from(base: int) -> Iterator[None]:
+    """Lets the offsets of errors inside count from *base* bytes earlier: where a part of a file is decoded."""
+    try:
+        yield
+    except DecodeError as error:
+        if error.offset is None or not base:
+            raise
+        raise error.shifted(base) from error
 
 
 class Cursor:

@@ -13,6 +13,7 @@ EXCEPTIONS: list[type[Exception]] = [
 ]
 WITH_FACTS: dict[str, dict[str, object]] = {  # what an exception carries besides its message
     "DecodeError": {"offset": 7},
+    "TruncatedBlockError": {"offset": 7, "needed": 20},
     "NameFormatError": {"name": "x.log"},
     "SchemaError": {"column": "a.b"},
     "DataError": {"column": "a"},
@@ -52,6 +53,13 @@ def test_an_offset_is_part_of_the_message_once_even_after_pickle() -> None:
     error = CorruptBlockError("length 5", offset=12)
     assert str(error) == "at byte 12: length 5"
     assert str(pickle.loads(pickle.dumps(error))) == "at byte 12: length 5"  # noqa: S301
+
+
+@pytest.mark.parametrize("kind", [DecodeError, TruncatedBlockError, CorruptBlockError])
+def test_an_error_can_be_moved_to_where_its_bytes_stand_in_the_file(kind: type[DecodeError]) -> None:
+    moved = kind("length 5", offset=12).shifted(1000)
+    assert (type(moved), str(moved), moved.offset) == (kind, "at byte 1012: length 5", 1012)
+    assert str(kind("length 5").shifted(1000)) == "at byte 1000: length 5"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
-from hudiformat.wire import INT32_MAX, Cursor, int32, int64
+from hudiformat.wire import INT32_MAX, Cursor, int32, int64, offsets_from
 
 VECTORS_32 = [
     (0, "00 00 00 00"),
@@ -86,6 +86,19 @@ def test_a_length_past_the_end_is_a_truncation_and_moves_nothing() -> None:
 def test_an_integer_cut_short_is_a_truncation(read: Callable[[Cursor], int]) -> None:
     with pytest.raises(TruncatedBlockError):
         read(cursor("00 00 00"))
+
+
+def test_errors_of_a_part_count_from_the_file() -> None:
+    with pytest.raises(CorruptBlockError, match="at byte 107: header: negative length -1"), offsets_from(100):
+        cursor("00", base=7).take(-1, "header")
+
+
+def test_errors_at_the_front_or_without_an_offset_stay_as_they_are() -> None:
+    for base, offset in ((0, 7), (100, None)):
+        error = CorruptBlockError("length 5", offset=offset)
+        with pytest.raises(CorruptBlockError) as caught, offsets_from(base):
+            raise error
+        assert caught.value is error
 
 
 @given(st.lists(st.integers(-(2**31), INT32_MAX)), st.lists(st.integers(-(2**63), 2**63 - 1)))

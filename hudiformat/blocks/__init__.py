@@ -3,17 +3,20 @@
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.build import data_block, delete_block, rollback_block
 from hudiformat.blocks.content.parquet_data import encode_parquet
-from hudiformat.blocks.envelope import FORMAT_VERSION, MAGIC, decode_block, encode_block, encode_block_parts
-from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
+from hudiformat.blocks.envelope import decode_block, encode_block, encode_block_parts
+from hudiformat.blocks.frame import FORMAT_VERSION, MAGIC, MAX_HEADER_ENTRIES
+from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey, Quirks
 
 __all__ = [
     "FORMAT_VERSION",
     "MAGIC",
+    "MAX_HEADER_ENTRIES",
     "BlockHeader",
     "BlockType",
     "CommandType",
     "HeaderKey",
     "LogBlock",
+    "Quirks",
     "data_block",
     "decode_block",
     "delete_block",

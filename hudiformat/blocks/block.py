@@ -8,8 +8,10 @@ import pyarrow as pa
 
 from hudiformat.blocks.content import avro_data, delete, parquet_data
 from hudiformat.blocks.content.positions import Positions, decode_positions
-from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey
+from hudiformat.blocks.frame import TAIL_SIZE
+from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey, Quirks
 from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
+from hudiformat.wire import offsets_from
 
 _DECODERS = {
     BlockType.AVRO_DATA: avro_data.decode,
@@ -25,7 +27,7 @@ class LogBlock:
     ``content`` of a block that was read is a view into the file: nothing of it is loaded before it is touched.
     ``offset`` and ``size`` are bytes in the file, magic and reverse pointer included, and None for a block that was
     made here.  A span that cannot be read is a block of type CORRUPT, with the ``reason``; its content is what follows
-    the magic.
+    the magic.  ``quirks`` are numbers on disk that mean others; no writer makes them.
 
     Source: HoodieLogBlock and its subclasses; spec/log-block.md.
     """
@@ -38,11 +40,19 @@ class LogBlock:
     offset: int | None = field(default=None, compare=False)
     size: int | None = field(default=None, compare=False)
     reason: str | None = None
+    quirks: Quirks | None = field(default=None, compare=False)
 
     @property
     def instant(self) -> str | None:
         """The instant that wrote the block."""
         return self.header.get(HeaderKey.INSTANT_TIME)
+
+    @property
+    def content_offset(self) -> int | None:
+        """The offset in bytes of the content in the file; None for a block that was made here."""
+        if self.offset is None or self.size is None:
+            return None
+        return self.offset + self.size - len(self.content) - (0 if self.type is BlockType.CORRUPT else TAIL_SIZE)
 
     @property
     def schema(self) -> str:
@@ -63,7 +73,8 @@ class LogBlock:
             UnsupportedFeatureError: a content that is not supported yet.
         """
         if self.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
-            return avro_data.record_count(self.content)
+            with offsets_from(self.content_offset or 0):
+                return avro_data.record_count(self.content)
         if self.type is BlockType.PARQUET_DATA:
             return parquet_data.record_count(self.content)
         if self.type is BlockType.DELETE:
@@ -86,7 +97,9 @@ class LogBlock:
         """
         if (decode := _DECODERS.get(self.type)) is None:
             raise self._unsupported()
-        return decode(self.content, self.schema, schema=schema, columns=columns)
+        written = self.schema
+        with offsets_from(self.content_offset or 0):
+            return decode(self.content, written, schema=schema, columns=columns)
 
     def deletes(self) -> pa.RecordBatch:
         """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
@@ -100,7 +113,8 @@ class LogBlock:
         """
         if self.type is not BlockType.DELETE:
             raise self._unsupported()
-        return delete.decode(self.content)
+        with offsets_from(self.content_offset or 0):
+            return delete.decode(self.content)
 
     def positions(self) -> Positions | None:
         """The rows of the base file that the records or deletes are about, in ascending order; None without them.

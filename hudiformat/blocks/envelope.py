@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TypeVar
-
 from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey
-from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError, UnsupportedVersionError
-from hudiformat.wire import INT32_MAX, Cursor, int32, int64
+from hudiformat.blocks.frame import FORMAT_VERSION, LENGTH_SIZE, MAGIC, TAIL_SIZE, Frame, parse_frame
+from hudiformat.blocks.types import BlockHeader, BlockType, Quirks
+from hudiformat.errors import EncodeError
+from hudiformat.wire import INT32_MAX, int32, int64
 
-MAGIC = b"#HUDI#"
-FORMAT_VERSION = 1
-LENGTH_SIZE = 8
-"""Bytes of the size after the magic, and of the reverse pointer at the end."""
-
-_KEYS: Mapping[int, HeaderKey] = {int(key): key for key in HeaderKey}
-_TYPES: Mapping[int, BlockType] = {int(kind): kind for kind in BlockType if kind is not BlockType.CORRUPT}
-_Code = TypeVar("_Code", HeaderKey, BlockType)
+_PLAIN = Quirks()
 
 
 def encode_block(block: LogBlock) -> bytes:
@@ -48,17 +38,26 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
             f"a block of log format version {block.version} with {len(block.footer)} footer entries cannot be read by "
             f"anybody: expected version {FORMAT_VERSION} and no footer"
         )
-    head = b"".join((int32(block.version), int32(block.type), _encode_header(block.header), int64(len(block.content))))
-    footer = int32(0)
+    quirks = block.quirks or _PLAIN
+    head = b"".join(
+        (
+            int32(block.version),
+            int32(block.type),
+            _encode_header(block.header, quirks),
+            int64(len(block.content) + (quirks.content_length_wraps << 32)),
+        )
+    )
     # Two lengths that look alike: the first leaves out the magic and itself, the last counts the magic and the first
     # but not itself.  They differ by 6.
-    length = len(head) + len(block.content) + len(footer) + LENGTH_SIZE
-    if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX:
+    length = len(head) + len(block.content) + TAIL_SIZE
+    # Java reads a size just below the limit, of a block up to 14 bytes beyond it: one that was read is given back.
+    if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and block.size != total:
         raise EncodeError(
             f"a block of {total} bytes cannot be read by anybody: Hudi keeps block lengths in 32 bits (HUDI-2665); "
             "write smaller blocks (hoodie.logfile.data.block.max.size)"
         )
-    return (MAGIC + int64(length) + head, block.content, footer + int64(len(MAGIC) + length))
+    tail = int32(quirks.footer_count) + int64(len(MAGIC) + length)
+    return (MAGIC + int64(length + (quirks.size_wraps << 32)) + head, block.content, tail)
 
 
 def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> tuple[LogBlock, int]:
@@ -75,64 +74,25 @@ def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> 
     Source: HoodieLogFileReader.readBlock, with the content length checked, which Java does not do.
     """
     view = memoryview(data)
-    cursor = Cursor(view[start:], base=base + start)
-    if (magic := cursor.take(len(MAGIC), "magic")) != MAGIC:
-        raise CorruptBlockError(f"expected the magic {MAGIC!r}, found {bytes(magic)!r}", offset=base + start)
-    length = cursor.int64("block size")
-    body_start = cursor.offset
-    body = Cursor(cursor.take(length, "block"), base=body_start)
-    try:
-        block = _decode_body(body, base + start, len(MAGIC) + length)
-    except TruncatedBlockError as error:
-        # The block is all there: what runs out of bytes inside it is a length that lies, not a write that was cut off.
-        corrupt = CorruptBlockError(str(error))
-        corrupt.offset = error.offset
-        raise corrupt from error
-    return replace(block, offset=base + start, size=cursor.pos), start + cursor.pos
+    frame = parse_frame(view, start, base=base)
+    return block_in_frame(view, frame, base=base), frame.end
 
 
-def _decode_body(body: Cursor, offset: int, expected_pointer: int) -> LogBlock:
-    """What follows the block size, for the block at *offset*."""
-    if (version := body.int32("log format version")) != FORMAT_VERSION:
-        raise UnsupportedVersionError(
-            f"log format version {version}; only version {FORMAT_VERSION} can be read, by Hudi too", offset=offset
-        )
-    kind = _code(_TYPES, body, "block type")
-    header = _decode_header(body)
-    content = body.take(body.int64("content length"), "content")
-    if count := body.int32("footer count"):
-        raise CorruptBlockError(f"{count} footer entries, though the format knows no footer key", offset=offset)
-    pointer = body.int64("reverse pointer")
-    if pointer != expected_pointer or body.remaining:
-        raise CorruptBlockError(
-            f"block size {expected_pointer - len(MAGIC)}, but reverse pointer {pointer} "
-            f"and {body.remaining} bytes left over",
-            offset=offset,
-        )
-    return LogBlock(kind, header, content, version=version)
+def block_in_frame(view: memoryview, frame: Frame, *, base: int = 0) -> LogBlock:
+    """The block that *frame* found in *view*; the values of the header are copied, the content is a view."""
+    entries = [(key, bytes(view[start:end])) for key, start, end in frame.entries]
+    return LogBlock(
+        frame.type,
+        BlockHeader(entries),
+        view[frame.content : frame.end - TAIL_SIZE],
+        offset=base + frame.start,
+        size=frame.end - frame.start,
+        quirks=frame.quirks,
+    )
 
 
-def _encode_header(header: BlockHeader) -> bytes:
-    parts = [int32(len(header.entries))]
+def _encode_header(header: BlockHeader, quirks: Quirks) -> bytes:
+    parts = [int32(len(header.entries) or quirks.header_count)]
     for key, value in header.entries:
         parts += (int32(key), int32(len(value)), value)
     return b"".join(parts)
-
-
-def _decode_header(body: Cursor) -> BlockHeader:
-    count = body.int32("header count")
-    if not 0 <= count <= body.remaining // 8:  # an entry takes 8 bytes at least: never believe more than there can be
-        raise CorruptBlockError(f"header count {count} in {body.remaining} bytes", offset=body.offset)
-    entries = []
-    for _ in range(count):
-        key = _code(_KEYS, body, "header key")
-        entries.append((key, bytes(body.take(body.int32("header value length"), "header value"))))
-    return BlockHeader(entries)
-
-
-def _code(known: Mapping[int, _Code], body: Cursor, what: str) -> _Code:
-    offset = body.offset
-    number = body.int32(what)
-    if (code := known.get(number)) is None:
-        raise CorruptBlockError(f"unknown {what} {number}; known are {', '.join(map(str, known))}", offset=offset)
-    return code

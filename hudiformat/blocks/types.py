@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 
 from hudiformat.errors import EncodeError
@@ -47,6 +48,22 @@ class CommandType(IntEnum):
     """
 
     ROLLBACK_BLOCK = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """Numbers of a block that Java reads as others than they are; they are kept to give the same bytes again.
+
+    The block size and the content length have too many multiples of 2**32, for Java casts them to 32 bits; the counts
+    of the header and the footer are negative where it finds no entries.  All are 0 in what a writer made.
+
+    Source: HoodieLogFileReader.readBlock, HoodieLogBlock.getLogMetadata.
+    """
+
+    size_wraps: int = 0
+    content_length_wraps: int = 0
+    header_count: int = 0
+    footer_count: int = 0
 
 
 class BlockHeader(Mapping[HeaderKey, str]):

@@ -1,7 +1,23 @@
-"""A log file: a run of blocks, read forward and in reverse, and written with roll-over."""
+"""A log file: a run of blocks, read forward, in reverse and as its bytes come, verified, salvaged and written."""
 
+from hudiformat.logfile.decoder import LogDecoder
 from hudiformat.logfile.reader import LogReader
+from hudiformat.logfile.salvage import SalvageReport, salvage
 from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed
+from hudiformat.logfile.verify import FindingKind, LogFinding, verify_log
 from hudiformat.logfile.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogWriter
 
-__all__ = ["DEFAULT_LOG_MAX_SIZE", "AppendResult", "LogReader", "LogWriter", "scan_blocks", "scan_blocks_reversed"]
+__all__ = [
+    "DEFAULT_LOG_MAX_SIZE",
+    "AppendResult",
+    "FindingKind",
+    "LogDecoder",
+    "LogFinding",
+    "LogReader",
+    "LogWriter",
+    "SalvageReport",
+    "salvage",
+    "scan_blocks",
+    "scan_blocks_reversed",
+    "verify_log",
+]

@@ -11,6 +11,30 @@ from hudiformat.errors import StorageError
 from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed
 from hudiformat.storage import Storage, open_storage
 
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+"""A path, or the bytes themselves."""
+
+
+def map_source(source: Source, storage: Storage | None = None) -> tuple[str | None, memoryview]:
+    """The path, if there is one, and the bytes of *source*, which are read when they are touched.
+
+    Raises:
+        StorageError: there is no such file, or it cannot be read.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return None, memoryview(source).cast("B")
+    path = os.fspath(source)
+    storage, name = place(path, storage)
+    return path, storage.map(name)
+
+
+def place(path: str, storage: Storage | None = None) -> tuple[Storage, str]:
+    """The storage of a file and its path there: those given, or the folder and the name."""
+    if storage is not None:
+        return storage, path
+    folder, separator, name = path.rpartition("/")  # not Path, which makes s3:/b of s3://b
+    return open_storage(folder + separator or "."), name
+
 
 class LogReader:
     """The blocks of one log file, which may be larger than memory.
@@ -27,19 +51,10 @@ class LogReader:
     Source: HoodieLogFileReader; spec/log-file.md.
     """
 
-    def __init__(
-        self, source: str | os.PathLike[str] | bytes | bytearray | memoryview, *, storage: Storage | None = None
-    ) -> None:
-        self.path: str | None = None
-        if isinstance(source, (bytes, bytearray, memoryview)):
-            self._data: memoryview | None = memoryview(source).cast("B")
-            return
-        self.path = os.fspath(source)
-        if storage is None:
-            folder, separator, name = self.path.rpartition("/")  # not Path, which makes s3:/b of s3://b
-            self._data = open_storage(folder + separator or ".").map(name)
-        else:
-            self._data = storage.map(self.path)
+    def __init__(self, source: Source, *, storage: Storage | None = None) -> None:
+        self.path: str | None
+        self._data: memoryview | None
+        self.path, self._data = map_source(source, storage)
 
     @property
     def size(self) -> int:

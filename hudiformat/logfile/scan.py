@@ -6,17 +6,17 @@ span that cannot be read is one CORRUPT block up to the next magic, with the rea
 
 from __future__ import annotations
 
-import re
+from array import array
 from collections.abc import Iterator
 from itertools import takewhile
 
 from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.envelope import LENGTH_SIZE, MAGIC, decode_block
-from hudiformat.blocks.types import BlockHeader, BlockType
-from hudiformat.errors import CorruptBlockError, DecodeError
+from hudiformat.blocks.envelope import block_in_frame, decode_block
+from hudiformat.blocks.frame import LENGTH_SIZE, MAGIC
+from hudiformat.errors import DecodeError
+from hudiformat.logfile.rules import corrupt_block, next_magic, sound_frame
 from hudiformat.wire import Cursor
 
-_NEXT_MAGIC = re.compile(re.escape(MAGIC))
 _OVERLAP = len(MAGIC) - 1  # two magics can share a "#"
 
 
@@ -25,11 +25,10 @@ def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
 
     Source: HoodieLogFileReader.hasNext and next.
     """
-    position = start
-    while len(data) - position >= len(MAGIC):
-        block = _block_at(data, position)
+    while len(data) - start >= len(MAGIC):
+        block = _block_at(data, start)
         yield block
-        position += block.size or 0
+        start += block.size or 0
 
 
 def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
@@ -45,7 +44,9 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
     while end:
         block = _block_before(data, end)
         if block is None or block.offset is None:
-            yield from reversed(list(_blocks_before(data, end)))
+            # Where the blocks begin, and not the blocks: of a forged file there may be one for every six bytes.
+            starts = array("q", (block.offset or 0 for block in _blocks_before(data, end)))
+            yield from (_block_at(data, start) for start in reversed(starts))
             return
         yield block
         end = block.offset
@@ -53,16 +54,9 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
 
 def _block_at(data: memoryview, start: int) -> LogBlock:
     try:
-        block, end = decode_block(data, start)
-        following = data[end : end + len(MAGIC)]
-        # Fewer bytes than a magic at the end are ignored, as Hudi ignores them.
-        if len(following) == len(MAGIC) and following != MAGIC:
-            raise CorruptBlockError(
-                f"the block is followed by {bytes(following)!r}, neither a magic nor the end of the file", offset=end
-            )
+        return block_in_frame(data, sound_frame(data, start))
     except DecodeError as error:
-        return _corrupt_block(data, start, str(error))
-    return block
+        return corrupt_block(data[start : next_magic(data, start)], start, str(error))
 
 
 def _blocks_before(data: memoryview, end: int) -> Iterator[LogBlock]:
@@ -84,12 +78,3 @@ def _block_before(data: memoryview, end: int) -> LogBlock | None:
     except DecodeError:
         return None
     return block if block_end == end else None
-
-
-def _corrupt_block(data: memoryview, start: int, reason: str) -> LogBlock:
-    """The span from *start* to the next magic, the one at *start* left out."""
-    content_start = start + len(MAGIC) if data[start : start + len(MAGIC)] == MAGIC else start
-    found = _NEXT_MAGIC.search(data, content_start)
-    end = found.start() if found else len(data)
-    content = data[content_start:end]
-    return LogBlock(BlockType.CORRUPT, BlockHeader(), content, offset=start, size=end - start, reason=reason)

@@ -27,7 +27,7 @@ from hudiformat.errors import (
     UnsupportedFeatureError,
     UnsupportedVersionError,
 )
-from tests.blocks.vectors import AVRO, DELETE, SCHEMA
+from tests.blocks.vectors import AVRO, DELETE, SCHEMA, envelope
 
 BATCH = pa.record_batch({"a": pa.array([1, 2], pa.int32()), "b": pa.array(["x", None]), "c": pa.array([0.5, 1.5])})
 BLOCK = data_block(BATCH, instant="001")
@@ -227,3 +227,30 @@ def test_whatever_a_content_is_reading_raises_only_our_errors(kind: BlockType, c
     for read in (block.num_records, block.to_arrow, block.deletes):
         with contextlib.suppress(HudiFormatError):
             read()
+
+
+# Offsets
+
+
+def test_the_offset_of_a_content_counts_from_the_file() -> None:
+    block, _ = decode_block(b"." * 5 + AVRO, 5, base=1000)
+    assert block.content_offset == 1005 + len(AVRO) - 30
+    corrupt = LogBlock(BlockType.CORRUPT, BlockHeader(), b"junk", offset=90, size=10)
+    assert corrupt.content_offset == 96
+    assert LogBlock(BlockType.COMMAND, BlockHeader(), b"").content_offset is None
+    assert LogBlock(BlockType.COMMAND, BlockHeader(), b"", offset=3).content_offset is None
+
+
+def test_errors_of_a_content_count_from_the_file() -> None:
+    count = AVRO.replace(b"\0\0\0\3\0\0\0\2\0\0\0\1", b"\0\0\0\3\0\0\0\2\x80\0\0\1")
+    block, _ = decode_block(count, base=1000)
+    for schema in (None, pa.schema([("a", pa.int32())])):
+        with pytest.raises(CorruptBlockError, match="at byte 1126: a record of length") as caught:
+            block.to_arrow(schema)
+        assert caught.value.offset == 1126
+    block, _ = decode_block(envelope(kind=3, content=b"\0\0"), base=1000)
+    with pytest.raises(TruncatedBlockError, match="at byte 1034: content version: 4 bytes expected, 2 left"):
+        block.num_records()
+    block, _ = decode_block(envelope(kind=1, content=b"\0\0\0\3\0\0\0\2\0"), base=1000)
+    with pytest.raises(TruncatedBlockError, match="at byte 1042: delete list: 2 bytes expected, 1 left"):
+        block.deletes()

@@ -60,12 +60,14 @@ def test_a_size_that_lies_costs_its_block_and_no_other(size: int) -> None:
 @pytest.mark.parametrize(
     ("size", "reason"),
     [
-        (-1, "at byte 14: block: negative length -1"),
-        (0, "at byte 14: log format version: 4 bytes expected, 0 left"),
-        (62, "at byte 69: reverse pointer: 8 bytes expected, 7 left"),
-        (64, "at byte 14: block: 64 bytes expected, 63 left"),
+        (-1, "at byte 6: block size -1: a block takes 32 bytes at least"),
+        (0, "at byte 6: block size 0: a block takes 32 bytes at least"),
+        (62, "at byte 57: content length 0 in a block with room for -1"),
+        (64, "at byte 57: content length 0 in a block with room for 1"),
+        (2**32 + 64, "at byte 57: content length 0 in a block with room for 1"),
+        (2**31, "at byte 6: block size 2147483648 (-2147483648 in 32 bits): a block takes 32 bytes at least"),
     ],
-    ids=["negative", "zero", "one less", "one more"],
+    ids=["negative", "zero", "one less", "one more", "one more and 4 GiB", "2 GiB"],
 )
 def test_the_reason_says_what_lies_about_the_size(size: int, reason: str) -> None:
     assert reasons(resized(A, size)) == [reason]
@@ -74,7 +76,7 @@ def test_the_reason_says_what_lies_about_the_size(size: int, reason: str) -> Non
 def test_a_reverse_pointer_that_does_not_match_the_size() -> None:
     damaged = A[:-1] + b"\x46"
     assert names(damaged + B) == "! 002"
-    assert reasons(damaged + B) == ["at byte 0: block size 63, but reverse pointer 70 and 0 bytes left over"]
+    assert reasons(damaged + B) == ["at byte 69: block size 63, but reverse pointer 70"]
 
 
 @pytest.mark.parametrize("length", [1, 5, 6, 37])
@@ -198,9 +200,11 @@ def test_a_field_that_hudi_stumbles_over_costs_its_block_and_no_other(broken: by
     assert len(reasons(A + broken + B)) == 1
 
 
-def test_sizes_and_pointers_off_by_4_gib_are_corrupt() -> None:
-    # Hudi casts the size to 32 bits and reads on; here the size is believed as it stands.
-    assert names(A + resized(B, 2**32 + 63) + C) == "001 ! 003"
+def test_a_size_off_by_4_gib_is_read_as_in_hudi_and_a_pointer_is_not() -> None:
+    assert names(A + resized(B, 2**32 + 63) + C) == "001 002 003"
+    assert names(A + resized(B, 63 - 2**32) + C) == "001 002 003"
+    block = list(LogReader(A + resized(B, 2**32 + 63) + C))[1]
+    assert encode_block(block) == resized(B, 2**32 + 63)
     assert names(A + B[:-8] + (2**32 + 69).to_bytes(8, "big") + C) == "001 ! 003"
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudiformat.avro import avro_to_arrow, decode_records, encode_records, resolve
 from hudiformat.errors import CorruptBlockError, SchemaError, UnsupportedVersionError
-from hudiformat.wire import Cursor, int32
+from hudiformat.wire import Cursor, int32, offsets_from
 
 CONTENT_VERSION = 3
 RECORD_LENGTH_SIZE = 4
@@ -36,13 +36,17 @@ def decode(
     """
     cursor = Cursor(memoryview(content))
     count = _prologue(cursor)
+    start = cursor.pos
     records = cursor.take(cursor.remaining)
     if schema is None:
-        return decode_records(records, count, written, columns=columns)
+        with offsets_from(start):
+            return decode_records(records, count, written, columns=columns)
     target = schema if columns is None else _selected(schema, columns)
     there = avro_to_arrow(written).names
     wanted = [name for name in dict.fromkeys(target.names) if name in there]
-    return resolve(decode_records(records, count, written, columns=wanted), target)
+    with offsets_from(start):
+        batch = decode_records(records, count, written, columns=wanted)
+    return resolve(batch, target)
 
 
 def record_count(content: bytes | memoryview) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudiformat.avro import decode_delete_list, encode_delete_list
 from hudiformat.blocks.content import kryo
 from hudiformat.errors import CorruptBlockError, UnsupportedVersionError
-from hudiformat.wire import Cursor, int32
+from hudiformat.wire import Cursor, int32, offsets_from
 
 CONTENT_VERSION = 3
 _KRYO = {1: kryo.decode_keys, 2: kryo.decode_deletes}
@@ -36,4 +36,5 @@ def decode(content: bytes | memoryview) -> pa.RecordBatch:
     payload = cursor.take(cursor.int32("delete list length"), "delete list")
     if cursor.remaining:
         raise CorruptBlockError(f"{cursor.remaining} bytes after the delete list")
-    return decode_delete_list(payload) if version == CONTENT_VERSION else kryo.to_batch(_KRYO[version](payload))
+    with offsets_from(cursor.pos - len(payload)):
+        return decode_delete_list(payload) if version == CONTENT_VERSION else kryo.to_batch(_KRYO[version](payload))

@@ -1,0 +1,174 @@
+"""Where the parts of a log block stand.  Layout: spec/log-block.md.
+
+Nothing is copied and nothing allocated before all of a block has turned out to be sound, and the fields in front of the
+content are judged as soon as they are there.  So a length that lies costs an error, never time or memory.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hudiformat.blocks.types import BlockType, HeaderKey, Quirks
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
+from hudiformat.wire import INT32_MAX
+
+MAGIC = b"#HUDI#"
+FORMAT_VERSION = 1
+LENGTH_SIZE = 8
+"""Bytes of the size after the magic, and of the reverse pointer at the end."""
+TAIL_SIZE = 4 + LENGTH_SIZE
+"""Bytes after the content: the footer's count and the reverse pointer."""
+MAX_HEADER_ENTRIES = 64
+"""More than there are keys, and few enough that a forged file costs time in proportion to its size."""
+
+_SMALLEST_SIZE = 4 + 4 + 4 + LENGTH_SIZE + TAIL_SIZE
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+_KEYS: Mapping[int, HeaderKey] = {int(key): key for key in HeaderKey}
+_TYPES: Mapping[int, BlockType] = {int(kind): kind for kind in BlockType if kind is not BlockType.CORRUPT}
+_Code = TypeVar("_Code", HeaderKey, BlockType)
+Buffer = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A sound block's parts as positions in its buffer; an entry is a key and where its value begins and ends."""
+
+    start: int
+    type: BlockType
+    entries: tuple[tuple[HeaderKey, int, int], ...]
+    content: int
+    end: int
+    quirks: Quirks | None
+
+
+def parse_frame(data: Buffer, start: int = 0, *, base: int = 0) -> Frame:
+    """The frame of the block that begins at *start*; *base* is what the first byte of *data* counts as in errors.
+
+    Sizes are read as Java reads them, by their lower 32 bits, and negative counts as 0.
+
+    Raises:
+        TruncatedBlockError: the block runs past the end of *data*; ``needed`` says how many bytes would bring it on.
+        CorruptBlockError: its parts contradict each other.
+        UnsupportedVersionError: a log format version other than 1.
+    """
+    fields = _Fields(data, start, base)
+    at = fields.take(len(MAGIC), "magic")
+    if (magic := data[at : fields.pos]) != MAGIC:
+        raise CorruptBlockError(f"expected the magic {MAGIC!r}, found {bytes(magic)!r}", offset=base + start)
+    size, size_wraps = fields.wrapped_int("block size")
+    if size < _SMALLEST_SIZE:
+        raise CorruptBlockError(
+            f"block size {_as_stored(size, size_wraps)}: a block takes {_SMALLEST_SIZE} bytes at least",
+            offset=base + start + len(MAGIC),
+        )
+    fields.end = fields.pos + size
+    if (version := fields.int32("log format version")) != FORMAT_VERSION:
+        raise UnsupportedVersionError(
+            f"log format version {version}; only version {FORMAT_VERSION} can be read, by Hudi too", offset=base + start
+        )
+    kind = _code(_TYPES, fields, "block type")
+    header_count = fields.int32("header count")
+    entries = _parse_entries(fields, header_count)
+    length, length_wraps = fields.wrapped_int("content length")
+    content, room = fields.pos, fields.end - fields.pos - TAIL_SIZE
+    if length != room or length < 0:
+        raise CorruptBlockError(
+            f"content length {_as_stored(length, length_wraps)} in a block with room for {room}",
+            offset=base + content - LENGTH_SIZE,
+        )
+    footer_count = _parse_tail(fields, length, size)
+    quirks = (size_wraps, length_wraps, min(header_count, 0), footer_count)
+    return Frame(start, kind, entries, content, fields.end, Quirks(*quirks) if any(quirks) else None)
+
+
+def _as_stored(value: int, wraps: int) -> str:
+    return f"{value + (wraps << 32)} ({value} in 32 bits)" if wraps else str(value)
+
+
+class _Fields:
+    """Reads a block's fields front to back, up to its ``end`` (once that is known) and never past what is there."""
+
+    __slots__ = ("_base", "_data", "_start", "end", "pos")
+
+    def __init__(self, data: Buffer, start: int, base: int) -> None:
+        self._data = data
+        self._base = base
+        self._start = self.pos = start
+        self.end = 0
+
+    @property
+    def offset(self) -> int:
+        """Where the next field stands, counted as in errors."""
+        return self._base + self.pos
+
+    def take(self, count: int, what: str) -> int:
+        """Where the next *count* bytes begin; they are all there."""
+        at, after = self.pos, self.pos + count
+        if count < 0:
+            raise CorruptBlockError(f"{what}: negative length {count}", offset=self.offset)
+        if self.end and after > self.end:
+            raise CorruptBlockError(
+                f"{what}: {count} bytes expected, {self.end - at} left in the block", offset=self.offset
+            )
+        if after > len(self._data):
+            if self.end:  # whatever was being read: it is the block that is too short
+                at, count, what = self._start + len(MAGIC) + LENGTH_SIZE, self.end - self._start, "block"
+                count -= len(MAGIC) + LENGTH_SIZE
+            raise TruncatedBlockError(
+                f"{what}: {count} bytes expected, {len(self._data) - at} left",
+                offset=self._base + at,
+                needed=after - self._start,
+            )
+        self.pos = after
+        return at
+
+    def int32(self, what: str) -> int:
+        value: int = _INT32.unpack_from(self._data, self.take(4, what))[0]
+        return value
+
+    def int64(self, what: str) -> int:
+        value: int = _INT64.unpack_from(self._data, self.take(8, what))[0]
+        return value
+
+    def wrapped_int(self, what: str) -> tuple[int, int]:
+        """A long as Java's cast to int sees it, and the multiple of 2**32 that the cast loses."""
+        value = self.int64(what)
+        wrapped = (value + INT32_MAX + 1) % 2**32 - INT32_MAX - 1
+        return wrapped, (value - wrapped) >> 32
+
+
+def _parse_entries(fields: _Fields, count: int) -> tuple[tuple[HeaderKey, int, int], ...]:
+    if count > MAX_HEADER_ENTRIES:
+        raise CorruptBlockError(f"header count {count}; at most {MAX_HEADER_ENTRIES} are read", offset=fields.offset)
+    entries = []
+    for _ in range(count):
+        key = _code(_KEYS, fields, "header key")
+        start = fields.take(fields.int32("header value length"), "header value")
+        entries.append((key, start, fields.pos))
+    return tuple(entries)
+
+
+def _parse_tail(fields: _Fields, length: int, size: int) -> int:
+    """The count of the footer behind a content of *length* bytes: 0, or a number below that Java takes for 0."""
+    offset = fields.offset
+    fields.take(length + TAIL_SIZE, "content")  # all of it, before a byte at its end is looked at
+    fields.pos -= TAIL_SIZE
+    if (count := fields.int32("footer count")) > 0:
+        raise CorruptBlockError(
+            f"{count} footer entries, though the format knows no footer key", offset=offset + length
+        )
+    if (pointer := fields.int64("reverse pointer")) != size + len(MAGIC):
+        raise CorruptBlockError(f"block size {size}, but reverse pointer {pointer}", offset=fields.offset - LENGTH_SIZE)
+    return count
+
+
+def _code(known: Mapping[int, _Code], fields: _Fields, what: str) -> _Code:
+    offset = fields.offset
+    number = fields.int32(what)
+    if (code := known.get(number)) is None:
+        raise CorruptBlockError(f"unknown {what} {number}; known are {', '.join(map(str, known))}", offset=offset)
+    return code

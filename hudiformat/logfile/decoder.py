@@ -1,0 +1,78 @@
+"""Blocks out of the bytes of a log file as they come.  Rules: spec/log-file.md."""
+
+from __future__ import annotations
+
+from hudiformat.blocks.block import LogBlock
+from hudiformat.blocks.envelope import block_in_frame
+from hudiformat.blocks.frame import MAGIC
+from hudiformat.errors import DecodeError, TruncatedBlockError
+from hudiformat.logfile.rules import corrupt_block, next_magic, sound_frame
+
+
+class LogDecoder:
+    """Takes the bytes of a log file in pieces of any size, and gives its blocks, the same as from the whole file.
+
+    Feed it, ask for blocks until there is none, feed it again; say when the file has ended, and ask once more.  It
+    keeps the bytes of one block, sound or corrupt, and what was fed behind it.
+
+    A block's end decides whether it is sound, and so do the 6 bytes behind it.  So a block comes out when these have
+    been fed, or at the end.
+
+    Source: HoodieLogFileReader, which needs a file to go back in; spec/log-file.md.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()  # from the first byte of the block that comes next
+        self._offset = 0
+        self._needed = len(MAGIC)
+        self._ended = False
+        self._reason: str | None = None
+        self._searched = 0
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Take the next bytes of the file.
+
+        Raises:
+            DecodeError: the file has been said to be at its end.
+        """
+        if self._ended:
+            raise DecodeError("bytes behind the end of the file", offset=self._offset + len(self._buffer))
+        self._buffer += data
+
+    def finish(self) -> None:
+        """Say that the file ends here; a second call does nothing."""
+        self._ended = True
+
+    def next_block(self) -> LogBlock | None:
+        """The next block; None when more bytes are needed to tell, or when the file is at its end."""
+        if len(self._buffer) < (len(MAGIC) if self._ended else self._needed):
+            return None
+        if self._reason is None:
+            try:
+                frame = sound_frame(self._buffer, 0, base=self._offset, ended=self._ended)
+            except DecodeError as error:
+                if isinstance(error, TruncatedBlockError) and not self._ended:
+                    self._needed = error.needed
+                    return None
+                self._reason = str(error)
+            else:
+                offset = self._offset
+                return block_in_frame(memoryview(self._take(frame.end)), frame, base=offset)
+        return self._corrupt_block(self._reason)
+
+    def _corrupt_block(self, reason: str) -> LogBlock | None:
+        end = next_magic(self._buffer, 0, searched=self._searched)
+        if end == len(self._buffer) and not self._ended:
+            self._searched = max(end - len(MAGIC) + 1, 0)  # a magic may begin in the last bytes
+            self._needed = end + 1
+            return None
+        offset = self._offset
+        return corrupt_block(memoryview(self._take(end)), offset, reason)
+
+    def _take(self, count: int) -> bytes:
+        with memoryview(self._buffer) as view:
+            taken = bytes(view[:count])
+        del self._buffer[:count]
+        self._offset += count
+        self._needed, self._searched, self._reason = len(MAGIC), 0, None
+        return taken

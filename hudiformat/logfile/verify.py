@@ -1,0 +1,172 @@
+"""What is wrong with a log file.  Rules: spec/log-file.md, "Salvage".
+
+A query gives up more than is lost: an intact block that junk follows is corrupt to it, as it is to Hudi.  Here a block
+is intact when its own bytes are, whatever stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from hudiformat.blocks.block import LogBlock
+from hudiformat.blocks.envelope import decode_block
+from hudiformat.blocks.frame import FORMAT_VERSION, LENGTH_SIZE, MAGIC, MAX_HEADER_ENTRIES
+from hudiformat.blocks.types import BlockType, CommandType, HeaderKey
+from hudiformat.errors import DecodeError, SchemaError, TruncatedBlockError, UnsupportedFeatureError
+from hudiformat.logfile.reader import Source, map_source
+from hudiformat.logfile.scan import scan_blocks
+from hudiformat.storage import Storage
+from hudiformat.wire import Cursor
+
+_NEXT_MAGIC = re.compile(re.escape(MAGIC))
+_INSTANT = re.compile(rb"[0-9]{1,32}")
+_INSTANT_KEYS = (HeaderKey.INSTANT_TIME, HeaderKey.TARGET_INSTANT_TIME, HeaderKey.COMPACTED_BLOCK_TIMES)
+
+
+class FindingKind(Enum):
+    """What can be wrong with a part of a log file.
+
+    Source: spec/log-file.md, "Salvage".
+    """
+
+    TORN_TAIL = "torn tail"
+    """The file ends inside its last block: the writer died, or is still writing.  Normal; readers skip it."""
+    CORRUPT = "corrupt block"
+    """A block that cannot be read."""
+    JUNK = "junk"
+    """Bytes without a magic, which belong to no block."""
+    HIDDEN = "hidden block"
+    """An intact block that queries skip, for what stands around it is damaged."""
+    QUIRK = "quirk"
+    """A block that is read only because Java casts its lengths to 32 bits, or takes a negative count for 0."""
+    CONTENT = "content"
+    """A sound block whose content or headers cannot be read; a query that needs it fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFinding:
+    """One thing that is wrong with a log file: a span of *length* bytes at *offset*, in bytes from the file's start.
+
+    ``type`` and ``instants`` are those of the block.  Where it is lost they are what it probably was, as far as its
+    header can still be read: all instants that it names, those that a rollback takes back and a compacted block
+    replaces included.
+
+    Source: spec/log-file.md, "Salvage".
+    """
+
+    kind: FindingKind
+    offset: int
+    length: int
+    message: str
+    type: BlockType | None = None
+    instants: tuple[str, ...] = ()
+
+
+def verify_log(source: Source, *, contents: bool = True, storage: Storage | None = None) -> list[LogFinding]:
+    """What is wrong with a log file, in file order; empty when all is well.
+
+    With *contents* every block that can be decoded is, one at a time; without, only envelopes are looked at.  A content
+    that is not supported yet is no finding.
+
+    Raises:
+        StorageError: there is no such file, or it cannot be read.
+
+    Source: spec/log-file.md, "Salvage".
+    """
+    _, data = map_source(source, storage)
+    findings = []
+    for part in parts_of(data):
+        if isinstance(part, LogFinding):
+            findings.append(part)
+        elif contents and (message := _content_error(part)):
+            findings.append(_finding(FindingKind.CONTENT, part, message))
+    return findings
+
+
+def parts_of(data: memoryview) -> Iterator[LogBlock | LogFinding]:
+    """Every byte of *data* once: intact blocks, and findings for what lies between them.
+
+    Before a block that is hidden, or has quirks, comes the finding that says so.
+    """
+    visible = (block.offset for block in scan_blocks(data) if block.type is not BlockType.CORRUPT)
+    seen, position = next(visible, None), 0
+    while position < len(data):
+        try:
+            block, end = decode_block(data, position)
+        except DecodeError as error:
+            # Behind the first byte, for a magic may begin inside another; a reader skips such a block, as Hudi does.
+            found = _NEXT_MAGIC.search(data, position + 1)
+            end = found.start() if found else len(data)
+            yield _lost(data, position, end, error)
+        else:
+            while seen is not None and seen < position:
+                seen = next(visible, None)
+            if seen != position:
+                message = "intact, but queries skip it: the bytes around it are damaged"
+                yield _finding(FindingKind.HIDDEN, block, message)
+            if block.quirks is not None:
+                yield _finding(FindingKind.QUIRK, block, f"read as Java reads it: {block.quirks}")
+            yield block
+        position = end
+
+
+def _finding(kind: FindingKind, block: LogBlock, message: str) -> LogFinding:
+    instants = [value for key, value in block.header.entries if key in _INSTANT_KEYS]
+    return LogFinding(kind, block.offset or 0, block.size or 0, message, block.type, _instants(instants))
+
+
+def _lost(data: memoryview, start: int, end: int, error: DecodeError) -> LogFinding:
+    kind, instants = _guess(data, start, end)
+    if data[start : start + len(MAGIC)] != MAGIC:
+        finding = FindingKind.JUNK
+    elif isinstance(error, TruncatedBlockError) and end == len(data):
+        finding = FindingKind.TORN_TAIL
+    else:
+        finding = FindingKind.CORRUPT
+    return LogFinding(finding, start, end - start, str(error), kind, instants)
+
+
+def _guess(data: memoryview, start: int, end: int) -> tuple[BlockType | None, tuple[str, ...]]:
+    """What a damaged block probably was: its type and its instants, as far as its head makes sense."""
+    cursor = Cursor(data[start:end])
+    kind, values = None, []
+    try:
+        magic = cursor.take(len(MAGIC))
+        cursor.take(LENGTH_SIZE)
+        if cursor.int32() != FORMAT_VERSION and magic != MAGIC:
+            return None, ()
+        kind = BlockType(cursor.int32())
+        for _ in range(min(cursor.int32(), MAX_HEADER_ENTRIES)):
+            key = HeaderKey(cursor.int32())
+            value = cursor.take(cursor.int32())
+            if key in _INSTANT_KEYS:
+                values.append(bytes(value))
+    except ValueError:  # an unknown code, or a length that lies: from here on nothing can be told
+        pass
+    return None if kind is BlockType.CORRUPT else kind, _instants(values)
+
+
+def _instants(values: list[bytes]) -> tuple[str, ...]:
+    """The instants in these header values, each once; a value may hold several."""
+    found = (instant for value in values for instant in value.split(b",") if _INSTANT.fullmatch(instant))
+    return tuple(dict.fromkeys(instant.decode() for instant in found))
+
+
+def _content_error(block: LogBlock) -> str | None:
+    """Why the content of *block* cannot be read; None when it can be, or nobody can tell yet."""
+    try:
+        if block.type is BlockType.COMMAND:
+            order = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
+            return None if order == str(int(CommandType.ROLLBACK_BLOCK)) else f"a command of type {order}"
+        if block.type is BlockType.DELETE:
+            block.deletes()
+        else:
+            block.to_arrow()
+    except UnsupportedFeatureError:
+        return None
+    except (DecodeError, SchemaError) as error:
+        return str(error)
+    return None
