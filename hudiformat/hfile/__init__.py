@@ -1,0 +1,10 @@
+"""HFiles: sorted keys with values, an index over them, and named extras.  Pure: bytes in, bytes out."""
+
+from __future__ import annotations
+
+from hudiformat.hfile.compression import Compression
+from hudiformat.hfile.reader import ByteSource, HFileReader
+from hudiformat.hfile.trailer import HFileTrailer
+from hudiformat.hfile.writer import encode_hfile
+
+__all__ = ["ByteSource", "Compression", "HFileReader", "HFileTrailer", "encode_hfile"]

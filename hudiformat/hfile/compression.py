@@ -1,0 +1,95 @@
+"""The codecs of a block's content.  Ids and layout: spec/hfile.md."""
+
+from __future__ import annotations
+
+import zlib
+from enum import IntEnum
+
+from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
+
+# What java.util.zip.GZIPOutputStream writes since Java 16: no name, no time, compression method 8, system unknown.
+_GZIP_HEADER = bytes.fromhex("1f8b0800 00000000 00ff")
+_GZIP_LEVEL = 6
+_RAW_DEFLATE = -15
+_GZIP_WRAPPED = 31
+_MOST_EXPANSION = 1032
+"""Deflate makes at most this many bytes of one."""
+
+
+class Compression(IntEnum):
+    """How the blocks of a file are compressed, by the id in its trailer.
+
+    Source: CompressionCodec; HoodieCompressorFactory knows NONE and GZIP.
+    """
+
+    LZO = 0
+    GZIP = 1
+    NONE = 2
+    SNAPPY = 3
+    LZ4 = 4
+    BZIP2 = 5
+    ZSTD = 6
+
+    @classmethod
+    def named(cls, name: str) -> Compression:
+        """The codec of that name, in either case.
+
+        Raises:
+            UnsupportedFeatureError: there is none, or it is not supported.
+        """
+        codec = cls.__members__.get(name.upper())
+        if codec is None:
+            raise UnsupportedFeatureError(f"HFiles with the compression {name!r}; {_SUPPORTED}", feature=name)
+        return codec.supported()
+
+    def supported(self) -> Compression:
+        """The codec itself.
+
+        Raises:
+            UnsupportedFeatureError: it is not one of those that Hudi reads and writes.
+        """
+        if self not in (Compression.NONE, Compression.GZIP):
+            name = self.name.lower()
+            raise UnsupportedFeatureError(f"HFiles with the compression {name!r}; {_SUPPORTED}", feature=name)
+        return self
+
+
+_SUPPORTED = "supported are none and gzip, as in Hudi"
+
+
+def compress(content: bytes | memoryview, codec: Compression) -> bytes | memoryview:
+    """*content* as it stands on disk."""
+    if codec is Compression.NONE:
+        return content
+    deflate = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _RAW_DEFLATE)
+    tail = zlib.crc32(content).to_bytes(4, "little") + (len(content) & 0xFFFFFFFF).to_bytes(4, "little")
+    return b"".join((_GZIP_HEADER, deflate.compress(content), deflate.flush(), tail))
+
+
+def decompress(data: memoryview, size: int, codec: Compression, *, offset: int) -> memoryview:
+    """The content of *size* bytes that *data* holds; *offset* is where its block begins, for errors.
+
+    Raises:
+        CorruptBlockError: it is damaged or of another size.  A size that lies costs no memory.
+    """
+    if codec is Compression.NONE:
+        found: bytes | memoryview = data
+    elif not 0 <= size <= _MOST_EXPANSION * len(data):
+        raise CorruptBlockError(f"{len(data)} bytes cannot hold the {size} that the block declares", offset=offset)
+    else:
+        found = _gunzip(data, size, offset)
+    if len(found) != size:
+        raise CorruptBlockError(f"a content of {size} bytes expected, {len(found)} found", offset=offset)
+    return memoryview(found)
+
+
+def _gunzip(data: memoryview, size: int, offset: int) -> bytes:
+    inflate = zlib.decompressobj(_GZIP_WRAPPED)
+    try:
+        # One byte more than declared shows a content that is longer, and lets one that is not reach its checksum.
+        content = inflate.decompress(data, size + 1)
+    except zlib.error as error:
+        raise CorruptBlockError(f"gzip: {error}", offset=offset) from None
+    if len(content) <= size and not inflate.eof:
+        raise CorruptBlockError("gzip: the content breaks off", offset=offset)
+    return content

@@ -1,0 +1,162 @@
+"""Index blocks: where each block begins, and from which key on.  Layout: spec/hfile.md.
+
+The index is a tree.  Its root is among what is read on opening; from a root of several levels, only those blocks are
+read that a look-up or scan passes through.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hudiformat.errors import CorruptBlockError
+from hudiformat.hfile.block import Block, BlockType
+from hudiformat.hfile.chain import ROW_LENGTH_SIZE
+from hudiformat.hfile.vlong import decode_vlong, encode_vlong
+from hudiformat.wire import Cursor, int32, int64
+
+_SMALLEST_ENTRY = 13
+_MOST_LEVELS = 16
+"""More than 16 entries to an index block are usual: no file comes near."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """Where a block stands: its first key, or a text between that and the last key before, and its size on disk."""
+
+    key: bytes
+    offset: int
+    size: int
+
+
+def encode_data_index(entries: Iterable[IndexEntry]) -> bytes:
+    """The content of a root block over data blocks.
+
+    Source: HFileRootIndexBlock.getUncompressedBlockDataToWrite.
+    """
+    return b"".join(_encode_entry(entry, len(entry.key).to_bytes(2, "big") + entry.key) for entry in entries)
+
+
+def encode_meta_index(entries: Iterable[IndexEntry]) -> bytes:
+    """The content of a root block over meta blocks, whose keys are their names.
+
+    Source: HFileMetaIndexBlock.getUncompressedBlockDataToWrite.
+    """
+    return b"".join(_encode_entry(entry, entry.key) for entry in entries)
+
+
+def _encode_entry(entry: IndexEntry, key: bytes) -> bytes:
+    return b"".join((int64(entry.offset), int32(entry.size), encode_vlong(len(key)), key))
+
+
+def decode_data_index(block: Block, count: int) -> list[IndexEntry]:
+    """The *count* entries of a root block over data blocks, or over further index blocks.
+
+    Raises:
+        DecodeError: it is damaged.
+
+    Source: HFileRootIndexBlock.readBlockIndexEntry.
+    """
+    return [IndexEntry(row_of(key, block.base), offset, size) for key, offset, size in _decode_entries(block, count)]
+
+
+def decode_meta_index(block: Block, count: int) -> list[IndexEntry]:
+    """The same of a root block over meta blocks.
+
+    Raises:
+        DecodeError: it is damaged.
+    """
+    return [IndexEntry(bytes(key), offset, size) for key, offset, size in _decode_entries(block, count)]
+
+
+def _decode_entries(block: Block, count: int) -> Iterator[tuple[memoryview, int, int]]:
+    cursor = Cursor(block.content, base=block.base)
+    if not 0 <= count <= cursor.remaining // _SMALLEST_ENTRY:
+        raise CorruptBlockError(f"{count} index entries, in {cursor.remaining} bytes", offset=block.offset)
+    for _ in range(count):
+        offset, size = cursor.int64("offset of a block"), cursor.int32("size of a block")
+        yield cursor.take(decode_vlong(cursor), "key of an index entry"), offset, size
+
+
+def decode_inner_index(block: Block) -> list[IndexEntry]:
+    """The entries of an intermediate or leaf block, which says how many there are and where each one begins.
+
+    Raises:
+        DecodeError: it is damaged.
+
+    Source: HFileLeafIndexBlock.readBlockIndex.
+    """
+    cursor = Cursor(block.content, base=block.base)
+    count = cursor.int32("count of index entries")
+    if not 0 <= count < cursor.remaining // 4:
+        raise CorruptBlockError(f"{count} index entries, in {cursor.remaining} bytes", offset=block.offset)
+    starts = [cursor.int32("place of an index entry") for _ in range(count + 1)]
+    first = cursor.pos
+    entries = []
+    for start, end in pairwise(starts):
+        if start != cursor.pos - first:
+            raise CorruptBlockError(f"an index entry at {cursor.pos - first} should be at {start}", offset=block.offset)
+        offset, size = cursor.int64("offset of a block"), cursor.int32("size of a block")
+        key = cursor.take(end - (cursor.pos - first), "key of an index entry")
+        entries.append(IndexEntry(row_of(key, cursor.offset - len(key)), offset, size))
+    return entries
+
+
+def row_of(key: memoryview, offset: int) -> bytes:
+    """The row of a key of HBase's, which is Hudi's key; what may follow it is left out."""
+    cursor = Cursor(key, base=offset)
+    length = int.from_bytes(cursor.take(ROW_LENGTH_SIZE, "length of a row"), "big", signed=True)
+    return bytes(cursor.take(length, "row"))
+
+
+class DataIndex:
+    """From keys to data blocks.
+
+    *load* reads an index block below the root.  Such blocks are kept once they are read.
+    """
+
+    def __init__(self, root: Sequence[IndexEntry], levels: int, load: Callable[[IndexEntry, BlockType], Block]) -> None:
+        if root and not 1 <= levels <= _MOST_LEVELS:
+            raise CorruptBlockError(f"a data index of {levels} levels; 1 to {_MOST_LEVELS} can be")
+        self._root = root
+        self._levels = levels
+        self._load = load
+        self._read: dict[tuple[BlockType, int], list[IndexEntry]] = {}
+
+    def floor(self, key: bytes) -> IndexEntry | None:
+        """The one data block that may hold *key*."""
+        if not self._root or key < self._root[0].key:
+            return None
+        return next(self.blocks(key), None)
+
+    def blocks(self, start: bytes = b"") -> Iterator[IndexEntry]:
+        """The data blocks in file order, beginning with the one that may hold *start*.
+
+        Raises:
+            DecodeError: an index block is damaged, or the blocks do not follow one another.
+        """
+        return self._below(self._root, self._levels, start, [0] * (self._levels + 1))
+
+    def _below(
+        self, entries: Sequence[IndexEntry], level: int, start: bytes, reached: list[int]
+    ) -> Iterator[IndexEntry]:
+        """The data blocks under *entries*; *reached* is how far the blocks of each level go so far."""
+        first = max(bisect_right(entries, start, key=lambda entry: entry.key) - 1, 0)
+        for entry in entries[first:]:
+            # Without this a damaged index could lead to the same blocks over and over.
+            if entry.offset < reached[level]:
+                raise CorruptBlockError(f"an index leads to byte {entry.offset} after byte {reached[level]}")
+            reached[level] = entry.offset + max(entry.size, 1)
+            if level == 1:
+                yield entry
+            else:
+                yield from self._below(self._children(entry, level), level - 1, start, reached)
+
+    def _children(self, entry: IndexEntry, level: int) -> list[IndexEntry]:
+        kind = BlockType.INTERMEDIATE_INDEX if level > 2 else BlockType.LEAF_INDEX  # noqa: PLR2004
+        place = kind, entry.offset
+        if place not in self._read:
+            self._read[place] = decode_inner_index(self._load(entry, kind))
+        return self._read[place]

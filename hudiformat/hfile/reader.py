@@ -1,0 +1,190 @@
+"""Reading an HFile: the trailer, what is read on opening, and then only the blocks that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError
+from hudiformat.hfile.block import Block, BlockType, all_there, decode_block
+from hudiformat.hfile.entries import decode_entries
+from hudiformat.hfile.file_info import decode_file_info, suffix_size
+from hudiformat.hfile.index import DataIndex, IndexEntry, decode_data_index, decode_meta_index
+from hudiformat.hfile.names import name_of, text_bytes
+from hudiformat.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
+
+
+class ByteSource(Protocol):
+    """Bytes that can be read in ranges: ``bytes``, a ``memoryview``, or whatever fetches a slice when asked for it."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: slice, /) -> bytes | memoryview: ...
+
+
+class HFileReader:
+    """An HFile, of which only those ranges are touched that an answer needs.
+
+    Opening it reads the trailer and the section that it points to: the root of the index, the names of the meta blocks
+    and the file info.  Keys are bytes, or text for their UTF-8, and in the order of bytes.
+
+    Raises:
+        TruncatedBlockError: the file has no trailer, for it breaks off.
+        DecodeError: it is damaged, or of another version than 3.
+        UnsupportedFeatureError: a compression other than none and gzip, encryption, tags, or an encoding of blocks.
+
+    Source: HFileReaderImpl; spec/hfile.md.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._end = max(len(source) - TRAILER_SIZE, 0)
+        self.trailer = self._read_trailer()
+        with all_there():
+            self._index, self._meta, self.file_info = self._open()
+            self._suffix = suffix_size(self.file_info)
+        self._last: tuple[int, pa.RecordBatch] | None = None
+
+    @property
+    def num_entries(self) -> int:
+        """How many entries the file declares."""
+        return self.trailer.entry_count
+
+    @property
+    def meta_block_names(self) -> list[str]:
+        """The names of the meta blocks, in file order."""
+        return list(self._meta)
+
+    def meta_block(self, name: str) -> bytes | None:
+        """The content of the meta block *name*; None when there is none.
+
+        Raises:
+            DecodeError: it is damaged.
+        """
+        entry = self._meta.get(name)
+        return None if entry is None else bytes(self._block(entry, BlockType.META).content)
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        """Key and value of each entry, in file order."""
+        for batch in self.blocks():
+            yield from zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
+
+    def blocks(self) -> Iterator[pa.RecordBatch]:
+        """The entries of one data block after another: ``key`` and ``value``, both binary.
+
+        Raises:
+            DecodeError: a block is damaged, or all of them together do not have the number of entries declared.
+        """
+        count = 0
+        for entry in self._entries():
+            batch = self._batch(entry)
+            count += batch.num_rows
+            yield batch
+        if count != self.num_entries:
+            raise CorruptBlockError(f"{self.num_entries} entries are declared, {count} are there")
+
+    def get(self, key: bytes | str) -> bytes | None:
+        """The value of *key*, of the first entry where there are several; None when there is none.
+
+        One data block is read, and none if the key is before the first.
+
+        Raises:
+            DecodeError: the block is damaged, or the index on the way to it.
+        """
+        wanted = _key(key)
+        with all_there():
+            entry = self._index.floor(wanted)
+        if entry is None:
+            return None
+        batch = self._batch(entry)
+        place = pc.index(batch["key"], pa.scalar(wanted, pa.binary())).as_py()
+        return None if place < 0 else bytes(batch["value"][place].as_py())
+
+    def scan(self, start: bytes | str = b"", stop: bytes | str | None = None) -> Iterator[pa.RecordBatch]:
+        """The entries with *start* <= key < *stop*, block by block; without *stop*, to the end.
+
+        Only blocks that may hold such entries are read; there are no empty batches.
+
+        Raises:
+            DecodeError: a block is damaged, or the index on the way to it.
+        """
+        first, last = _key(start), None if stop is None else _key(stop)
+        for entry in self._entries(first):
+            if last is not None and entry.key >= last:
+                return
+            batch = self._batch(entry)
+            inside = pc.greater_equal(batch["key"], pa.scalar(first, pa.binary()))
+            if last is not None:
+                inside = pc.and_(inside, pc.less(batch["key"], pa.scalar(last, pa.binary())))
+            found = batch.filter(inside)
+            if found.num_rows:
+                yield found
+
+    def prefix_scan(self, prefix: bytes | str) -> Iterator[pa.RecordBatch]:
+        """The entries whose keys begin with *prefix*, block by block, as :meth:`scan` does."""
+        first = _key(prefix)
+        return self.scan(first, _after_all(first))
+
+    def _read_trailer(self) -> HFileTrailer:
+        data = memoryview(self._source[self._end : len(self._source)])
+        try:
+            return decode_trailer(data, base=self._end)
+        except CorruptBlockError as error:
+            if bytes(self._source[0:8]) in (kind.value for kind in BlockType) and error.offset == self._end:
+                raise TruncatedBlockError("an HFile that breaks off: it has no trailer", offset=self._end) from error
+            raise
+
+    def _open(self) -> tuple[DataIndex, dict[str, IndexEntry], Mapping[str, bytes]]:
+        trailer = self.trailer
+        start = trailer.load_on_open_offset
+        if not 0 <= start <= self._end:
+            raise CorruptBlockError(f"a section to load on opening at byte {start}", offset=self._end)
+        section = memoryview(self._source[start : self._end])
+        place = 0
+        blocks = []
+        for kind in (BlockType.ROOT_INDEX, BlockType.ROOT_INDEX, BlockType.FILE_INFO):
+            blocks.append(decode_block(section[place:], kind, trailer.compression, base=start + place))
+            place += blocks[-1].size
+        data, meta, info = blocks
+        root = decode_data_index(data, trailer.data_index_count)
+        names = {name_of(entry.key): entry for entry in decode_meta_index(meta, trailer.meta_index_count)}
+        index = DataIndex(root, trailer.data_index_levels, self._block)
+        return index, names, MappingProxyType(decode_file_info(info))
+
+    def _entries(self, start: bytes = b"") -> Iterator[IndexEntry]:
+        with all_there():
+            yield from self._index.blocks(start)
+
+    def _batch(self, entry: IndexEntry) -> pa.RecordBatch:
+        """The entries of a data block; the last one stays, for look-ups come in the order of keys."""
+        if self._last is None or self._last[0] != entry.offset:
+            block = self._block(entry, BlockType.DATA)
+            with all_there():
+                self._last = entry.offset, decode_entries(block, suffix=self._suffix)
+        return self._last[1]
+
+    def _block(self, entry: IndexEntry, kind: BlockType) -> Block:
+        end = entry.offset + entry.size
+        if entry.offset < 0 or entry.size < 0 or end > self.trailer.load_on_open_offset:
+            raise CorruptBlockError(f"an index entry of {entry.size} bytes leads out of the file", offset=entry.offset)
+        with all_there():
+            block = decode_block(
+                memoryview(self._source[entry.offset : end]), kind, self.trailer.compression, base=entry.offset
+            )
+        if block.size != entry.size:
+            raise CorruptBlockError(f"a block of {block.size} bytes, in the index of {entry.size}", offset=entry.offset)
+        return block
+
+
+def _key(key: bytes | str) -> bytes:
+    return text_bytes(key) if isinstance(key, str) else key
+
+
+def _after_all(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with *prefix*; None when nothing is."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

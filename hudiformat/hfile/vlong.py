@@ -1,0 +1,34 @@
+"""Hadoop's variable-length integers: one byte from -112 to 127, else a byte for sign and count and then the number.
+
+Source: IOUtils.writeVarInt and readVarLong; Hadoop's WritableUtils.
+"""
+
+from __future__ import annotations
+
+from hudiformat.wire import Cursor
+
+_SMALLEST, _LARGEST = -112, 127
+_NEGATIVE = -120
+
+
+def encode_vlong(value: int) -> bytes:
+    """The one to nine bytes of *value*."""
+    if _SMALLEST <= value <= _LARGEST:
+        return value.to_bytes(1, "big", signed=True)
+    mark, rest = (_SMALLEST, value) if value >= 0 else (_NEGATIVE, ~value)
+    count = -(-rest.bit_length() // 8)
+    return (mark - count).to_bytes(1, "big", signed=True) + rest.to_bytes(count, "big")
+
+
+def decode_vlong(cursor: Cursor) -> int:
+    """The next integer.
+
+    Raises:
+        TruncatedBlockError: it does not end.
+    """
+    first = int.from_bytes(cursor.take(1, "vlong"), "big", signed=True)
+    if first >= _SMALLEST:
+        return first
+    negative = first < _NEGATIVE
+    rest = int.from_bytes(cursor.take((_NEGATIVE if negative else _SMALLEST) - first, "vlong"), "big")
+    return ~rest if negative else rest

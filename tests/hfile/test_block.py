@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+
+import pytest
+
+from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
+from hudiformat.hfile import Compression
+from hudiformat.hfile.block import BlockType, decode_block, encode_block
+
+NONE, GZIP = Compression.NONE, Compression.GZIP
+META = bytes.fromhex(
+    "4d 45 54 41 42 4c 4b 63"  # METABLKc
+    "00 00 00 07"  # 7 bytes follow
+    "00 00 00 03"  # 3 of content
+    "ff ff ff ff ff ff ff ff"  # no block before
+    "00 00 00 40 00 00 00 00 24"  # no checksums; they would begin at 36
+    "61 62 63 00 00 00 00"
+)
+
+
+def block(
+    content: bytes,
+    *,
+    kind: bytes = b"METABLKc",
+    unpacked: int | None = None,
+    rest: int | None = None,
+    checksum: int = 0,
+    chunk: int = 16384,
+    end: int | None = None,
+    sums: bytes = b"",
+) -> bytes:
+    size = len(content) if unpacked is None else unpacked
+    length = len(content) + len(sums) if rest is None else rest
+    last = 33 + len(content) if end is None else end
+    return struct.pack(">8siiqBii", kind, length, size, -1, checksum, chunk, last) + content + sums
+
+
+def with_crc32(content: bytes, chunk: int) -> bytes:
+    data = block(content, checksum=1, chunk=chunk, rest=len(content) + 4 * -(-(33 + len(content)) // chunk))
+    return data + b"".join(zlib.crc32(data[at : at + chunk]).to_bytes(4, "big") for at in range(0, len(data), chunk))
+
+
+def read(data: bytes, codec: Compression = NONE) -> bytes:
+    return bytes(decode_block(memoryview(data), BlockType.META, codec, base=1000).content)
+
+
+def test_a_block_is_read_and_written_field_by_field() -> None:
+    assert encode_block(BlockType.META, b"abc", NONE) == META
+    found = decode_block(memoryview(META + b"more"), BlockType.META, NONE, base=1000)
+    assert (bytes(found.content), found.offset, found.size, found.base) == (b"abc", 1000, 40, 1033)
+
+
+def test_the_magics_are_those_of_the_format() -> None:
+    assert all(len(kind.value) == 8 for kind in BlockType)
+    assert len({kind.value for kind in BlockType}) == len(BlockType) == 10
+
+
+@pytest.mark.parametrize("content", [b"", b"a", b"a" * 100_000])
+def test_a_packed_content_is_read_by_others_and_here(content: bytes) -> None:
+    data = encode_block(BlockType.META, content, GZIP)
+    assert gzip.decompress(data[33 : int.from_bytes(data[29:33], "big")]) == content
+    assert read(data, GZIP) == content
+    assert read(block(gzip.compress(content), unpacked=len(content)), GZIP) == content
+
+
+@pytest.mark.parametrize("chunk", [1, 10, 33, 36, 37, 16384])
+def test_crc32_is_compared(chunk: int) -> None:
+    data = with_crc32(b"abc", chunk)
+    assert read(data) == b"abc"
+    damaged = data[:33] + b"x" + data[34:]
+    with pytest.raises(CorruptBlockError, match="CRC32 [0-9a-f]{8} expected, [0-9a-f]{8} found") as caught:
+        read(damaged)
+    assert caught.value.offset == 1000 + 33 // chunk * chunk
+
+
+@pytest.mark.parametrize(("sums", "chunk"), [(b"", 16384), (bytes(8), 16384), (bytes(4), 0), (bytes(4), -1)])
+def test_checksums_of_another_number(sums: bytes, chunk: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"{len(sums)} bytes of checksums, one for {chunk} bytes"):
+        read(block(b"abc", checksum=1, sums=sums, chunk=chunk))
+
+
+@pytest.mark.parametrize(("checksum", "sums"), [(2, b"1234"), (0, b""), (0, b"12345")])
+def test_other_checksums_are_read_over(checksum: int, sums: bytes) -> None:
+    assert read(block(b"abc", checksum=checksum, sums=sums)) == b"abc"
+
+
+def test_an_unknown_checksum_type() -> None:
+    with pytest.raises(CorruptBlockError, match="at byte 1000: unknown checksum type 3; known are 0 to 2"):
+        read(block(b"abc", checksum=3))
+
+
+@pytest.mark.parametrize("cut", [0, 32, 33, 35])
+def test_a_block_that_breaks_off_is_truncated(cut: int) -> None:
+    with pytest.raises(TruncatedBlockError, match="at byte 1000: block"):
+        read(block(b"abc")[:cut])
+
+
+@pytest.mark.parametrize("end", [0, 32, 37, -1, 2**31 - 1])
+def test_an_end_outside_the_block(end: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"a block of 36 bytes, {end} of them before its checksums"):
+        read(block(b"abc", end=end))
+
+
+@pytest.mark.parametrize("rest", [-1, -(2**31)])
+def test_a_negative_size(rest: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"a block of {33 + rest} bytes"):
+        read(block(b"abc", rest=rest))
+
+
+@pytest.mark.parametrize("unpacked", [-1, 2, 4, 2**31 - 1])
+def test_an_unpacked_size_that_lies(unpacked: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"a content of {unpacked} bytes expected, 3 found"):
+        read(block(b"abc", unpacked=unpacked))
+
+
+@pytest.mark.parametrize("unpacked", [-1, 2**31 - 1])
+def test_an_unpacked_size_that_cannot_be(unpacked: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"23 bytes cannot hold the {unpacked} that the block declares"):
+        read(block(gzip.compress(b"abc"), unpacked=unpacked), GZIP)
+
+
+@pytest.mark.parametrize(("unpacked", "found"), [(0, 1), (2, 3), (4, 3), (1000, 3)])
+def test_a_packed_content_of_another_size(unpacked: int, found: int) -> None:
+    with pytest.raises(CorruptBlockError, match=f"a content of {unpacked} bytes expected, {found} found"):
+        read(block(gzip.compress(b"abc"), unpacked=unpacked), GZIP)
+
+
+def test_a_bomb_is_unpacked_no_further_than_declared() -> None:
+    with pytest.raises(CorruptBlockError, match="a content of 10 bytes expected, 11 found"):
+        read(block(gzip.compress(bytes(10**8)), unpacked=10), GZIP)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the content breaks off"),
+        (gzip.compress(b"abc")[:-1], "the content breaks off"),
+        (gzip.compress(b"abc")[:-5] + b"xxxxx", "incorrect data check"),
+        (b"not gzip at all", "incorrect header check"),
+    ],
+)
+def test_a_damaged_packed_content(content: bytes, message: str) -> None:
+    unpacked = 3 if content else 0
+    with pytest.raises(CorruptBlockError, match=f"at byte 1000: gzip: .*{message}"):
+        read(block(content, unpacked=unpacked), GZIP)
+
+
+class Sized(bytes):
+    """A content that says to be large and is not."""
+
+    def __len__(self) -> int:
+        return 2**31
+
+
+def test_a_block_of_2_gib_is_refused() -> None:
+    with pytest.raises(EncodeError, match="an HFile block of 2147483648 bytes"):
+        encode_block(BlockType.META, Sized(), NONE)

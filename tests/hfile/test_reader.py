@@ -1,0 +1,381 @@
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hudiformat.errors import (
+    CorruptBlockError,
+    EncodeError,
+    TruncatedBlockError,
+    UnsupportedFeatureError,
+    UnsupportedVersionError,
+)
+from hudiformat.hfile import ByteSource, Compression, HFileReader, HFileTrailer
+from hudiformat.hfile.block import BlockType, encode_block
+from hudiformat.hfile.file_info import PB_MAGIC
+from hudiformat.hfile.index import IndexEntry
+from hudiformat.hfile.protobuf import encode_delimited, encode_field
+from hudiformat.hfile.trailer import encode_trailer
+from tests.hfile.files import NONE, Watched, data_block, hfile, inner_index, numbered, put_together, rows
+
+PAGE = Path(__file__).parents[2] / "spec" / "hfile.md"
+ENTRIES = [(b"a1", b"x"), (b"b2", b"yz")]
+FILE = hfile(ENTRIES, file_info={"n": b"v"}, meta_blocks={"m": b"M"}, creation_time=1)
+TRAILER = len(FILE) - 4096
+MANY = numbered(500)
+BLOCKS = hfile(MANY, block_size=1000)
+
+
+def patched(place: int, data: bytes, file: bytes = FILE) -> bytes:
+    return file[:place] + data + file[place + len(data) :]
+
+
+# Vector
+
+
+def worked_example() -> bytes:
+    text = PAGE.read_text().split("\n## Worked example\n")[1].split("```")[1]
+    found = b""
+    for line in text.strip().splitlines():
+        for quoted, byte, times in re.findall(r'"([^"]*)"|\b([0-9a-f]{2})\b(?: \u00d7 (\d+))?', line.split("   ")[0]):
+            found += quoted.encode() or bytes.fromhex(byte) * int(times or 1)
+    return found
+
+
+def test_the_worked_example_of_the_spec_page_is_written_and_read() -> None:
+    example = worked_example()
+    assert len(example) == 4549
+    assert example == FILE
+    reader = HFileReader(example)
+    assert list(reader) == ENTRIES
+    assert (reader.num_entries, reader.get("b2"), reader.get(b"b3")) == (2, b"yz", None)
+    assert (reader.meta_block_names, reader.meta_block("m"), reader.meta_block("x")) == (["m"], b"M", None)
+    assert dict(reader.file_info) == {
+        "hfile.LASTKEY": b"\0\2b2",
+        "hfile.AVG_VALUE_LEN": b"\0\0\0\1",
+        "hfile.AVG_KEY_LEN": b"\0\0\0\2",
+        "KEY_VALUE_VERSION": b"\0\0\0\1",
+        "MAX_MEMSTORE_TS_KEY": bytes(8),
+        "n": b"v",
+        "hfile.CREATE_TIME_TS": bytes(7) + b"\1",
+    }
+    assert reader.trailer == HFileTrailer(
+        file_info_offset=229,
+        load_on_open_offset=124,
+        uncompressed_data_index_size=49,
+        data_index_count=1,
+        meta_index_count=1,
+        entry_count=2,
+        data_index_levels=1,
+        comparator="org.apache.hudi.io.storage.HoodieHBaseKVComparator",
+        compression=Compression.NONE,
+    )
+
+
+# Looking up, with no more read than that takes
+
+
+def test_opening_reads_the_trailer_and_the_section_that_it_points_to() -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source)
+    end = len(BLOCKS) - 4096
+    assert source.ranges == [(end, len(BLOCKS)), (reader.trailer.load_on_open_offset, end)]
+
+
+def test_a_look_up_reads_one_data_block() -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source)
+    source.ranges.clear()
+    assert reader.get("key 00250") == b"value 250"
+    assert reader.get(b"key 00251") == b"value 251"  # from the block that is there
+    ((start, end),) = source.ranges
+    assert BLOCKS[start : start + 8] == b"DATABLK*"
+    assert end - start < 1100
+
+
+def test_a_key_before_the_first_costs_nothing() -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source)
+    source.ranges.clear()
+    assert reader.get("a") is None
+    assert source.ranges == []
+
+
+def test_a_scan_reads_the_blocks_that_it_passes_through() -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source)
+    source.ranges.clear()
+    assert rows(reader.prefix_scan("key 0010")) == MANY[100:110]
+    assert len(source.ranges) <= 2
+    assert rows(reader.scan()) == MANY
+    assert rows(reader.scan("key 00490")) == MANY[490:]
+    assert rows(reader.scan(stop="key 00003")) == MANY[:3]
+    assert rows(reader.scan("key 00003", "key 00003")) == []
+    assert rows(reader.scan("key 00003", "key 00003\0")) == MANY[3:4]
+    assert rows(reader.scan("z")) == []
+
+
+def test_a_scan_has_no_empty_batches() -> None:
+    batches = list(HFileReader(BLOCKS).scan("key 00100", "key 00300"))
+    assert min(batch.num_rows for batch in batches) > 0
+    assert [field.name for field in batches[0].schema] == ["key", "value"]
+
+
+def test_a_prefix_of_the_highest_bytes_has_no_end() -> None:
+    entries = [(b"\xfe", b"1"), (b"\xff\xff", b"2"), (b"\xff\xffa", b"3")]
+    reader = HFileReader(hfile(entries))
+    assert rows(reader.prefix_scan(b"\xff\xff")) == entries[1:]
+    assert rows(reader.prefix_scan(b"\xfe")) == entries[:1]
+    assert rows(reader.prefix_scan(b"")) == entries
+
+
+def test_of_equal_keys_the_first_is_got_and_all_are_scanned() -> None:
+    entries = [(b"a", b"1"), (b"b", b"2"), (b"b", b"3"), (b"c", b"4")]
+    reader = HFileReader(hfile(entries, block_size=30))
+    assert reader.get("b") == b"2"
+    assert rows(reader.prefix_scan("b")) == entries[1:3]
+
+
+def test_keys_out_of_order_in_a_block_are_found() -> None:
+    entries = [(b"\xf0\x90\x80\x80", b"1"), (b"\xee\x80\x80", b"2"), (b"\xf0\x90\x80\x81", b"3")]
+    block = data_block(entries)
+    reader = HFileReader(put_together([block], [IndexEntry(b"\xee\x80\x80", 0, len(block))], entry_count=3))
+    assert [reader.get(key) for key, _ in entries] == [b"1", b"2", b"3"]
+
+
+def test_a_file_without_entries() -> None:
+    reader = HFileReader(hfile([], meta_blocks={"m": b"M"}))
+    assert (reader.num_entries, list(reader), list(reader.scan()), reader.get("a")) == (0, [], [], None)
+    assert reader.meta_block("m") == b"M"
+    trailer = reader.trailer
+    assert (trailer.first_data_block_offset, trailer.last_data_block_offset) == (-1, 0)
+
+
+def test_a_file_without_entries_may_have_no_level() -> None:
+    assert list(HFileReader(put_together([], [], data_index_levels=0))) == []
+
+
+def test_a_data_block_may_be_empty() -> None:
+    block = encode_block(BlockType.DATA, b"", NONE)
+    reader = HFileReader(put_together([block], [IndexEntry(b"a", 0, len(block))]))
+    assert list(reader) == []
+    assert reader.get("a") is None
+
+
+def test_a_key_without_utf8_is_refused() -> None:
+    with pytest.raises(EncodeError, match="no UTF-8"):
+        HFileReader(FILE).get("\ud800")
+
+
+@pytest.mark.parametrize(
+    "source", [FILE, memoryview(FILE), bytearray(FILE), Watched(FILE)], ids=lambda s: type(s).__name__
+)
+def test_whatever_can_be_sliced_can_be_read(source: ByteSource) -> None:
+    assert list(HFileReader(source)) == ENTRIES
+
+
+# Trailer
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095])
+def test_less_than_a_trailer_is_truncated(size: int) -> None:
+    with pytest.raises(TruncatedBlockError, match=f"at byte 0: .*4096 bytes of trailer, here are {size}"):
+        HFileReader(FILE[:size])
+
+
+def test_a_file_that_breaks_off_is_truncated() -> None:
+    with pytest.raises(TruncatedBlockError, match="at byte 453: an HFile that breaks off") as caught:
+        HFileReader(FILE[:TRAILER] + bytes(4096))
+    assert caught.value.offset == TRAILER
+
+
+def test_what_is_no_hfile_is_corrupt() -> None:
+    with pytest.raises(CorruptBlockError, match=r"no HFile: expected the trailer's magic .*, found b'\\x00"):
+        HFileReader(bytes(5000))
+
+
+@pytest.mark.parametrize("version", [1, 2, 4, 0x30000])
+def test_another_version_is_refused_by_name(version: int) -> None:
+    with pytest.raises(UnsupportedVersionError, match=f"HFile version {version}; Hudi's is 3"):
+        HFileReader(patched(len(FILE) - 3, version.to_bytes(3, "big")))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_version_is_named_though_its_trailer_is_elsewhere(version: int) -> None:
+    with pytest.raises(UnsupportedVersionError, match=f"HFile version {version}"):
+        HFileReader(bytes(4999) + bytes([version]))
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Compression if codec.name not in ("NONE", "GZIP")])
+def test_another_compression_is_refused_by_name(codec: Compression) -> None:
+    trailer = replace(HFileReader(FILE).trailer, compression=codec)
+    with pytest.raises(UnsupportedFeatureError, match=f"compression '{codec.name.lower()}'") as caught:
+        HFileReader(FILE[:TRAILER] + encode_trailer(trailer))
+    assert caught.value.feature == codec.name.lower()
+
+
+def test_encryption_is_refused_by_name() -> None:
+    key = encode_field(13, b"secret")
+    message = FILE[TRAILER + 9 : TRAILER + 9 + 73] + key
+    trailer = FILE[TRAILER : TRAILER + 8] + encode_delimited(message)
+    with pytest.raises(UnsupportedFeatureError, match="encrypted") as caught:
+        HFileReader(patched(TRAILER, trailer))
+    assert caught.value.feature == "encryption"
+
+
+@pytest.mark.parametrize("offset", [-1, TRAILER + 1, 2**62])
+def test_a_section_outside_the_file(offset: int) -> None:
+    trailer = replace(HFileReader(FILE).trailer, load_on_open_offset=offset)
+    with pytest.raises(CorruptBlockError, match=f"section to load on opening at byte {offset}"):
+        HFileReader(FILE[:TRAILER] + encode_trailer(trailer))
+
+
+# Blocks and index
+
+
+def test_a_damaged_block_leaves_the_others_readable() -> None:
+    damaged = patched(0, b"DATABLK+", BLOCKS)
+    reader = HFileReader(damaged)
+    with pytest.raises(CorruptBlockError, match=r"at byte 0: expected the magic b'DATABLK\*', found b'DATABLK\+'"):
+        reader.get("key 00000")
+    assert reader.get("key 00499") == b"value 499"
+    with pytest.raises(CorruptBlockError):
+        list(reader)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(-1, 86), (0, -1), (0, 200), (2**62, 86), (124, 1)])
+def test_an_index_entry_that_leads_out_of_the_data(offset: int, size: int) -> None:
+    block = data_block(ENTRIES)
+    reader = HFileReader(put_together([block], [IndexEntry(b"a", offset, size)], entry_count=2))
+    with pytest.raises(CorruptBlockError, match="an index"):
+        list(reader)
+
+
+@pytest.mark.parametrize(("size", "message"), [(85, "86 bytes expected, 85 left"), (87, "a block of 86 bytes, in the")])
+def test_a_size_in_the_index_that_is_not_the_blocks(size: int, message: str) -> None:
+    block = data_block(ENTRIES)
+    reader = HFileReader(put_together([block, b"\0"], [IndexEntry(b"a", 0, size)], entry_count=2))
+    with pytest.raises(CorruptBlockError, match=message) as caught:
+        list(reader)
+    assert caught.value.offset == 0
+
+
+def test_an_index_that_leads_back_is_corrupt() -> None:
+    block = data_block(ENTRIES)
+    entry = IndexEntry(b"a", 0, len(block))
+    reader = HFileReader(put_together([block], [entry, entry], entry_count=4))
+    with pytest.raises(CorruptBlockError, match=f"an index leads to byte 0 after byte {len(block)}"):
+        list(reader)
+
+
+@pytest.mark.parametrize("count", [1, 3, -1])
+def test_another_number_of_entries_than_declared(count: int) -> None:
+    trailer = replace(HFileReader(FILE).trailer, entry_count=count)
+    reader = HFileReader(FILE[:TRAILER] + encode_trailer(trailer))
+    batches = reader.blocks()
+    assert rows(iter([next(batches)])) == ENTRIES
+    with pytest.raises(CorruptBlockError, match=f"{count} entries are declared, 2 are there"):
+        next(batches)
+
+
+@pytest.mark.parametrize("levels", [0, -1, 17, 2**31 - 1])
+def test_levels_that_cannot_be(levels: int) -> None:
+    block = data_block(ENTRIES)
+    with pytest.raises(CorruptBlockError, match=f"a data index of {levels} levels"):
+        HFileReader(put_together([block], [IndexEntry(b"a", 0, len(block))], data_index_levels=levels))
+
+
+def test_an_index_block_that_leads_to_itself_ends() -> None:
+    block = inner_index(BlockType.INTERMEDIATE_INDEX, [IndexEntry(b"a", 0, 64)])
+    assert len(block) == 64
+    reader = HFileReader(put_together([block], [IndexEntry(b"a", 0, 64)], data_index_levels=16))
+    with pytest.raises(CorruptBlockError, match="expected the magic b'IDXLEAF2'"):
+        list(reader)
+
+
+def test_an_encoded_data_block_is_refused_by_name() -> None:
+    block = data_block(ENTRIES)[8:]
+    reader = HFileReader(put_together([b"DATABLKE" + block], [IndexEntry(b"a", 0, len(block) + 8)]))
+    with pytest.raises(UnsupportedFeatureError, match="data block encoding"):
+        list(reader)
+
+
+# File info
+
+
+def test_tags_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="tags"):
+        HFileReader(put_together([], [], info=info((b"MAX_TAGS_LEN", b"\0\0\0\1"))))
+
+
+@pytest.mark.parametrize("name", [b"KEY_VALUE_VERSION", b"MAX_MEMSTORE_TS_KEY"])
+def test_a_number_of_another_size(name: bytes) -> None:
+    with pytest.raises(CorruptBlockError, match=f"{name.decode()} has 3 bytes"):
+        HFileReader(put_together([], [], info=info((b"KEY_VALUE_VERSION", b"\0\0\0\1"), (name, b"\0\0\1"))))
+
+
+def test_a_name_without_utf8_is_kept() -> None:
+    reader = HFileReader(put_together([], [], info=info((b"\xff", b"v"))))
+    assert dict(reader.file_info) == {"\udcff": b"v"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PBUG\0", "expected the magic b'PBUF'"),
+        (b"PB", "4 bytes expected, 2 left"),
+        (PB_MAGIC + b"\x05\x0a", "5 bytes expected, 1 left"),
+        (PB_MAGIC + encode_delimited(encode_field(1, encode_field(1, b"name"))), "without name or value"),
+        (PB_MAGIC + encode_delimited(encode_field(1, encode_field(2, b"value"))), "without name or value"),
+    ],
+)
+def test_a_damaged_file_info(content: bytes, message: str) -> None:
+    with pytest.raises(CorruptBlockError, match=message):
+        HFileReader(put_together([], [], info=content))
+
+
+def test_fields_of_the_file_info_that_are_unknown_are_read_over() -> None:
+    content = PB_MAGIC + encode_delimited(encode_field(2, b"x") + encode_field(1, 7))
+    assert dict(HFileReader(put_together([], [], info=content)).file_info) == {}
+
+
+def info(*entries: tuple[bytes, bytes]) -> bytes:
+    pairs = (encode_field(1, encode_field(1, name) + encode_field(2, value)) for name, value in entries)
+    return PB_MAGIC + encode_delimited(b"".join(pairs))
+
+
+# Entries
+
+
+def test_entries_without_memstore_timestamps() -> None:
+    entries = b"".join(
+        struct.pack(">iih", 12 + len(key), len(value), len(key)) + key + bytes(10) + value for key, value in ENTRIES
+    )
+    block = encode_block(BlockType.DATA, entries, NONE)
+    data = put_together([block], [IndexEntry(b"a1", 0, len(block))], info=info(), entry_count=2)
+    assert list(HFileReader(data)) == ENTRIES
+
+
+@pytest.mark.parametrize("timestamp", [b"\x7f", b"\x8f\xff", b"\x88" + b"\1" * 8, b"\x90"])
+def test_entries_with_memstore_timestamps_of_any_length(timestamp: bytes) -> None:
+    entries = b"".join(
+        struct.pack(">iih", 12 + len(key), len(value), len(key)) + key + bytes(10) + value + timestamp
+        for key, value in ENTRIES
+    )
+    block = encode_block(BlockType.DATA, entries, NONE)
+    highest = info((b"KEY_VALUE_VERSION", b"\0\0\0\1"), (b"MAX_MEMSTORE_TS_KEY", b"\1" * 8))
+    data = put_together([block], [IndexEntry(b"a1", 0, len(block))], info=highest, entry_count=2)
+    assert list(HFileReader(data)) == ENTRIES
+
+
+def test_a_memstore_timestamp_that_breaks_off() -> None:
+    entry = struct.pack(">iih", 13, 0, 1) + b"a" + bytes(10) + b"\x88\1"
+    block = encode_block(BlockType.DATA, entry, NONE)
+    highest = info((b"KEY_VALUE_VERSION", b"\0\0\0\1"), (b"MAX_MEMSTORE_TS_KEY", b"\1" * 8))
+    reader = HFileReader(put_together([block], [IndexEntry(b"a", 0, len(block))], info=highest))
+    with pytest.raises(CorruptBlockError, match="vlong: 8 bytes expected, 1 left"):
+        list(reader)
