@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudiformat.blocks.content import avro_data, delete, parquet_data
+from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.content.positions import Positions, decode_positions
 from hudiformat.blocks.frame import TAIL_SIZE
 from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey, Quirks
@@ -16,7 +16,14 @@ from hudiformat.wire import offsets_from
 _DECODERS = {
     BlockType.AVRO_DATA: avro_data.decode,
     BlockType.CDC_DATA: avro_data.decode,
+    BlockType.HFILE_DATA: hfile_data.decode,
     BlockType.PARQUET_DATA: parquet_data.decode,
+}
+_COUNTERS = {
+    BlockType.AVRO_DATA: avro_data.record_count,
+    BlockType.CDC_DATA: avro_data.record_count,
+    BlockType.HFILE_DATA: hfile_data.record_count,
+    BlockType.PARQUET_DATA: parquet_data.record_count,
 }
 
 
@@ -70,18 +77,14 @@ class LogBlock:
 
         Raises:
             DecodeError: the content is too short to say.
-            UnsupportedFeatureError: a content that is not supported yet.
+            UnsupportedFeatureError: deletes or an HFile with something of Java's that is not known.
         """
-        if self.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
-            with offsets_from(self.content_offset or 0):
-                return avro_data.record_count(self.content)
-        if self.type is BlockType.PARQUET_DATA:
-            return parquet_data.record_count(self.content)
         if self.type is BlockType.DELETE:
             return len(self.deletes())
-        if self.type in (BlockType.COMMAND, BlockType.CORRUPT):
+        if (count := _COUNTERS.get(self.type)) is None:
             return 0
-        raise self._unsupported()
+        with offsets_from(self.content_offset or 0):
+            return count(self.content)
 
     def to_arrow(self, schema: pa.Schema | None = None, *, columns: list[str] | None = None) -> pa.RecordBatch:
         """The records of a data block, one row each, in file order.
@@ -93,7 +96,7 @@ class LogBlock:
         Raises:
             DecodeError: the content is damaged.
             SchemaError: the written schema cannot be brought to *schema*, or a column is not there.
-            UnsupportedFeatureError: the block holds no records, or a content that is not supported yet.
+            UnsupportedFeatureError: the block holds no records, or an HFile of a compression that is not supported.
         """
         if (decode := _DECODERS.get(self.type)) is None:
             raise self._unsupported()

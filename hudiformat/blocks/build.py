@@ -8,13 +8,14 @@ import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro
 from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.content import avro_data, delete, parquet_data
+from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.content.positions import encode_positions
 from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
 from hudiformat.errors import DataError, EncodeError, UnsupportedFeatureError
 
 _FORMATS: dict[str, tuple[BlockType, Callable[[pa.RecordBatch, str], bytes | memoryview]]] = {
     "avro": (BlockType.AVRO_DATA, avro_data.encode),
+    "hfile": (BlockType.HFILE_DATA, hfile_data.encode),
     "parquet": (BlockType.PARQUET_DATA, parquet_data.encode),
     "cdc": (BlockType.CDC_DATA, avro_data.encode),
 }
@@ -33,7 +34,8 @@ def data_block(
     """A data block that holds the rows of *batch*.
 
     *schema* is the Avro schema to write with, as JSON or as the Arrow schema it is made from; without it, it is made
-    from the batch's own.  *format* is avro, parquet or cdc.  *positions* are the rows of the base file that the rows
+    from the batch's own.  *format* is avro, hfile
+    (rows are sorted by record key), parquet or cdc.  *positions* are the rows of the base file that the rows
     are about, in ascending order and as many, and *base_instant* is that file's instant.  *is_partial* says that the
     rows hold only columns that were updated.
 

@@ -39,6 +39,6 @@ def _refuse_unsupported(block: LogBlock) -> None:
     for key, feature in _REFUSED.items():
         if key in block.header:
             raise UnsupportedFeatureError(f"a log block with {feature} cannot be merged yet", feature=feature)
-    if block.type not in (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.DELETE):
+    if block.type is BlockType.CDC_DATA:
         feature = f"{block.type.name} block"
         raise UnsupportedFeatureError(f"a log block of type {block.type.name} cannot be merged yet", feature=feature)

@@ -195,15 +195,6 @@ def test_a_command_or_corrupt_block_has_no_records() -> None:
     assert LogBlock(BlockType.CORRUPT, BlockHeader(), b"junk").num_records() == 0
 
 
-def test_a_content_that_is_not_supported_is_named() -> None:
-    kind = BlockType.HFILE_DATA
-    block = LogBlock(kind, HEADER, b"")
-    for read in (block.num_records, block.to_arrow, block.deletes):
-        with pytest.raises(UnsupportedFeatureError, match=f"a block of type {kind.name}") as caught:
-            read()
-        assert caught.value.feature == kind.name
-
-
 @pytest.mark.parametrize("kind", [BlockType.COMMAND, BlockType.CORRUPT, BlockType.DELETE])
 def test_a_block_without_rows_gives_none(kind: BlockType) -> None:
     with pytest.raises(UnsupportedFeatureError, match=f"a block of type {kind.name}"):

@@ -73,13 +73,16 @@ def test_avro_and_delete_blocks_hold_the_number_of_records_declared(archive: Pat
                 assert decode_delete_list(block.content[8:]) == block.deletes()
 
 
-def test_parquet_blocks_hold_the_rows_of_their_footer_and_the_columns_of_their_schema(archive: Path) -> None:
+def test_parquet_and_hfile_blocks_hold_as_many_rows_as_they_say_and_the_columns_of_their_schema(archive: Path) -> None:
     for name, data in log_files(archive).items():
-        for block in (block for block in LogReader(data) if block.type is BlockType.PARQUET_DATA):
+        for block in (
+            block for block in LogReader(data) if block.type in (BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
+        ):
             batch = block.to_arrow()
             assert 0 < batch.num_rows == block.num_records(), name
             assert batch.schema == avro_to_arrow(block.schema)
-            assert block.to_arrow(columns=["k"])["k"] == batch["k"]
+            key = "_hoodie_record_key"
+            assert block.to_arrow(columns=[key])[key] == batch[key]
 
 
 def test_record_positions_are_encoded_again_as_they_were(archive: Path) -> None:

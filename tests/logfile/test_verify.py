@@ -106,13 +106,15 @@ def test_a_magic_written_twice_is_a_corrupt_block() -> None:
 
 
 def test_a_block_is_hidden_and_those_in_its_content_do_not_count() -> None:
-    outer = encode_block(LogBlock(BlockType.HFILE_DATA, BlockHeader({HeaderKey.INSTANT_TIME: "005"}), A + B))
+    header = BlockHeader({HeaderKey.INSTANT_TIME: "005", HeaderKey.COMMAND_BLOCK_TYPE: "0"})
+    outer = encode_block(LogBlock(BlockType.COMMAND, header, A + B))
     assert [block.instant for block in LogReader(outer + JUNK)] == [None, "001", None]
     assert picture(outer + JUNK) == [(HIDDEN, 0, len(outer)), (STRAY, len(outer), 37)]
 
 
 def test_a_block_that_only_a_cast_makes_readable_is_named() -> None:
-    finding = only(A + envelope(size=32 + 2**32, header=b"\xff" * 4, pointer=38, kind=4) + B)
+    finding, content = verify_log(A + envelope(size=32 + 2**32, header=b"\xff" * 4, pointer=38, kind=4) + B)
+    assert (content.kind, content.offset) == (FindingKind.CONTENT, SIZE)
     assert (finding.kind, finding.offset, finding.length) == (FindingKind.QUIRK, SIZE, 46)
     assert finding.message == (
         "read as Java reads it: Quirks(size_wraps=1, content_length_wraps=0, header_count=-1, footer_count=0)"
@@ -150,7 +152,9 @@ def test_a_content_error_counts_bytes_from_the_file() -> None:
 
 
 def test_a_content_that_is_not_supported_yet_is_no_finding() -> None:
-    assert verify_log(envelope(kind=4, content=b"no HFile")) == []
+    class_of_javas = b"\x01\x00[Lorg.apache.hudi.common.model.DeleteRecord\xbb\x01\x02\x01\x01java.util.UUI\xc4"
+    content = b"\0\0\0\2" + len(class_of_javas).to_bytes(4, "big") + class_of_javas
+    assert verify_log(envelope(kind=1, content=content)) == []
 
 
 # What a lost block probably was

@@ -61,7 +61,7 @@ def test_headers_that_change_the_merge_are_refused_by_name(key: HeaderKey, featu
         assert caught.value.feature == feature
 
 
-@pytest.mark.parametrize("kind", [BlockType.HFILE_DATA, BlockType.CDC_DATA])
+@pytest.mark.parametrize("kind", [BlockType.CDC_DATA])
 def test_block_types_that_cannot_be_merged_are_refused_by_name(kind: BlockType) -> None:
     other = LogBlock(kind, BlockHeader({HeaderKey.INSTANT_TIME: "1"}), b"")
     with pytest.raises(UnsupportedFeatureError, match=f"type {kind.name} cannot be merged") as caught:

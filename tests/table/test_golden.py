@@ -16,9 +16,7 @@ from tests.table.support import SCHEMA, multiset
 READABLE = [name for name in NAMES if not name.startswith("v6")]
 
 NOT_YET = {
-    "v8-mor-hfilelog-h102": "HFILE_DATA block",
     "v9-cow-dropped-partition-columns-h120": "dropped partition columns",
-    "v9-mor-hfilelog-plain-h120": "HFILE_DATA block",
     "v9-mor-partial-update-h120": "partial updates (IS_PARTIAL)",
     "v9-mor-timestamp-keygen-h120": "timestamp-based partition paths",
 }
@@ -99,3 +97,15 @@ def test_slices_of_one_partition_and_of_all(golden: Callable[[str], GoldenTable]
         slices, key=lambda item: (item.partition_path, item.file_id)
     )
     assert table.file_slices("no/such/partition") == []
+
+
+@pytest.mark.parametrize("name", [name for name in READABLE if "hfilelog" in name])
+def test_hfile_blocks_hold_the_rows_of_the_twin_with_avro_blocks(
+    name: str, golden: Callable[[str], GoldenTable]
+) -> None:
+    case = golden(name)
+    last = case.manifest["steps"][-1]["step"]
+    expected = case.answer(f"expected/twin/{last:02d}.parquet")
+    differing = {"_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"}
+    columns = [column for column in expected.column_names if column not in differing]
+    assert multiset(open_table(case.table).snapshot(columns=columns)) == multiset(expected.select(columns))

@@ -36,17 +36,20 @@ def decode(
     """
     cursor = Cursor(memoryview(content))
     count = _prologue(cursor)
-    start = cursor.pos
-    records = cursor.take(cursor.remaining)
+    with offsets_from(cursor.pos):
+        return decode_framed(cursor.take(cursor.remaining), count, written, schema=schema, columns=columns)
+
+
+def decode_framed(
+    records: memoryview, count: int, written: str, *, schema: pa.Schema | None, columns: list[str] | None
+) -> pa.RecordBatch:
+    """As :func:`decode`, of the records alone, each behind its length."""
     if schema is None:
-        with offsets_from(start):
-            return decode_records(records, count, written, columns=columns)
+        return decode_records(records, count, written, columns=columns)
     target = schema if columns is None else _selected(schema, columns)
     there = avro_to_arrow(written).names
     wanted = [name for name in dict.fromkeys(target.names) if name in there]
-    with offsets_from(start):
-        batch = decode_records(records, count, written, columns=wanted)
-    return resolve(batch, target)
+    return resolve(decode_records(records, count, written, columns=wanted), target)
 
 
 def record_count(content: bytes | memoryview) -> int:

@@ -5,7 +5,8 @@ Layout: spec/log-block.md.  Source: HoodieParquetDataBlock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,33 +53,29 @@ def decode(
         if missing := [name for name in columns if name not in target.names]:
             raise SchemaError(f"no column {missing[0]!r}; the columns are {', '.join(target.names)}", column=missing[0])
         target = pa.schema([target.field(name) for name in columns])
-    with _open(content) as file:
+    with _reading(content) as file:
         present = set(file.schema_arrow.names)
-        try:
-            table = file.read([name for name in target.names if name in present]).combine_chunks()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise CorruptBlockError(f"a Parquet file that cannot be read: {error}") from error
-        rows = file.metadata.num_rows
-    batch = (
-        pa.RecordBatch.from_arrays(
-            [column.chunk(0) if column.num_chunks else pa.nulls(0, column.type) for column in table.columns],
-            schema=table.schema,
-        )
-        if table.num_columns
-        else pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
-    )
+        table = file.read([name for name in target.names if name in present]).combine_chunks()
+        if not table.num_columns:  # rows without columns, which are all made here
+            batch = pa.RecordBatch.from_struct_array(pa.array([{}] * file.metadata.num_rows, pa.struct([])))
+        elif table.num_rows:
+            (batch,) = table.to_batches()
+        else:
+            batch = pa.RecordBatch.from_pylist([], schema=table.schema)
     return resolve(batch, target)
 
 
 def record_count(content: bytes | memoryview) -> int:
     """How many records *content* holds, by its footer."""
-    with _open(content) as file:
+    with _reading(content) as file:
         count: int = file.metadata.num_rows
-        return count
+    return count
 
 
-def _open(content: bytes | memoryview) -> pq.ParquetFile:
+@contextmanager
+def _reading(content: bytes | memoryview) -> Iterator[pq.ParquetFile]:
     try:
-        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptBlockError(f"expected a Parquet file, found {error}") from error
+        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))) as file:
+            yield file
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
+        raise CorruptBlockError(f"expected a Parquet file that can be read, found {error}") from error

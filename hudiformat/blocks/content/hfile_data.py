@@ -1,0 +1,65 @@
+"""Content of an HFile data block: a whole HFile, record key -> Avro record, sorted by the bytes of the key.
+
+Layout: spec/log-block.md; HFiles: spec/hfile.md.  Source: HoodieHFileDataBlock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.avro import encode_datums
+from hudiformat.blocks.content.avro_data import decode_framed
+from hudiformat.errors import SchemaError
+from hudiformat.hfile import HFileReader, encode_hfile
+
+KEY_FIELD = "_hoodie_record_key"
+_SCHEMA_KEY = "schema"  # of the file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
+
+
+def encode(batch: pa.RecordBatch, schema: str) -> bytes:
+    """The content for *batch* under the Avro schema *schema* (JSON); the rows are sorted by their record key.
+
+    Raises:
+        SchemaError: the batch does not fit the schema, or has no record key.
+        EncodeError: a key that an HFile cannot hold.
+    """
+    if KEY_FIELD not in batch.schema.names:
+        raise SchemaError(f"an HFile block needs the column {KEY_FIELD}", column=KEY_FIELD)
+    keys = batch[KEY_FIELD].cast(pa.binary())
+    order = pc.sort_indices(keys)
+    records = encode_datums(batch.take(order), schema)
+    return encode_hfile(keys.take(order), records, file_info={_SCHEMA_KEY: schema.encode()})
+
+
+def decode(
+    content: bytes | memoryview, written: str, *, schema: pa.Schema | None, columns: list[str] | None
+) -> pa.RecordBatch:
+    """The records of *content*, which were written with the Avro schema *written*, in the order of their keys.
+
+    The keys themselves are not looked at: the records hold them too, and Hudi 1.0 numbered the records instead.
+
+    Raises:
+        DecodeError: the content is damaged.
+        SchemaError: the records cannot be brought to *schema*, or a column is not there.
+        UnsupportedFeatureError: a compression of the HFile's that is not supported.
+    """
+    values = [block["value"] for block in HFileReader(memoryview(content)).blocks()]
+    records = pa.chunked_array(values, pa.binary()).combine_chunks().cast(pa.large_binary())
+    return decode_framed(_with_lengths(records), len(records), written, schema=schema, columns=columns)
+
+
+def record_count(content: bytes | memoryview) -> int:
+    """How many records *content* declares; the records are not touched."""
+    return HFileReader(memoryview(content)).num_entries
+
+
+def _with_lengths(records: pa.LargeBinaryArray) -> memoryview:
+    """All records one after the other, each behind its length, as in an Avro data block."""
+    if not len(records):
+        return memoryview(b"")
+    lengths = np.asarray(pc.binary_length(records)).astype(">i4")
+    heads = pa.Array.from_buffers(pa.binary(4), len(lengths), [None, pa.py_buffer(lengths.tobytes())])
+    joined = pc.binary_join_element_wise(heads.cast(pa.large_binary()), records, pa.scalar(b"", pa.large_binary()))
+    return memoryview(joined.buffers()[2])
