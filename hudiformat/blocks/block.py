@@ -143,7 +143,8 @@ class LogBlock:
     @property
     def compacted_instants(self) -> tuple[str, ...]:
         """The instants whose blocks this one takes the place of, from a log compaction."""
-        return tuple(self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "").split(",")) if self._is_compacted else ()
+        instants = self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES)
+        return tuple(instants.split(",")) if instants else ()
 
     @property
     def target_instant(self) -> str | None:
@@ -154,10 +155,6 @@ class LogBlock:
     def identifier(self) -> str | None:
         """What tells the block from its like after a task was run again."""
         return self.header.get(HeaderKey.BLOCK_IDENTIFIER)
-
-    @property
-    def _is_compacted(self) -> bool:
-        return bool(self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES))
 
     def _unsupported(self) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(

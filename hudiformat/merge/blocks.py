@@ -27,8 +27,7 @@ def counting_blocks(blocks: Iterable[LogBlock]) -> list[LogBlock]:
     kept: list[LogBlock] = []
     for block in blocks:
         if block.type is BlockType.COMMAND:
-            target = block.header.get(HeaderKey.TARGET_INSTANT_TIME)
-            kept = [earlier for earlier in kept if earlier.instant != target]
+            kept = [earlier for earlier in kept if earlier.instant != block.target_instant]
         elif block.type is not BlockType.CORRUPT:
             _refuse_unsupported(block)
             kept.append(block)

@@ -150,11 +150,6 @@ class TableConfig:
         }
 
     @property
-    def is_partitioned(self) -> bool:
-        """Whether rows lie in folders by the values of *partition_fields*."""
-        return bool(self.partition_fields)
-
-    @property
     def uses_complex_keys(self) -> bool:
         """Whether record keys have the form ``a:1,b:2``.
 

@@ -73,10 +73,6 @@ class Timeline:
         writes = (instant.time for instant in self.instants if instant.action.completed_as in _WRITES)
         return next((time for time in writes if time not in saved), None)
 
-    def completion_time_of(self, time: str) -> str | None:
-        """When the write of that instant completed; None when it did not, is not here, or the layout does not say."""
-        return next((instant.completion_time for instant in self.completed_writes if instant.time == time), None)
-
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
     """The active timeline of a table.  Files that do not name an instant are passed over, as Hudi does.

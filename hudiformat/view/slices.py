@@ -16,8 +16,6 @@ from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import FileInfo
 from hudiformat.view.visibility import Visibility
 
-_CDC_SUFFIX = ".cdc"
-
 
 @dataclass(frozen=True, slots=True)
 class BaseFile:
@@ -94,7 +92,7 @@ def _file_groups(
             continue
         if isinstance(name, BaseFileName):
             groups[name.file_id][0].append(BaseFile(name, file.size))
-        elif name.suffix != _CDC_SUFFIX:
+        elif not name.is_cdc:
             groups[name.file_id][1].append(LogFile(name, file.size))
     return groups
 

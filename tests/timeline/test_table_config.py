@@ -142,7 +142,7 @@ def test_a_new_table_has_exactly_the_keys_of_hudis(name: str, golden_tables: dic
 def test_a_new_table_without_keys_or_ordering_goes_by_commit_time() -> None:
     made = new_table_config(name="t", record_key_fields=[], database="d", extra={"hoodie.x": "y"})
     assert made.merge_mode is MergeMode.COMMIT_TIME_ORDERING
-    assert (made.record_key_fields, made.ordering_fields, made.is_partitioned) == ((), (), False)
+    assert (made.record_key_fields, made.ordering_fields, made.partition_fields) == ((), (), ())
     assert made.extra["hoodie.x"] == "y"
     assert made.database == "d"
 

@@ -100,9 +100,6 @@ def test_what_a_timeline_answers() -> None:
     assert timeline.completed_writes == (done(T1, T3),)
     assert timeline.pending == (pending,)
     assert timeline.latest_instant_time == T4
-    assert timeline.completion_time_of(T1) == T3
-    assert timeline.completion_time_of(T2) is None
-    assert timeline.completion_time_of(T3) is None  # a clean writes no rows
     assert timeline.first_active == T1
 
 
