@@ -1,5 +1,9 @@
 """Reading many records at once: a position per record, and what is read at all of them.
 
+Records mostly begin alike: the same branches, keys of one length.  As long as they do, one number tells how far all
+have moved, and what is read comes from a strip: the next bytes of each record, gathered side by side.  A gather costs
+as much as five reads of a strip, whatever its width.
+
 Every step checks that no position leaves its record before anything is made of what was read.  Memory is bounded by
 the bytes there: a length or a count is compared with them first.
 """
@@ -17,40 +21,58 @@ from hudiformat.avro.varint import U64, Words
 from hudiformat.errors import CorruptBlockError
 from hudiformat.wire import INT32_MAX
 
-PADDING = 16  # a word may be read at any position up to the end, and the word after it
+_STRIP = 64
+_STRIPS = np.dtype(f"V{_STRIP}")
+PADDING = _STRIP + 8  # a strip may be read at any position up to the end, and a word eight bytes after it
 
 _HIGH_BIT = U64(0x80)
 _SEVEN = U64(0x7F)
 
 
 class Cursors:
-    """Positions in ``data``, each with the end of its record; ``data`` has :data:`PADDING` bytes after the last end.
+    """Positions in bytes that have :data:`PADDING` bytes after the last end, each with the end of its record.
 
     ``present`` marks the positions at which there is a value; None stands for all.  At the others nothing is read.
+    ``base`` is what the first byte counts as in error messages.
     """
 
-    __slots__ = ("base", "data", "end", "pos", "words")
+    __slots__ = ("_pos", "_room", "_shift", "_strip", "_strip_at", "base", "data", "end")
 
-    def __init__(self, data: Bytes, words: Words, pos: Longs, end: Longs, base: int) -> None:
+    def __init__(self, data: Bytes, pos: Longs, end: Longs, base: int = 0) -> None:
         self.data = data
-        self.words = words
-        self.pos = pos
         self.end = end
         self.base = base
-
-    @classmethod
-    def over(cls, data: Bytes, pos: Longs, end: Longs, base: int = 0) -> Cursors:
-        """Cursors over padded bytes; *base* is what the first byte counts as in error messages."""
-        # one number per byte, overlapping: a gather at any position, aligned or not
-        words: Words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
-        return cls(data, words, pos, end, base)
+        self._strip: npt.NDArray[Any] | None = None
+        self._strip_at = 0
+        self._place(pos)
 
     def __len__(self) -> int:
-        return len(self.pos)
+        return len(self._pos)
 
     def at(self, pos: Longs, end: Longs) -> Cursors:
         """Cursors at other positions of the same bytes."""
-        return Cursors(self.data, self.words, pos, end, self.base)
+        return Cursors(self.data, pos, end, self.base)
+
+    def copy(self) -> Cursors:
+        """Cursors that stay where these are now."""
+        return self.at(self.pos, self.end)
+
+    @property
+    def pos(self) -> Longs:
+        """Where each cursor stands."""
+        return self._pos + self._shift if self._shift else self._pos
+
+    def move(self, after: Longs) -> None:
+        """Go to these positions, none of which may be past the end of its record."""
+        if int((self.end - after).min(initial=0)) < 0:
+            self.refuse(after > self.end, None, "a value runs past the end of its record")
+        self._place(after)
+
+    def _place(self, pos: Longs) -> None:
+        self._pos = pos
+        self._shift = 0
+        self._room = int((self.end - pos).min(initial=INT32_MAX))  # how far all may go
+        self._strip = None
 
     def refuse(self, bad: Mask, present: Mask | None, what: str) -> None:
         """Raise for the first bad position at which there is a value."""
@@ -61,20 +83,53 @@ class Cursors:
 
     def advance(self, sizes: Longs | int, present: Mask | None) -> None:
         """Move on, but not past the end of a record."""
-        after = self.pos + (sizes if present is None else sizes * present)
-        if (bad := after > self.end).any():
-            self.refuse(bad, None, "a value runs past the end of its record")
-        self.pos = after
+        if present is not None:
+            self.move(self.pos + sizes * present)
+        elif isinstance(sizes, int):
+            self._need(sizes)
+            self._shift += sizes
+        else:
+            self.move(self.pos + sizes)
+
+    def _need(self, size: int) -> None:
+        if self._shift + size > self._room:
+            self.move(self.pos + size)  # which says where there is none
+
+    def peek(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """What stands at each position, whether it belongs to the record or not; a view that is not contiguous."""
+        kind = np.dtype(dtype)
+        start = self._shift - self._strip_at
+        if self._strip is None or start + kind.itemsize > _STRIP:
+            if kind.itemsize > _STRIP:
+                return self._gather(kind, self.pos)
+            self._strip, self._strip_at, start = self._gather(_STRIPS, self.pos), self._shift, 0
+        column: npt.NDArray[Any] = np.ndarray((len(self),), kind, self._strip, offset=start, strides=(_STRIP,))
+        return column
+
+    def _gather(self, kind: np.dtype[Any], places: Longs) -> npt.NDArray[Any]:
+        # One value per byte, overlapping, so that places need no alignment; numpy is fastest with plain bytes.
+        count = max(len(self.data) - kind.itemsize + 1, 0)
+        raw: npt.NDArray[Any] = np.ndarray((count,), f"V{kind.itemsize}", self.data, strides=(1,))[places]
+        return raw.view(kind)
 
     def byte(self, present: Mask | None) -> Bytes:
         """The next byte of each record."""
-        value = self.data[self.pos]
+        value: Bytes = self.peek(np.uint8).copy()
         self.advance(1, present)
         return value
 
+    def uniform(self) -> int | None:
+        """The next integer, when it is one byte long and the same in all records; else None, and nothing moves."""
+        column = self.peek(np.uint8)
+        first = int(column[0]) if len(column) else 0x80
+        if first & 0x80 or (column != first).any():
+            return None
+        self.advance(1, None)
+        return (first >> 1) ^ -(first & 1)
+
     def varint(self, present: Mask | None) -> Longs:
         """The next variable-length integer of each record; 0 where there is none."""
-        words = self.words[self.pos]
+        words = self.peek("<u8").copy()
         if not (words & _HIGH_BIT).any():
             values = words & _SEVEN
             self._absent(values, present)
@@ -87,13 +142,14 @@ class Cursors:
         if long.any():
             self._long_varints(words, long, values, sizes)
         self._absent(values, present)
-        self.advance(sizes.view(np.int64), present)
+        same = present is None and int(sizes.min()) == int(sizes.max())
+        self.advance(int(sizes[0]) if same else sizes.view(np.int64), present)
         return varint.unzigzag(values)
 
     def _long_varints(self, words: Words, long: Mask, values: Words, sizes: Words) -> None:
         """Nine and ten bytes: the word read so far is full, one or two bytes follow."""
-        after = self.words[self.pos[long] + 8]
-        ninth, tenth = after & U64(0xFF), (after >> U64(8)) & U64(0xFF)
+        after = self._gather(np.dtype("<u2"), self.pos[long] + 8)
+        ninth, tenth = (after & 0xFF).astype(np.uint64), (after >> 8).astype(np.uint64)
         two = ninth >= _HIGH_BIT
         bad = np.zeros(len(long), np.bool_)
         bad[long] = two & (tenth > 1)
@@ -108,36 +164,42 @@ class Cursors:
 
     def int32(self, present: Mask | None) -> Longs:
         """Like :meth:`varint`, refusing what does not fit into 32 bits."""
-        start = self.pos
+        before = self.pos
         values = self.varint(present)
-        bad = (values > INT32_MAX) | (values < -INT32_MAX - 1)
-        if bad.any():
-            self.pos = start
-            self.refuse(bad, present, "an int of over 32 bits")
+        if int(values.max(initial=0)) > INT32_MAX or int(values.min(initial=0)) < -INT32_MAX - 1:
+            bad = (values > INT32_MAX) | (values < -INT32_MAX - 1)
+            self.at(before, self.end).refuse(bad, present, "an int of over 32 bits")
         return values
 
-    def span(self, present: Mask | None) -> tuple[Longs, Longs]:
-        """Where the next string or bytes of each record begin and end; nothing where there is none."""
-        lengths = self.varint(present)
+    def length(self, present: Mask | None) -> Longs | int:
+        """How long the next string or bytes of each record are, which begin here; a number where all are the same."""
+        lengths = self.uniform() if present is None else None
+        if lengths is None:
+            values = self.varint(present)
+            longest, shortest = int(values.max(initial=0)), int(values.min(initial=INT32_MAX))
+            if present is not None or longest != shortest:
+                if shortest < 0 or longest > self._room - self._shift:
+                    self._check_lengths(values, present)
+                return values
+            lengths = shortest
+        if not 0 <= lengths <= self._room - self._shift:
+            self._check_lengths(np.full(len(self), lengths), present)
+        return lengths
+
+    def _check_lengths(self, lengths: Longs, present: Mask | None) -> None:
         bad = (lengths < 0) | (lengths > self.end - self.pos)
-        if bad.any():
-            self.refuse(bad, present, "a string is longer than the rest of its record, or of negative length")
-        starts = self.pos
-        self.pos = starts + lengths
-        return starts, self.pos
+        self.refuse(bad, present, "a string is longer than the rest of its record, or of negative length")
 
     def gather(self, dtype: npt.DTypeLike, present: Mask | None) -> npt.NDArray[Any]:
         """The next value of a fixed width of each record; zero bytes where there is none."""
         kind = np.dtype(dtype)
+        if present is None or present.all():
+            self._need(kind.itemsize)
+            values = np.ascontiguousarray(self.peek(kind))
+            self.advance(kind.itemsize, None)
+            return values
         start = self.pos
         self.advance(kind.itemsize, present)
-        if present is None or present.all():
-            return self._take(kind, start)
         values = np.zeros(len(self), kind)
-        values[present] = self._take(kind, start[present])
-        return values
-
-    def _take(self, kind: np.dtype[Any], start: Longs) -> npt.NDArray[Any]:
-        count = max(len(self.data) - kind.itemsize + 1, 0)
-        values: npt.NDArray[Any] = np.ndarray((count,), kind, self.data, strides=(1,))[start]
+        values[present] = self._gather(kind, start[present])
         return values

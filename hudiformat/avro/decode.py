@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.avro.buffers import Bytes, Longs, Mask, bitmap
+from hudiformat.avro.buffers import Bytes, Longs, Mask, bitmap, content
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import walk
 from hudiformat.avro.items import branch_of_two, locate, skip
@@ -26,6 +25,8 @@ from hudiformat.errors import CorruptBlockError, SchemaError
 
 _CHUNK_ROWS = 16384
 _DECIMAL_SIZE = 16
+_NOT_ASCII = 0x80
+_INLINE = 12  # the longest string that Arrow keeps in the view itself
 _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
@@ -35,7 +36,8 @@ def decode_records(
 ) -> pa.RecordBatch:
     """The *count* records of an Avro data block, which *data* holds exactly: each a length (int32) and Avro binary.
 
-    With *columns* only these are made, in this order; the others are checked and skipped.
+    With *columns* only these are made, in this order; those before the last of them are skipped, those behind it not
+    even looked at.
 
     Raises:
         SchemaError: the schema is no Avro record schema, or has none of a column that was asked for.
@@ -43,10 +45,10 @@ def decode_records(
     """
     record, schema = parse_schema(writer_schema), _selected(avro_to_arrow(writer_schema), columns)
     starts, ends = walk(memoryview(data).cast("B"), count)
-    content = np.frombuffer(data, np.uint8)
+    everything = np.frombuffer(data, np.uint8)
     batches = []
     for first in range(0, count, _CHUNK_ROWS):
-        cursors = _cursors(content, starts[first : first + _CHUNK_ROWS], ends[first : first + _CHUNK_ROWS])
+        cursors = _cursors(everything, starts[first : first + _CHUNK_ROWS], ends[first : first + _CHUNK_ROWS])
         batches.append(_chunk(record, schema, cursors))
     return _one_batch(batches, schema, count)
 
@@ -70,26 +72,29 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     return pa.schema([schema.field(name) for name in columns])
 
 
-def _cursors(content: Bytes, starts: Longs, ends: Longs) -> Cursors:
+def _cursors(data: Bytes, starts: Longs, ends: Longs) -> Cursors:
     """Cursors over the bytes of these records alone, so that 32-bit offsets do for them."""
     first, last = int(starts[0]), int(ends[-1])
-    if last + PADDING <= len(content):
-        window = content[first : last + PADDING]
+    if last + PADDING <= len(data):
+        window = data[first : last + PADDING]
     else:
         window = np.zeros(last - first + PADDING, np.uint8)
-        window[:-PADDING] = content[first:last]
-    return Cursors.over(window, starts - first, ends - first, base=first)
+        window[:-PADDING] = data[first:last]
+    return Cursors(window, starts - first, ends - first, base=first)
 
 
 def _chunk(record: Record, schema: pa.Schema, cursors: Cursors) -> pa.RecordBatch:
     arrays: dict[str, pa.Array] = {}
     wanted = set(schema.names)
     for name, node in record.fields:
+        if len(arrays) == len(wanted) < len(record.fields):
+            break  # nobody needs to know what follows the last column asked for
         if name in wanted:
             arrays[name] = read(node, cursors, None)
         else:
             skip(node, cursors, None)
-    cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
+    else:
+        cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
     return batch_of([arrays[name] for name in schema.names], schema, len(cursors))
 
 
@@ -132,21 +137,20 @@ def _array_of(kind: pa.DataType, values: Any, count: int, present: Mask | None) 
 
 
 def _text(kind: pa.DataType, cursors: Cursors, present: Mask | None) -> pa.Array:
-    starts, ends = cursors.span(present)
-    _, offsets, content = _between(cursors.data, starts, ends).buffers()
-    array = pa.Array.from_buffers(kind, len(starts), [bitmap(present), offsets, content])
-    if pat.is_string(kind):
+    lengths = cursors.length(present)
+    array = _alike(kind, lengths, cursors) if isinstance(lengths, int) else _unlike(kind, lengths, cursors, present)
+    # Most text is ASCII, which a look at all bytes together shows.
+    if pat.is_string(kind) and int(content(array.buffers()[2]).max(initial=0)) >= _NOT_ASCII:
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise CorruptBlockError(
-                f"a string that is not UTF-8: {error}", offset=_not_text(array, cursors, starts)
-            ) from error
+            offset = cursors.base + int((cursors.pos - lengths)[_not_text(array)])
+            raise CorruptBlockError(f"a string that is not UTF-8: {error}", offset=offset) from error
     return array
 
 
-def _not_text(array: pa.Array, cursors: Cursors, starts: Longs) -> int:
-    """Where the first string stands that is no text."""
+def _not_text(array: pa.Array) -> int:
+    """Which string is the first that is no text."""
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
@@ -155,27 +159,40 @@ def _not_text(array: pa.Array, cursors: Cursors, starts: Longs) -> int:
             low = middle
         except pa.ArrowInvalid:
             high = middle
-    return cursors.base + int(starts[low])
+    return low
 
 
-def _between(data: Bytes, starts: Longs, ends: Longs) -> pa.BinaryArray:
-    """The bytes from each start to its end, copied together in C++.
+def _alike(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array:
+    """Strings of one length."""
+    rows = len(cursors)
+    if not length:
+        return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(np.zeros(rows + 1, np.int32)), pa.py_buffer(b"")])
+    values = cursors.gather(f"V{length}", None)
+    places = np.arange(0, rows * length + 1, length, dtype=np.int32)
+    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(places), pa.py_buffer(values)])
 
-    Starts and ends alternate as the offsets of an array in which every second element is the gap to the next value.
-    """
-    offsets = np.empty((len(starts), 2), np.int32)
-    offsets[:, 0] = starts
-    offsets[:, 1] = ends
-    array = pa.Array.from_buffers(pa.binary(), 2 * len(starts) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-    return pc.take(array, pa.array(np.arange(0, 2 * len(starts), 2, dtype=np.int32)), boundscheck=False)
+
+def _unlike(kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """Strings of different lengths: as views, each of a length and the bytes or their offset, which Arrow copies."""
+    views = np.empty((len(lengths), 2), np.int64)
+    views[:, 0] = lengths
+    short = lengths <= _INLINE
+    if short.any():
+        np.ndarray(len(lengths), f"V{_INLINE}", views, 4, (16,))[:] = cursors.peek(f"V{_INLINE}")
+    if not short.all():
+        np.copyto(views[:, 1], cursors.pos << 32, where=~short)
+    cursors.advance(lengths, present)
+    view = pa.string_view() if pat.is_string(kind) else pa.binary_view()
+    buffers = [bitmap(present), pa.py_buffer(views), pa.py_buffer(cursors.data)]
+    return pa.Array.from_buffers(view, len(lengths), buffers).cast(kind)
 
 
 def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:
-    start = cursors.pos
+    before = cursors.copy()
     values = cursors.gather(f"V{node.size}", present)
     if not pat.is_decimal(node.arrow):
         return _array_of(node.arrow, values, len(cursors), present)
-    return _decimals(node.arrow, values.view(np.uint8).reshape(-1, node.size), cursors.at(start, cursors.end), present)
+    return _decimals(node.arrow, values.view(np.uint8).reshape(-1, node.size), before, present)
 
 
 def _decimals(kind: pa.DataType, rows: Bytes, cursors: Cursors, present: Mask | None) -> pa.Array:
@@ -199,9 +216,10 @@ def _decimals(kind: pa.DataType, rows: Bytes, cursors: Cursors, present: Mask | 
 
 
 def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) -> pa.Array:
-    before = cursors.at(cursors.pos, cursors.end)
-    starts, ends = cursors.span(present)
-    lengths = ends - starts
+    before = cursors.copy()
+    lengths = np.broadcast_to(np.asarray(cursors.length(present)), len(cursors))
+    starts, ends = cursors.pos, cursors.pos + lengths
+    cursors.move(ends)
     # A sign may be repeated at will; Java writes none, and this bounds the memory of a row.
     before.refuse((lengths > 2 * _DECIMAL_SIZE) | (lengths == 0), present, "a decimal of no bytes, or too many")
     width = max(int(lengths.max(initial=1)), 1)
@@ -215,7 +233,7 @@ def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) ->
 
 
 def _enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
-    before = cursors.at(cursors.pos, cursors.end)
+    before = cursors.copy()
     index = cursors.varint(present)
     before.refuse((index < 0) | (index >= len(node.symbols)), present, f"an enum has {len(node.symbols)} symbols")
     wanted = pa.array(index, mask=None if present is None else ~present)
@@ -234,7 +252,7 @@ def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array
 
 
 def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
-    before = cursors.at(cursors.pos, cursors.end)
+    before = cursors.copy()
     branch = cursors.varint(present)
     before.refuse((branch < 0) | (branch >= len(node.branches)), present, f"a union has {len(node.branches)} branches")
     members = []

@@ -107,7 +107,7 @@ def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
     """
     window = np.zeros(len(data) + PADDING, np.uint8)
     window[: len(data)] = np.frombuffer(data, np.uint8)
-    one = Cursors.over(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    one = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     rows, starts = locate(_RECORD, one, None)
     one.refuse(one.pos != one.end, None, "bytes follow the list of deletes")
     if not len(rows):

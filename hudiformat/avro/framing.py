@@ -67,7 +67,7 @@ def _by_guessing(data: Bytes, count: int) -> Longs | None:
     """The same, or None where it cannot be told this way."""
     total = len(data)
     lengths = np.ndarray((total - LENGTH_SIZE + 1,), ">u4", data, strides=(1,))  # a number at every byte
-    starts = _guesses(lengths, total, count)
+    starts = _guesses(data, lengths, count)
     if starts is None:
         return None
     ends = np.append(starts[1:], total)
@@ -90,14 +90,15 @@ def _next(lengths: Lengths, places: Longs) -> Longs:
     return result
 
 
-def _guesses(lengths: Lengths, total: int, count: int) -> Longs | None:
+def _guesses(data: Bytes, lengths: Lengths, count: int) -> Longs | None:
     """The first byte, and for every other chain one at which a record seems to begin."""
+    total = len(data)
     chains = min(count // _FEWEST_STEPS, _MOST_CHAINS)
     window, stride = 2 * (total // count), total // chains
     if window > min(_MAX_WINDOW, stride // 4):
         return None
-    pos = (np.arange(1, chains)[:, None] * stride + np.arange(window)).ravel()
-    chain = np.repeat(np.arange(chains - 1), window)
+    pos = _plausible(data, (chains - 1, window), stride)
+    chain = pos // stride
     for _ in range(_PROBES):
         after = _next(lengths, pos)
         good = after - pos < 8 * window
@@ -107,3 +108,10 @@ def _guesses(lengths: Lengths, total: int, count: int) -> Longs | None:
         return None
     # Where the probes ended, not where they began: a wrong beginning often leads to a right one.
     return np.append(0, pos[first])
+
+
+def _plausible(data: Bytes, shape: tuple[int, int], stride: int) -> Longs:
+    """Where, in windows that begin every *stride* bytes but at 0, the two high bytes of a length are zero."""
+    high, low = (np.ndarray(shape, np.uint8, data, stride + at, (stride, 1)) for at in (0, 1))
+    chain, place = np.nonzero((high | low) == 0)
+    return (chain + 1) * stride + place

@@ -29,13 +29,14 @@ def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
 
 def branch_of_two(null_branch: int, cursors: Cursors, present: Mask | None) -> Mask | None:
     """Where a union with null holds a value, after reading which."""
-    before = cursors.at(cursors.pos, cursors.end)
-    branch = cursors.byte(present)
+    branch = cursors.peek(np.uint8)
     full, empty = (2, 0) if null_branch == 0 else (0, 2)
     there: Mask = branch == full
     if there.all():
+        cursors.advance(1, present)
         return present
-    before.refuse(~there & (branch != empty), present, "a union has 2 branches")
+    cursors.refuse(~there & (branch != empty), present, "a union has 2 branches")
+    cursors.advance(1, present)
     return there if present is None else there & present
 
 
@@ -50,7 +51,7 @@ def _record(node: Record, cursors: Cursors, present: Mask | None) -> None:
 
 def _primitive(node: Primitive, cursors: Cursors, present: Mask | None) -> None:
     if node.kind in ("string", "bytes"):
-        cursors.span(present)
+        cursors.advance(cursors.length(present), present)
     elif node.kind in _WIDTHS:
         cursors.advance(_WIDTHS[node.kind], present)
     else:
@@ -70,7 +71,7 @@ def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> None:
 
 
 def _union(node: Union, cursors: Cursors, present: Mask | None) -> None:
-    before = cursors.at(cursors.pos, cursors.end)
+    before = cursors.copy()
     branch = cursors.varint(present)
     before.refuse((branch < 0) | (branch >= len(node.branches)), present, f"a union has {len(node.branches)} branches")
     for index, inner in enumerate(node.branches):
@@ -111,7 +112,7 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
             bad = (ends >= 0) & (block.pos != ends)
             block.refuse(bad, None, "a block of items does not have the size that it declares")
             pos[rows] = block.pos
-    cursors.pos = pos
+    cursors.move(pos)
     all_rows, starts = np.concatenate([row for row, _ in found]), np.concatenate([start for _, start in found])
     if len(found) > 2:  # noqa: PLR2004 - the first is empty, and one alone is in order
         order = np.argsort(all_rows, kind="stable")  # within a row they were found in order
@@ -121,7 +122,7 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
 
 def _block_header(block: Cursors) -> tuple[Longs, Longs]:
     """How many items follow, and where they end if that is said, else -1."""
-    before = block.at(block.pos, block.end)
+    before = block.copy()
     counts = block.varint(None)
     sized = counts < 0
     ends = np.full(len(block), -1, np.int64)
@@ -154,7 +155,7 @@ def _items(node: Node, block: Cursors, rows: Longs, counts: Longs) -> list[tuple
             starts = _run(passer, block.at(pos[index : index + 1], block.end[index:]), int(counts[index]) - done)
             found.append((np.full(len(starts) - 1, rows[index]), starts[:-1]))
             pos[index] = starts[-1]
-    block.pos = pos
+    block.move(pos)
     return found
 
 
