@@ -41,28 +41,36 @@ def unzigzag(values: Words) -> Longs:
     return result
 
 
-def encode(values: Words) -> list[tuple[Words, Words, int]]:
+def encode(values: Words) -> list[tuple[Words, Longs | int, int]]:
     """Each varint as words of up to eight bytes, their lengths (one number if they are equal), and the longest.
 
     One word, or two where any value needs nine or ten bytes.
     """
     top = int(values.max(initial=0))
     if top < 1 << 7:
-        return [(values, np.asarray(1, np.uint64), 1)]
+        return [(values, 1, 1)]
     if top < 1 << 14:
-        long = (values > _SEVEN).astype(np.uint64)
-        spread: Words = (values & _SEVEN) | (values >> U64(7) << U64(8)) | (long << U64(7))
-        return [(spread, long + U64(1), 2)]
+        return [_two_bytes(values)]
     lengths = _lengths(values, min(top, _MASK56))
     spread = _spread(values & U64(_MASK56))
     spread |= _CONTINUE & ((U64(1) << (lengths * U64(8) - U64(8))) - U64(1))
     if top <= _MASK56:
-        return [(spread, lengths, -(-top.bit_length() // 7))]
+        return [(spread, _same_or_each(lengths), -(-top.bit_length() // 7))]
     high = values >> U64(56)
     spread |= np.where(high != 0, _CONTINUE, U64(0))
-    long = (high > _SEVEN).astype(np.uint64)
-    rest: Words = (high & _SEVEN) | (high >> U64(7) << U64(8)) | (long << U64(7))
-    return [(spread, lengths, 8), (rest, long + (high != 0), 2)]
+    rest, more, longest = _two_bytes(high)
+    return [(spread, _same_or_each(lengths), 8), (rest, more - (high == 0), longest)]
+
+
+def _two_bytes(values: Words) -> tuple[Words, Longs | int, int]:
+    long = (values > _SEVEN).view(np.uint8).astype(np.uint64)
+    spread: Words = (values & _SEVEN) | (values >> U64(7) << U64(8)) | (long << U64(7))
+    return spread, _same_or_each(long + U64(1)), 2
+
+
+def _same_or_each(lengths: Words) -> Longs | int:
+    shortest = int(lengths.min())
+    return shortest if shortest == int(lengths.max()) else lengths.view(np.int64)
 
 
 def _spread(values: Words) -> Words:

@@ -20,7 +20,7 @@ _READABLE = (1, 2, 3)
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     """The content for *batch* under the Avro schema *schema* (JSON)."""
-    return b"".join((int32(CONTENT_VERSION), int32(batch.num_rows), encode_records(batch, schema)))
+    return encode_records(batch, schema, head=int32(CONTENT_VERSION) + int32(batch.num_rows))
 
 
 def decode(
