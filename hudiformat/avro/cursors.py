@@ -74,26 +74,21 @@ class Cursors:
         self._room = int((self.end - pos).min(initial=INT32_MAX))  # how far all may go
         self._strip = None
 
-    def refuse(self, bad: Mask, present: Mask | None, what: str) -> None:
-        """Raise for the first bad position at which there is a value."""
+    def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:
+        """Raise for the first bad one at which there is a value; *at* is where the values began, if not here."""
         if present is not None:
             bad = bad & present
         if bad.any():
-            raise CorruptBlockError(what, offset=self.base + int(self.pos[bad.argmax()]))
+            raise CorruptBlockError(what, offset=self.base + int((self.pos if at is None else at)[bad.argmax()]))
 
     def advance(self, sizes: Longs | int, present: Mask | None) -> None:
         """Move on, but not past the end of a record."""
         if present is not None:
             self.move(self.pos + sizes * present)
-        elif isinstance(sizes, int):
-            self._need(sizes)
+        elif isinstance(sizes, int) and self._shift + sizes <= self._room:
             self._shift += sizes
         else:
             self.move(self.pos + sizes)
-
-    def _need(self, size: int) -> None:
-        if self._shift + size > self._room:
-            self.move(self.pos + size)  # which says where there is none
 
     def peek(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """What stands at each position, whether it belongs to the record or not; a view that is not contiguous."""
@@ -168,7 +163,7 @@ class Cursors:
         values = self.varint(present)
         if int(values.max(initial=0)) > INT32_MAX or int(values.min(initial=0)) < -INT32_MAX - 1:
             bad = (values > INT32_MAX) | (values < -INT32_MAX - 1)
-            self.at(before, self.end).refuse(bad, present, "an int of over 32 bits")
+            self.refuse(bad, present, "an int of over 32 bits", at=before)
         return values
 
     def length(self, present: Mask | None) -> Longs | int:
@@ -194,7 +189,8 @@ class Cursors:
         """The next value of a fixed width of each record; zero bytes where there is none."""
         kind = np.dtype(dtype)
         if present is None or present.all():
-            self._need(kind.itemsize)
+            if self._shift + kind.itemsize > self._room:
+                self.move(self.pos + kind.itemsize)  # which says where there is none
             values = np.ascontiguousarray(self.peek(kind))
             self.advance(kind.itemsize, None)
             return values
@@ -203,3 +199,28 @@ class Cursors:
         values = np.zeros(len(self), kind)
         values[present] = self._gather(kind, start[present])
         return values
+
+
+class Guesses(Cursors):
+    """Cursors at places where values may stand or not: those where none does go to the end, and nothing is raised."""
+
+    __slots__ = ()
+
+    def move(self, after: Longs) -> None:
+        """Go to these positions, but not past the end, nor back."""
+        self._place(np.where((after > self.end) | (after < self.pos), self.end, after))
+
+    def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:  # noqa: ARG002
+        """Send the bad ones to the end."""
+        if present is not None:
+            bad = bad & present
+        if bad.any():
+            self._place(np.where(bad, self.end, self.pos))
+
+    def length(self, present: Mask | None) -> Longs:
+        """As of cursors; 0 where no such length can stand."""
+        lengths = self.varint(present)
+        bad = (lengths < 0) | (lengths > self.end - self.pos)
+        self.refuse(bad, present, "")
+        lengths[bad] = 0
+        return lengths

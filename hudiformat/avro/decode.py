@@ -233,9 +233,10 @@ def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) ->
 
 
 def _enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
-    before = cursors.copy()
+    before = cursors.pos
     index = cursors.varint(present)
-    before.refuse((index < 0) | (index >= len(node.symbols)), present, f"an enum has {len(node.symbols)} symbols")
+    bad = (index < 0) | (index >= len(node.symbols))
+    cursors.refuse(bad, present, f"an enum has {len(node.symbols)} symbols", at=before)
     wanted = pa.array(index, mask=None if present is None else ~present)
     return pa.array(node.symbols, node.arrow).take(wanted)
 
@@ -252,9 +253,10 @@ def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array
 
 
 def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
-    before = cursors.copy()
+    before = cursors.pos
     branch = cursors.varint(present)
-    before.refuse((branch < 0) | (branch >= len(node.branches)), present, f"a union has {len(node.branches)} branches")
+    bad = (branch < 0) | (branch >= len(node.branches))
+    cursors.refuse(bad, present, f"a union has {len(node.branches)} branches", at=before)
     members = []
     valid = present
     for index, inner in enumerate(node.branches):

@@ -1,70 +1,27 @@
-"""What a delete block holds: one ``HoodieDeleteRecordList``.  Layout: spec/avro-records.md.
-
-An ordering value travels in a wrapper record, one per type.  Int 0 says "no ordering value": Hudi stores it for every
-delete by operation, whatever the type of the table's ordering column.
-"""
+"""The Avro bytes of a list of deletes, as delete blocks of version 3 hold them.  Layout: spec/avro-records.md."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.types as pat
 
 from hudiformat.avro import varint
-from hudiformat.avro.cursors import PADDING, Cursors
+from hudiformat.avro.buffers import Bytes, Longs
+from hudiformat.avro.chains import follow
+from hudiformat.avro.cursors import PADDING, Cursors, Guesses
 from hudiformat.avro.decode import read
-from hudiformat.avro.encode import encode_datums
-from hudiformat.avro.items import locate
+from hudiformat.avro.encode import encode_records
+from hudiformat.avro.items import locate, skip
 from hudiformat.avro.nodes import parse_schema
-from hudiformat.errors import CorruptBlockError, DataError, SchemaError
+from hudiformat.avro.wrappers import FLAT, RECORD, WRAPPED, ordering_columns, ordering_values
+from hudiformat.errors import DataError, DecodeError
 
-# In the order of the union, whose branch 0 is null (HoodieDeleteRecord.avsc, Hudi 0.14 to 1.2).
-_VALUES: dict[str, Any] = {
-    "BooleanWrapper": "boolean",
-    "IntWrapper": "int",
-    "LongWrapper": "long",
-    "FloatWrapper": "float",
-    "DoubleWrapper": "double",
-    "BytesWrapper": "bytes",
-    "StringWrapper": "string",
-    "DateWrapper": {"type": "int", "logicalType": "date"},  # Hudi's own schema has a plain int
-    "DecimalWrapper": {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15},
-    "TimeMicrosWrapper": {"type": "long", "logicalType": "time-micros"},
-    "TimestampMicrosWrapper": {"type": "long", "logicalType": "timestamp-micros"},  # a plain long, likewise
-}
-_LOCAL_DATE = {"type": "int", "logicalType": "date"}
-_NAMES = list(_VALUES)
-_INT, _LONG, _DATE, _ARRAY = _NAMES.index("IntWrapper"), _NAMES.index("LongWrapper"), _NAMES.index("DateWrapper"), 11
-_LOCAL = 11  # takes the place of the array wrapper inside one
-_TAKEN = "a sort of integer or boolean, float, string, binary, date, timestamp or decimal, or a struct of these"
-
-
-def _wrapper(name: str, kind: Any) -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": [{"name": "value", "type": kind}]}
-
-
-def _schema() -> str:
-    array = {"type": "array", "items": ["null", *_NAMES, _wrapper("LocalDateWrapper", _LOCAL_DATE)]}
-    wrapped = {"type": "record", "name": "ArrayWrapper", "fields": [{"name": "wrappedValues", "type": ["null", array]}]}
-    union = ["null", *(_wrapper(name, kind) for name, kind in _VALUES.items()), wrapped]
-    fields = [
-        {"name": "recordKey", "type": ["null", "string"]},
-        {"name": "partitionPath", "type": ["null", "string"]},
-        {"name": "orderingVal", "type": union},
-    ]
-    return json.dumps({"type": "record", "name": "HoodieDeleteRecord", "fields": fields})
-
-
-_RECORD_SCHEMA = _schema()
-_RECORD = parse_schema(_RECORD_SCHEMA)
-_UNION: pa.StructType = _RECORD.arrow.field("orderingVal").type
-_ITEMS: pa.ListType = _UNION.field(_ARRAY).type.field(0).type
-_RESULT = pa.schema([("record_key", pa.string()), ("partition_path", pa.string())])
+_NAMES = ("record_key", "partition_path", "ordering")
+_KEY, _PATH = (node for _, node in RECORD.fields[:2])
+_CHUNK = 16384
+_FEW = 2048  # below, a plain loop is as fast
+_MOST_CHAINS = 4096
+_PRESENT = 2  # the branch of a key
 
 
 def encode_delete_list(
@@ -87,13 +44,13 @@ def encode_delete_list(
         raise DataError(f"{rows} keys, {len(partition_paths)} partition paths and {len(ordering)} ordering values")
     if record_keys.null_count:
         raise DataError("a delete without a record key", column="record_key")
-    columns = [record_keys, partition_paths, _wrap(ordering, _UNION, zero=True)]
-    batch = pa.RecordBatch.from_arrays(columns, names=[name for name, _ in _RECORD.fields])
-    datums = encode_datums(batch, _RECORD_SCHEMA)
+    schema, columns = ordering_columns(ordering)
     if not rows:
         return b"\x00"
-    [(count, _, size)] = varint.encode(varint.zigzag(np.array([rows])))
-    return b"".join((count.tobytes()[:size], datums.buffers()[2], b"\x00"))
+    names = [name for name, _ in parse_schema(schema).fields]
+    batch = pa.RecordBatch.from_arrays([record_keys, partition_paths, *columns], names=names)
+    [(count, size, _)] = varint.encode(varint.zigzag(np.array([rows])))
+    return encode_records(batch, schema, framed=False, head=count.tobytes()[:size], tail=b"\x00")
 
 
 def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
@@ -108,149 +65,67 @@ def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
     window = np.zeros(len(data) + PADDING, np.uint8)
     window[: len(data)] = np.frombuffer(data, np.uint8)
     one = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-    rows, starts = locate(_RECORD, one, None)
+    arrays = _by_guessing(one.copy())
+    return pa.RecordBatch.from_arrays(arrays or _one_by_one(one), names=_NAMES)
+
+
+def _one_by_one(one: Cursors) -> list[pa.Array]:
+    rows, starts = locate(RECORD, one, None)
     one.refuse(one.pos != one.end, None, "bytes follow the list of deletes")
     if not len(rows):
-        return pa.RecordBatch.from_pylist([], _RESULT.append(pa.field("ordering", pa.int32())))
-    deletes = read(_RECORD, one.at(starts, one.end[rows]), None)
-    arrays = [deletes.field(0), deletes.field(1), _unwrap(deletes.field(2), zero=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=[*_RESULT.names, "ordering"])
+        return [pa.array([], pa.string()), pa.array([], pa.string()), pa.array([], pa.int32())]
+    return _read(one.at(starts, one.end[rows]), exact=False)
 
 
-def _wrap(values: pa.Array, union: pa.StructType, *, zero: bool) -> pa.StructArray:
-    """The values as the union of wrappers; with *zero*, nulls become int 0."""
-    rows = len(values)
-    members: list[pa.Array] = [pa.nulls(rows, field.type) for field in union]
-    for part in _parts(values):
-        index, inner = _member(part, union)
-        members[index] = pa.StructArray.from_arrays([inner], fields=list(union.field(index).type), mask=inner.is_null())
-    null = pc.and_(*[member.is_null() for member in members[:2]])
-    for member in members[2:]:
-        null = pc.and_(null, member.is_null())
-    if zero and null.true_count:
-        ints = members[_INT].field(0)
-        ints = pc.if_else(null, pa.scalar(0, pa.int32()), ints)
-        fields = list(union.field(_INT).type)
-        members[_INT] = pa.StructArray.from_arrays([ints], fields=fields, mask=ints.is_null())
-        null = pc.and_(null, pa.scalar(value=False))
-    return pa.StructArray.from_arrays(members, fields=list(union), mask=null)
-
-
-def _parts(values: pa.Array) -> list[pa.Array]:
-    """The values by type, each in its row and null in the others."""
-    if not pat.is_union(values.type):
-        return [values]
-    codes = values.type_codes
-    places = values.offsets if values.type.mode == "dense" else pa.array(np.arange(len(values), dtype=np.int32))
-    parts = []
-    for code, child in zip(values.type.type_codes, range(values.type.num_fields), strict=True):
-        chosen = pc.if_else(pc.equal(codes, code), places, pa.scalar(None, places.type))
-        parts.append(values.field(child).take(chosen))
-    return parts
-
-
-_TESTS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
-    (pat.is_boolean, "BooleanWrapper"),
-    (lambda kind: pat.is_integer(kind) and not _wide(kind), "IntWrapper"),
-    (lambda kind: pat.is_int64(kind) or pat.is_uint32(kind), "LongWrapper"),
-    (pat.is_float32, "FloatWrapper"),
-    (pat.is_float64, "DoubleWrapper"),
-    (lambda kind: pat.is_string(kind) or pat.is_large_string(kind) or pat.is_string_view(kind), "StringWrapper"),
-    (lambda kind: pat.is_binary(kind) or pat.is_large_binary(kind) or pat.is_binary_view(kind), "BytesWrapper"),
-    (pat.is_date, "DateWrapper"),
-    (pat.is_decimal, "DecimalWrapper"),
-    (lambda kind: pat.is_time(kind) and kind.unit != "ns", "TimeMicrosWrapper"),
-    (lambda kind: pat.is_timestamp(kind) and kind.unit != "ns", "TimestampMicrosWrapper"),
-)
-
-
-def _wide(kind: pa.DataType) -> bool:
-    return bool(pat.is_int64(kind) or pat.is_uint32(kind) or pat.is_uint64(kind))
-
-
-def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
-    """Which wrapper holds values of this type, and its field."""
-    kind = values.type
-    if pat.is_dictionary(kind):
-        return _member(values.dictionary_decode(), union)
-    if pat.is_null(kind):
-        return _INT, values.cast(pa.int32())
-    if pat.is_struct(kind) and kind.num_fields and union is _UNION:
-        return _ARRAY, _wrap_array(values)
-    name = next((name for test, name in _TESTS if test(kind)), None)
-    if name is None:
-        raise SchemaError(f"an ordering value of type {kind}: Hudi takes {_TAKEN}", column="ordering")
-    index = _NAMES.index(name)
-    target = union.field(index).type.field(0).type
+def _by_guessing(one: Cursors) -> list[pa.Array] | None:
+    """The same of a long list, each delete read between two guessed places; None where they turn out to be wrong."""
     try:
-        return index, values.cast(target)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"ordering values of type {kind} do not fit {target}: {error}", column="ordering") from error
+        count = int(one.varint(None)[0])
+        start, end = int(one.pos[0]), int(one.end[0]) - 1
+        if not _FEW <= count <= end - start or one.data[end]:
+            return None
+        places = _guess(one.data[start : end + PADDING], end - start, count)
+        return None if places is None else _read(one.at(places[:-1] + start, places[1:] + start), exact=True)
+    except DecodeError:
+        return None
 
 
-def _wrap_array(values: pa.StructArray) -> pa.ListArray:
-    """Several ordering fields: a list of one wrapped value per field in each row."""
-    width, rows = values.type.num_fields, len(values)
-    wrapped = [_wrap(values.field(index), _ITEMS.value_type, zero=False) for index in range(width)]
-    by_row = np.arange(width * rows).reshape(width, rows).T.ravel()
-    items = pa.concat_arrays(wrapped).take(pa.array(by_row))
-    offsets = pa.array(np.arange(0, width * rows + 1, width, dtype=np.int32))
-    mask = values.is_null()
-    return pa.ListArray.from_arrays(offsets, items, type=_ITEMS, mask=mask)
+def _guess(window: Bytes, size: int, count: int) -> Longs | None:
+    """Where each delete begins, and the end."""
+
+    def step(places: Longs) -> Longs:
+        cursors = Guesses(window, np.minimum(places, size), np.full(len(places), size))
+        skip(FLAT, cursors, None)
+        return cursors.pos
+
+    first = int(step(np.zeros(1, np.int64))[0])
+    if first * count == size:
+        return np.arange(0, size + 1, first)
+    return follow(window[:size], count, step, lambda first, _: first == _PRESENT, most=_MOST_CHAINS)
 
 
-def _unwrap(union: pa.StructArray, *, zero: bool) -> pa.Array:
-    """The values of a union of wrappers in the one type that holds them; see :func:`decode_delete_list`."""
-    rows = len(union)
-    found = {
-        index: union.field(index).field(0)
-        for index in range(union.type.num_fields)
-        if union.field(index).null_count < rows
-    }
-    if _ARRAY in found and zero:
-        found[_ARRAY] = _unwrap_array(union.field(_ARRAY))
-    elif {_DATE, _LOCAL} <= set(found):
-        found[_DATE] = pc.coalesce(found[_DATE], found.pop(_LOCAL))
-    if _INT in found and len(found) > 1:
-        _mixed_ints(found, zero=zero)
-    if not found:
-        return pa.nulls(rows, pa.int32())
-    return next(iter(found.values())) if len(found) == 1 else _dense(found)
+def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
+    """The deletes at the cursors; *exact* says that each has to end where its cursor does."""
+    chunks: list[list[pa.Array]] = []
+    kinds = set()
+    for first in range(0, len(cursors), _CHUNK):
+        part = cursors.at(cursors.pos[first : first + _CHUNK], cursors.end[first : first + _CHUNK])
+        keys = [read(_KEY, part, None), read(_PATH, part, None)]
+        kinds.add(kind := part.uniform())
+        if kind not in WRAPPED or len(kinds) > 1:
+            return _read_mixed(cursors, exact=exact)
+        chunks.append([*keys, read(WRAPPED[kind], part, None)])
+        _check_end(part, exact=exact)
+    return [pa.concat_arrays(column) for column in zip(*chunks, strict=True)]
 
 
-def _mixed_ints(found: dict[int, pa.Array], *, zero: bool) -> None:
-    ints = found[_INT]
-    if zero:
-        ints = found[_INT] = pc.if_else(pc.equal(ints, 0), pa.scalar(None, pa.int32()), ints)
-    if ints.null_count == len(ints):
-        del found[_INT]
-    elif _LONG in found:
-        found[_LONG] = pc.coalesce(found[_LONG], ints.cast(pa.int64()))
-        del found[_INT]
+def _read_mixed(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
+    cursors = cursors.copy()
+    deletes = read(RECORD, cursors, None)
+    _check_end(cursors, exact=exact)
+    return [deletes.field(0), deletes.field(1), ordering_values(deletes.field(2))]
 
 
-def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
-    lists = wrappers.field(0)
-    lengths = lists.value_lengths().drop_null().unique()
-    if lists.null_count != wrappers.null_count or len(lengths) != 1 or not lengths[0].as_py():
-        raise CorruptBlockError("ordering values of several fields that do not all have the same number of fields")
-    width = lengths[0].as_py()
-    first = pc.if_else(lists.is_valid(), lists.offsets[:-1], pa.scalar(None, pa.int32()))
-    fields = [_unwrap(lists.values.take(pc.add(first, index)), zero=False) for index in range(width)]
-    names = [f"field{index}" for index in range(width)]
-    return pa.StructArray.from_arrays(fields, names=names, mask=lists.is_null())
-
-
-def _dense(found: dict[int, pa.Array]) -> pa.UnionArray:
-    """A union without nulls of its own: a row of none of the types is a null of the first one."""
-    arrays = list(found.values())
-    codes = np.zeros(len(arrays[0]), np.int8)
-    for code, array in enumerate(arrays[1:], start=1):
-        codes[array.is_valid().to_numpy(zero_copy_only=False)] = code
-    offsets = np.zeros(len(codes), np.int32)
-    children = []
-    for code, array in enumerate(arrays):
-        chosen = np.flatnonzero(codes == code)
-        offsets[chosen] = np.arange(len(chosen), dtype=np.int32)
-        children.append(array.take(pa.array(chosen)))
-    return pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), children)
+def _check_end(cursors: Cursors, *, exact: bool) -> None:
+    if exact:
+        cursors.refuse(cursors.pos != cursors.end, None, "a delete ends elsewhere than was thought")

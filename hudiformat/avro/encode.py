@@ -29,11 +29,14 @@ _CHUNK_BYTES = 1 << 28
 _LENGTH_SIZE = 4
 
 
-def encode_records(batch: pa.RecordBatch, schema_json: str, *, head: bytes = b"") -> bytes:
+def encode_records(
+    batch: pa.RecordBatch, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
+) -> bytes:
     """The records part of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
 
     Columns are matched to the schema's fields by name, in any order; a nullable field without a column is null, and
-    types are promoted where nothing is lost.  *head* comes before the records.
+    types are promoted where nothing is lost.  *head* and *tail* go around the records; not *framed*, they have no
+    lengths.
 
     Raises:
         SchemaError: a column that the schema does not know, that it requires and is missing, or of another type.
@@ -42,8 +45,9 @@ def encode_records(batch: pa.RecordBatch, schema_json: str, *, head: bytes = b""
     """
     parts = io.BytesIO()
     parts.write(head)
-    for data, _ in _chunks(batch, schema_json, framed=True):
+    for data, _ in _chunks(batch, schema_json, framed=framed):
         parts.write(data.data)
+    parts.write(tail)
     return parts.getvalue()
 
 

@@ -71,9 +71,10 @@ def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> None:
 
 
 def _union(node: Union, cursors: Cursors, present: Mask | None) -> None:
-    before = cursors.copy()
+    before = cursors.pos
     branch = cursors.varint(present)
-    before.refuse((branch < 0) | (branch >= len(node.branches)), present, f"a union has {len(node.branches)} branches")
+    bad = (branch < 0) | (branch >= len(node.branches))
+    cursors.refuse(bad, present, f"a union has {len(node.branches)} branches", at=before)
     for index, inner in enumerate(node.branches):
         if inner is not None:
             skip(inner, cursors, (branch == index) if present is None else (branch == index) & present)
@@ -122,17 +123,19 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
 
 def _block_header(block: Cursors) -> tuple[Longs, Longs]:
     """How many items follow, and where they end if that is said, else -1."""
-    before = block.copy()
+    before = block.pos
     counts = block.varint(None)
     sized = counts < 0
     ends = np.full(len(block), -1, np.int64)
     if sized.any():
         counts = np.abs(counts)  # the least of all integers stays negative, and is refused below
         sizes = block.varint(sized)
-        before.refuse((sizes < 0) | (sizes > block.end - block.pos), None, "a block of items of impossible size")
+        bad = (sizes < 0) | (sizes > block.end - block.pos)
+        block.refuse(bad, None, "a block of items of impossible size", at=before)
         ends[sized] = (block.pos + sizes)[sized]
     # An item takes a byte at least; the few schemas whose items take none are held to that too.
-    before.refuse((counts < 0) | (counts > block.end - block.pos), None, "more items than bytes are left")
+    bad = (counts < 0) | (counts > block.end - block.pos)
+    block.refuse(bad, None, "more items than bytes are left", at=before)
     return counts, ends
 
 
