@@ -31,6 +31,7 @@ LAYERS = (
     "sink",
     "spark",
     "report",
+    "the face of the package",
     "cli",
     "__main__",
 )

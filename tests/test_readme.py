@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.cli import run as command_line
+from tests.cli.support import DAMAGED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +45,21 @@ def test_the_log_file_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture
     names = run(examples("Log files"), {"folder": tmp_path, "batch": pa.RecordBatch.from_pydict({"id": ["a"]})})
     assert "AVRO_DATA" in capsys.readouterr().out
     assert names["block"] is not None
+
+
+def test_the_command_line_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("damaged.log").write_bytes(DAMAGED)
+    [transcript] = re.findall(r"```console\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    for example in re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]:
+        line, _, expected = example.partition("\n")
+        program, *arguments = shlex.split(line)
+        assert program == "hudiformat"
+        assert command_line(arguments) == 1  # each of them meets the damage
+        out, err = capsys.readouterr()
+        assert out + err == expected.rstrip("\n") + "\n"
 
 
 def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:

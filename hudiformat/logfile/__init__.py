@@ -4,7 +4,7 @@ from hudiformat.logfile.decoder import LogDecoder
 from hudiformat.logfile.reader import LogReader
 from hudiformat.logfile.salvage import SalvageReport, salvage
 from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed
-from hudiformat.logfile.verify import FindingKind, LogFinding, verify_log
+from hudiformat.logfile.verify import FindingKind, LogFinding, findings_of, verify_log
 from hudiformat.logfile.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogWriter
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "LogReader",
     "LogWriter",
     "SalvageReport",
+    "findings_of",
     "salvage",
     "scan_blocks",
     "scan_blocks_reversed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hudiformat.logfile.reader import Source, map_source, place
@@ -34,12 +35,18 @@ class SalvageReport:
         return tuple(dict.fromkeys(instant for finding in self.lost for instant in finding.instants))
 
 
-def salvage(source: Source, target: str | os.PathLike[str], *, storage: Storage | None = None) -> SalvageReport:
+def salvage(
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    storage: Storage | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SalvageReport:
     """Copy every intact block of *source*, byte for byte, into the new file *target*, and say what is lost.
 
     Only one block at a time is touched, so the file may be larger than memory.  When the copy fails, no *target* is
     left behind.  Blocks keep their order; that the new file takes the old one's place is for the caller to bring about,
-    while no query runs.
+    while no query runs.  *progress* is called with the bytes of *source* that are done, after each block.
 
     Raises:
         StorageError: *source* cannot be read, or *target* exists or cannot be written.
@@ -52,7 +59,7 @@ def salvage(source: Source, target: str | os.PathLike[str], *, storage: Storage 
     findings: list[LogFinding] = []
     with store.open_new(name) as file:
         try:
-            blocks = _copy(data, file, findings)
+            blocks = _copy(data, file, findings, progress)
             file.sync()
         except BaseException:  # an interrupt too: half a salvage looks like a whole one
             store.delete(name)
@@ -63,10 +70,12 @@ def salvage(source: Source, target: str | os.PathLike[str], *, storage: Storage 
     return SalvageReport(path, blocks, size, lost, recovered)
 
 
-def _copy(data: memoryview, file: OutputFile, findings: list[LogFinding]) -> int:
+def _copy(
+    data: memoryview, file: OutputFile, findings: list[LogFinding], progress: Callable[[int], None] | None
+) -> int:
     """How many blocks were copied; what else there is goes to *findings*."""
     count = 0
-    for part in parts_of(data):
+    for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
             findings.append(part)
         else:

@@ -15,6 +15,7 @@ from hudiformat.blocks.envelope import block_in_frame, decode_block
 from hudiformat.blocks.frame import LENGTH_SIZE, MAGIC
 from hudiformat.errors import DecodeError
 from hudiformat.logfile.rules import corrupt_block, next_magic, sound_frame
+from hudiformat.storage import Trail
 from hudiformat.wire import Cursor
 
 _OVERLAP = len(MAGIC) - 1  # two magics can share a "#"
@@ -25,10 +26,12 @@ def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
 
     Source: HoodieLogFileReader.hasNext and next.
     """
+    trail = Trail(data, start)
     while len(data) - start >= len(MAGIC):
         block = _block_at(data, start)
         yield block
         start += block.size or 0
+        trail.reach(start)
 
 
 def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
@@ -41,6 +44,7 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
     Source: HoodieLogFileReader.prev, which throws in that case.
     """
     end = len(data)
+    trail = Trail(data, end)
     while end:
         block = _block_before(data, end)
         if block is None or block.offset is None:
@@ -50,6 +54,7 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
             return
         yield block
         end = block.offset
+        trail.reach(end)
 
 
 def _block_at(data: memoryview, start: int) -> LogBlock:

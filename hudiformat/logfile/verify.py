@@ -7,7 +7,7 @@ is intact when its own bytes are, whatever stands around it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,7 +18,7 @@ from hudiformat.blocks.types import BlockType, CommandType, HeaderKey
 from hudiformat.errors import DecodeError, SchemaError, TruncatedBlockError, UnsupportedFeatureError
 from hudiformat.logfile.reader import Source, map_source
 from hudiformat.logfile.scan import scan_blocks
-from hudiformat.storage import Storage
+from hudiformat.storage import Storage, Trail
 from hudiformat.wire import Cursor
 
 _NEXT_MAGIC = re.compile(re.escape(MAGIC))
@@ -76,23 +76,33 @@ def verify_log(source: Source, *, contents: bool = True, storage: Storage | None
 
     Source: spec/log-file.md, "Salvage".
     """
+    return list(findings_of(source, contents=contents, storage=storage))
+
+
+def findings_of(
+    source: Source,
+    *,
+    contents: bool = True,
+    storage: Storage | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[LogFinding]:
+    """As :func:`verify_log`, each finding when it is found; *progress* is called with the bytes of the file done."""
     _, data = map_source(source, storage)
-    findings = []
-    for part in parts_of(data):
+    for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
-            findings.append(part)
+            yield part
         elif contents and (message := _content_error(part)):
-            findings.append(_finding(FindingKind.CONTENT, part, message))
-    return findings
+            yield _finding(FindingKind.CONTENT, part, message)
 
 
-def parts_of(data: memoryview) -> Iterator[LogBlock | LogFinding]:
+def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None) -> Iterator[LogBlock | LogFinding]:
     """Every byte of *data* once: intact blocks, and findings for what lies between them.
 
-    Before a block that is hidden, or has quirks, comes the finding that says so.
+    Before a block that is hidden, or has quirks, comes the finding that says so.  *progress* is called after each part,
+    with the bytes that are done.
     """
     visible = (block.offset for block in scan_blocks(data) if block.type is not BlockType.CORRUPT)
-    seen, position = next(visible, None), 0
+    seen, position, trail = next(visible, None), 0, Trail(data)
     while position < len(data):
         try:
             block, end = decode_block(data, position)
@@ -111,6 +121,9 @@ def parts_of(data: memoryview) -> Iterator[LogBlock | LogFinding]:
                 yield _finding(FindingKind.QUIRK, block, f"read as Java reads it: {block.quirks}")
             yield block
         position = end
+        trail.reach(position)
+        if progress is not None:
+            progress(position)
 
 
 def _finding(kind: FindingKind, block: LogBlock, message: str) -> LogFinding:

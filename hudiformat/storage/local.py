@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from hudiformat.errors import StorageError
+from hudiformat.storage.file_map import FileMap
 from hudiformat.storage.protocol import FileInfo, OutputFile, Storage
 
 _IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
@@ -70,7 +71,7 @@ class LocalStorage:
             with self._path(path).open("rb") as file:
                 if os.fstat(file.fileno()).st_size == 0:
                     return memoryview(b"")  # an empty file cannot be mapped
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                return memoryview(FileMap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except OSError as error:
             raise _storage_error("read", self._path(path), error) from error
 

@@ -83,6 +83,14 @@ def test_a_content_that_is_no_parquet_file_is_corrupt(content: bytes) -> None:
             read()
 
 
+def test_a_string_in_a_parquet_content_that_is_no_utf8_is_corrupt() -> None:
+    offsets, data = pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")
+    broken = pa.record_batch({"s": pa.Array.from_buffers(pa.string(), 1, [None, offsets, data])})
+    block = data_block(broken, instant="001", format="parquet")
+    with pytest.raises(CorruptBlockError, match="UTF"):
+        block.to_arrow()
+
+
 @given(place=st.integers(0, 10_000), value=st.integers(0, 255))
 def test_damage_in_a_parquet_content_raises_only_our_errors(place: int, value: int) -> None:
     sound = data_block(BATCH, instant="001", format="parquet")

@@ -30,6 +30,12 @@ def test_a_sound_file_is_copied_whole() -> None:
     assert salvaged(A + B + C) == (A + B + C, SalvageReport("p/new", 3, 3 * SIZE, (), ()))
 
 
+def test_a_salvage_tells_its_progress() -> None:
+    done: list[int] = []
+    salvage(A + JUNK + B, "p/new", storage=MemoryStorage(), progress=done.append)
+    assert done == [SIZE, SIZE + 37, 2 * SIZE + 37]
+
+
 def test_intact_blocks_are_kept_and_the_lost_one_is_named() -> None:
     damaged = B[:-1] + b"\0"
     kept, report = salvaged(A + damaged + C)

@@ -20,7 +20,7 @@ from hudiformat.blocks import (
     rollback_block,
 )
 from hudiformat.errors import StorageError
-from hudiformat.logfile import FindingKind, LogFinding, LogReader, verify_log
+from hudiformat.logfile import FindingKind, LogFinding, LogReader, findings_of, verify_log
 from hudiformat.logfile.verify import parts_of
 from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, entry, envelope
 from tests.logfile.memory_storage import MemoryStorage
@@ -62,6 +62,15 @@ def test_a_path_and_a_storage_are_read(tmp_path: Path) -> None:
     assert verify_log(path) == verify_log(str(path)) == verify_log("p/log", storage=storage) == verify_log(A + JUNK)
     with pytest.raises(StorageError, match="No such file"):
         verify_log(tmp_path / "none")
+
+
+def test_findings_come_as_they_are_found_and_progress_is_told() -> None:
+    done: list[int] = []
+    found = findings_of(A + JUNK + MAGIC + B, progress=done.append)
+    assert (next(found).kind, done) == (HIDDEN, [])
+    assert (next(found).kind, done) == (STRAY, [SIZE])
+    assert [finding.kind for finding in found] == [CORRUPT]
+    assert done == [SIZE, SIZE + 37, SIZE + 43, 2 * SIZE + 43]
 
 
 # Kinds

@@ -62,6 +62,7 @@ def decode(
             (batch,) = table.to_batches()
         else:
             batch = pa.RecordBatch.from_pylist([], schema=table.schema)
+        batch.validate(full=True)  # pyarrow reads strings that are no UTF-8
     return resolve(batch, target)
 
 

@@ -1,0 +1,105 @@
+"""``hudiformat blocks``: what blocks a log file has; of their contents only what tells how many records there are."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import click
+
+from hudiformat.blocks import BlockHeader, BlockType, LogBlock
+from hudiformat.cli.output import Column, Table, printable, say, say_json
+from hudiformat.cli.source import file_argument, json_option, open_log
+from hudiformat.errors import DecodeError, UnsupportedFeatureError
+
+_COLUMNS = (
+    Column("block", 5, right=True),
+    Column("offset", 12, right=True),
+    Column("size", 11, right=True),
+    Column("type", 12),
+    Column("instant", 17),
+    Column("records", 9, right=True),
+    Column("note"),
+)
+_SMALL_DELETES = 1 << 20  # bytes: deletes are counted only by decoding all of them
+_EPILOG = """\b
+Examples:
+  hudiformat blocks .0a1b-0_20260101000000000.log.1_0-0-0
+  hudiformat blocks --headers --reverse FILE | head
+  hudiformat blocks --json FILE | jq 'select(.type == "CORRUPT")'
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="List the blocks of a log file.")
+@file_argument
+@click.option("--reverse", is_flag=True, help="From the last block to the first, numbered -1, -2 and on.")
+@click.option("--headers", is_flag=True, help="Print every entry of the blocks' headers and footers.")
+@json_option
+def blocks(file: str, *, reverse: bool, headers: bool, as_json: bool) -> int:
+    """List the blocks of a log FILE: offset and size in bytes, type, instant, records.
+
+    A span that cannot be read is a block of type CORRUPT, with the reason.  Records are what the block declares, or
+    "?" where that cannot be told without much work: in delete blocks beyond 1 MiB.
+    """
+    reader = open_log(file)
+    numbers, found = (count(-1, -1), reversed(reader)) if reverse else (count(), iter(reader))
+    table = None if as_json else Table(*_COLUMNS)
+    damaged = False
+    for number, block in zip(numbers, found, strict=False):
+        records, problem = _records(block)
+        damaged |= problem is not None
+        if table is None:
+            entries = {"header": _named(block.header), "footer": _named(block.footer)} if headers else {}
+            say_json({**_described(number, block, records, problem), **entries})
+        else:
+            _print_row(table, number, block, records, problem)
+            if headers:
+                _print_entries(block)
+    return int(damaged)
+
+
+def _records(block: LogBlock) -> tuple[int | None, str | None]:
+    """How many records *block* declares, None for unknown; and what is wrong with it."""
+    if block.type is BlockType.CORRUPT:
+        return None, block.reason
+    if block.type is BlockType.DELETE and len(block.content) > _SMALL_DELETES:
+        return None, None
+    try:
+        return block.num_records(), None
+    except DecodeError as error:
+        return None, str(error)
+    except UnsupportedFeatureError:
+        return None, None
+
+
+def _described(number: int, block: LogBlock, records: int | None, problem: str | None) -> dict[str, Any]:
+    return {
+        "block": number,
+        "offset": block.offset,
+        "size": block.size,
+        "type": block.type.name,
+        "version": block.version,
+        "instant": block.instant,
+        "target_instant": block.target_instant,
+        "records": records,
+        "reason": problem,
+    }
+
+
+def _print_row(table: Table, number: int, block: LogBlock, records: int | None, problem: str | None) -> None:
+    shown: int | str | None = "?" if records is None else records
+    if block.type in (BlockType.COMMAND, BlockType.CORRUPT):
+        shown = None
+    note = problem or (f"rolls back {block.target_instant}" if block.type is BlockType.COMMAND else "")
+    colour = "red" if problem else None
+    table.row(number, block.offset, block.size, block.type.name, block.instant, shown, note, colour=colour)
+
+
+def _print_entries(block: LogBlock) -> None:
+    for title, entries in (("header", block.header), ("footer", block.footer)):
+        for name, value in _named(entries).items():
+            say(f"       {title} {name} = {printable(value)}")
+
+
+def _named(entries: BlockHeader) -> dict[str, str]:
+    return {key.name: value for key, value in entries.items()}

@@ -1,0 +1,77 @@
+"""What commands print: JSON Lines, and tables of fixed columns whose rows are out at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.cells import cell_len, set_cell_size
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, *width* characters wide; a longer value pushes the rest of its row aside."""
+
+    name: str
+    width: int = 0
+    right: bool = False
+
+    def fit(self, text: str) -> str:
+        """*text*, padded to the width."""
+        missing = max(self.width - cell_len(text), 0)
+        return " " * missing + text if self.right else text + " " * missing
+
+
+class Table:
+    """A table that prints its heading at once, and each row when it is given."""
+
+    def __init__(self, *columns: Column, indent: str = "") -> None:
+        self._columns = columns
+        self._indent = indent
+        self._print([column.name for column in columns], bold=True)
+
+    def row(self, *cells: object, colour: str | None = None) -> None:
+        """Print a row; None is a value that is not there."""
+        self._print(["-" if cell is None else printable(str(cell)) for cell in cells], colour=colour)
+
+    def _print(self, texts: list[str], *, colour: str | None = None, bold: bool = False) -> None:
+        cells = [column.fit(text) for column, text in zip(self._columns, texts, strict=True)]
+        say(self._indent + "  ".join(cells).rstrip(), colour=colour, bold=bold)
+
+
+def say(text: str, *, colour: str | None = None, bold: bool = False) -> None:
+    """Print a line at once; in colour on a terminal, unless NO_COLOR is set."""
+    styled = click.style(text, fg=colour, bold=bold) if (colour or bold) and _colourful() else text
+    sys.stdout.write(f"{styled}\n")
+    sys.stdout.flush()
+
+
+def say_json(value: Mapping[str, Any]) -> None:
+    """Print a line of JSON at once; in ASCII, so that it is the same wherever it goes."""
+    say(json.dumps(value, allow_nan=False))
+
+
+def warn(message: str) -> None:
+    """Print an error on standard error, in one line."""
+    sys.stderr.write(f"hudiformat: {printable(' '.join(message.split()))}\n")
+
+
+def printable(text: str) -> str:
+    """*text* in one line, and harmless to a terminal: what a file holds may be anything."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def shortened(text: str, width: int) -> str:
+    """*text*, its end left out where it is wider than *width* characters."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
+
+
+def _colourful() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,158 @@
+"""``hudiformat records``: the records and deletes that the blocks of a log file hold."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+import click
+import pyarrow as pa
+from rich.cells import cell_len
+
+from hudiformat.avro import avro_to_arrow
+from hudiformat.blocks import BlockType, LogBlock
+from hudiformat.cli.output import Column, Table, printable, say, say_json, shortened, warn
+from hudiformat.cli.source import file_argument, json_option, open_log
+from hudiformat.cli.values import Row, rows_of
+from hudiformat.errors import DecodeError, HudiFormatError, SchemaError
+from hudiformat.logfile import LogReader
+
+_FINDINGS, _UNREADABLE = 1, 2
+_WITHOUT_ROWS = (BlockType.COMMAND, BlockType.CORRUPT)
+_MAX_WIDTH = 40
+_MEASURED = 100  # rows of a block that say how wide its columns are
+
+
+def _split(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else list(dict.fromkeys(value.split(",")))
+
+
+_EPILOG = """\b
+Examples:
+  hudiformat records --limit 10 FILE
+  hudiformat records --block 3 --columns _hoodie_record_key,fare FILE
+  hudiformat records --json FILE | jq 'select(.delete) | .delete.record_key'
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="Print the records and deletes of a log file.")
+@file_argument
+@click.option("--block", type=int, metavar="N", help="Only the block of this number, as in 'blocks'; -1 is the last.")
+@click.option("--columns", callback=_split, metavar="A,B", help="Only these columns of records, in this order.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many records and deletes.")
+@json_option
+def records(file: str, *, block: int | None, columns: list[str] | None, limit: int | None, as_json: bool) -> int:
+    """Print the records of a log FILE, block by block, as they were written, and its deletes, marked as such.
+
+    Nothing is merged or rolled back.  A column that a block does not have is null there.  Long values are cut in the
+    table, and whole with --json.  A block that cannot be read is passed over, with a line on standard error; the exit
+    code is then 1 for a corrupt block, and 2 for a content that cannot be decoded.
+    """
+    reader = open_log(file)
+    if columns is not None:
+        _check_columns(reader, columns)
+    code, left = 0, limit
+    for number, found in _chosen(reader, block):
+        if left == 0:
+            break
+        try:
+            batch = _batch(found, columns)
+        except HudiFormatError as error:
+            warn(f"block {number} of {file} is passed over: {error}")
+            code = max(code, _FINDINGS if found.type is BlockType.CORRUPT else _UNREADABLE)
+            continue
+        if batch is not None:
+            shown = batch.slice(0, left)
+            (_print_json if as_json else _print_table)(number, found, shown, columns)
+            left = None if left is None else left - shown.num_rows
+    return code
+
+
+def _chosen(reader: LogReader, number: int | None) -> Iterator[tuple[int, LogBlock]]:
+    """The blocks to print, with their numbers."""
+    if number is None:
+        yield from enumerate(reader)
+        return
+    skipped, blocks = (number, iter(reader)) if number >= 0 else (-number - 1, reversed(reader))
+    block = next(islice(blocks, skipped, None), None)
+    if block is None:
+        total = sum(1 for _ in reader)
+        raise click.UsageError(f"there is no block {number}: {reader.path} has {total}, the first is 0")
+    yield number, block
+
+
+def _check_columns(reader: LogReader, columns: list[str]) -> None:
+    """See that each column is in some block; files change their schema, so the first block does not decide.
+
+    Raises:
+        SchemaError: a column that no block has.
+    """
+    missing, known = dict.fromkeys(columns), dict[str, None]()
+    for names in _schemas(reader):
+        known.update(dict.fromkeys(names))
+        missing = {name: None for name in missing if name not in known}
+        if not missing:
+            return
+    if known:
+        name = next(iter(missing))
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the columns are {', '.join(known)}"
+        raise SchemaError(f"no block has a column {name!r}; {hint}", column=name)
+
+
+def _schemas(reader: LogReader) -> Iterator[list[str]]:
+    for block in reader:
+        if block.type not in (*_WITHOUT_ROWS, BlockType.DELETE):
+            try:
+                yield avro_to_arrow(block.schema).names
+            except (DecodeError, SchemaError):  # said when the block's turn comes
+                continue
+
+
+def _batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch | None:
+    """The rows of *block*; None for a block that is not there to have any."""
+    if block.type is BlockType.CORRUPT:
+        raise DecodeError(block.reason or "it is corrupt")
+    if block.type is BlockType.COMMAND:
+        return None
+    if block.type is BlockType.DELETE:
+        return block.deletes()
+    if columns is None:
+        return block.to_arrow()
+    there = avro_to_arrow(block.schema).names
+    return block.to_arrow(columns=[name for name in columns if name in there])
+
+
+def _rows(block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> Iterator[Row]:
+    if columns is None or block.type is BlockType.DELETE:
+        return rows_of(batch)
+    return ({name: row.get(name) for name in columns} for row in rows_of(batch))
+
+
+def _print_json(number: int, block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> None:
+    content = "delete" if block.type is BlockType.DELETE else "record"
+    for row in _rows(block, batch, columns):
+        say_json({"block": number, "type": block.type.name, "instant": block.instant, content: row})
+
+
+def _print_table(number: int, block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> None:
+    """A table for the block, as wide as its first rows need."""
+    say(f"block {number} at byte {block.offset}: {block.type.name}, instant {printable(block.instant or '-')}")
+    rows = _rows(block, batch, columns)
+    head = list(islice(rows, _MEASURED))
+    if not head:
+        return
+    mark = ["DELETE"] if block.type is BlockType.DELETE else []
+    widths = [max(cell_len(text) for text in (name, *(_cell(row[name]) for row in head))) for name in head[0]]
+    named = [Column(printable(name), width) for name, width in zip(head[0], widths, strict=True)]
+    table = Table(*(Column("", len(text)) for text in mark), *named, indent="  ")
+    for row in chain(head, rows):
+        table.row(*mark, *map(_cell, row.values()), colour="yellow" if mark else None)
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shortened(printable(text), _MAX_WIDTH)

@@ -1,0 +1,50 @@
+"""Log files for the tests of this folder, and what the command line answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, data_block, delete_block, encode_block
+from hudiformat.blocks import rollback_block as rollback
+
+ROWS = pa.record_batch({"id": ["a", "b", "c"], "n": pa.array([1, None, 3], pa.int32())})
+WIDER = pa.record_batch({"id": ["d"], "price": pa.array([2.5])})
+DATA = encode_block(data_block(ROWS, instant="20260101000000001"))
+DELETES = encode_block(delete_block(["a", "b"], instant="20260101000000002", partition_path="p"))
+ROLLBACK = encode_block(rollback(instant="20260101000000003", target="20260101000000001"))
+EVOLVED = encode_block(data_block(WIDER, instant="20260101000000004"))
+JUNK = b"\xa5" * 37
+SOUND = DATA + DELETES + ROLLBACK + EVOLVED
+DAMAGED = DATA + DELETES[:80] + EVOLVED
+UNDECODABLE = encode_block(
+    LogBlock(
+        BlockType.AVRO_DATA, BlockHeader({HeaderKey.INSTANT_TIME: "5", HeaderKey.SCHEMA: "{"}), b"\0\0\0\3\0\0\0\0"
+    )
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def json(self) -> list[dict[str, Any]]:
+        return [json.loads(line, parse_constant=_refuse) for line in self.lines]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+Command = Callable[..., Result]

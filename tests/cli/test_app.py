@@ -1,0 +1,281 @@
+"""What every command has in common, in this process and as one of its own."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudiformat
+from hudiformat.blocks import data_block, encode_block
+from hudiformat.cli import app, run
+from tests.cli.support import DAMAGED, DATA, SOUND, Command
+from tests.logfile.test_golden import ARCHIVES, log_files
+
+Log = Callable[[bytes], Path]
+ROOT = Path(hudiformat.__file__).parents[1]
+COMMANDS = ("blocks", "records", "verify", "salvage")
+WITH_OUTPUT = {name: ("-o", "out") if name == "salvage" else () for name in COMMANDS}
+
+every_command = pytest.mark.parametrize("name", COMMANDS)
+
+
+def start(*arguments: object, code: str = "") -> subprocess.Popen[str]:
+    program = ["-c", code] if code else ["-m", "hudiformat"]
+    return subprocess.Popen(
+        [sys.executable, *program, *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def many_blocks(count: int) -> bytes:
+    return DATA * count
+
+
+# Help
+
+
+def test_the_version_is_the_packages(command: Command) -> None:
+    result = command("--version")
+    assert (result.code, result.out) == (0, f"hudiformat, version {hudiformat.__version__}\n")
+
+
+def test_the_help_names_every_command_and_exit_code(command: Command) -> None:
+    result = command("--help")
+    assert result.code == 0
+    assert all(f"  {name} " in result.out for name in COMMANDS)
+    assert "JSON Lines" in result.out
+    assert "1  findings" in result.out
+    assert "binary values are hex" in " ".join(result.out.split())
+
+
+@every_command
+def test_the_help_of_a_command_has_examples(command: Command, name: str) -> None:
+    result = command(name, "--help")
+    assert result.code == 0
+    assert f"\n  Examples:\n    hudiformat {name} " in result.out
+    assert "--json" in result.out
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing command (see hudiformat --help)"),
+        (("block",), "No such command 'block'"),
+        (("blocks",), "Missing argument 'FILE' (see hudiformat blocks --help)"),
+        (("blocks", "--nope", "x"), "No such option"),
+        (("records", "--block", "x", "y"), "Invalid value for '--block'"),
+        (("records", "--limit", "-1", "y"), "Invalid value for '--limit'"),
+        (("salvage", "x"), "Missing option '-o' / '--output'"),
+    ],
+    ids=str,
+)
+def test_wrong_usage_is_one_line(command: Command, arguments: tuple[str, ...], message: str) -> None:
+    result = command(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("hudiformat: ")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+@every_command
+def test_a_missing_file_is_one_line(command: Command, name: str, tmp_path: Path) -> None:
+    result = command(name, tmp_path / "none", *WITH_OUTPUT[name])
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"hudiformat: cannot read {tmp_path / 'none'}: No such file or directory\n"
+
+
+@every_command
+def test_a_folder_is_refused(command: Command, name: str, tmp_path: Path) -> None:
+    result = command(name, tmp_path, *WITH_OUTPUT[name])
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (f"hudiformat: {tmp_path} is a folder: expected a log file; whole tables are not taken here\n")
+
+
+@every_command
+def test_a_pipe_is_refused_and_not_waited_for(command: Command, name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = command(name, tmp_path / "pipe", *WITH_OUTPUT[name])
+    assert (result.code, result.out) == (2, "")
+    assert "is a pipe or device: expected a log file" in result.err
+
+
+def test_a_scheme_that_is_not_supported_is_refused(command: Command) -> None:
+    result = command("blocks", "s3://bucket/log")
+    assert (result.code, "only local paths are supported" in result.err) == (2, True)
+
+
+def test_a_full_disk_is_one_line(log: Log, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    monkeypatch.setattr(app, "_let_go_of_stdout", lambda: None)
+    assert run(["blocks", str(log(SOUND))]) == 2
+    assert capsys.readouterr().err == "hudiformat: cannot write: No space left on device\n"
+
+
+# Colour
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm", "NO_COLOR": "1"}, False)],
+    ids=str,
+)
+def test_colour_is_for_terminals_that_want_it(
+    command: Command, log: Log, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], *, coloured: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert ("\x1b[31m" in command("blocks", log(DAMAGED)).out) is coloured
+    assert "\x1b" not in command("blocks", "--json", log(DAMAGED)).out
+
+
+def test_there_is_no_colour_in_a_pipe(command: Command, log: Log) -> None:
+    assert "\x1b" not in command("blocks", log(DAMAGED)).out
+
+
+# Processes
+
+
+def test_the_module_is_the_command(log: Log) -> None:
+    process = start("blocks", "--json", log(DAMAGED))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, "")
+    assert [json.loads(line)["type"] for line in out.splitlines()] == ["AVRO_DATA", "CORRUPT", "AVRO_DATA"]
+
+
+def test_the_entry_point_is_the_command() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert '[project.scripts]\nhudiformat = "hudiformat.__main__:main"\n' in text
+
+
+@pytest.mark.parametrize("name", ["click", "rich"])
+def test_without_the_extra_it_says_what_to_install(name: str) -> None:
+    code = f"import sys; sys.modules[{name!r}] = None; from hudiformat.__main__ import main; sys.exit(main())"
+    process = start("--version", code=code)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("hudiformat: the command line needs ")
+    assert err.endswith(": pip install 'hudiformat[cli]'\n")
+    assert err.count("\n") == 1
+
+
+def test_another_module_that_is_missing_is_no_matter_of_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['hudiformat.cli.app'] = None; from hudiformat.__main__ import main; sys.exit(main())"
+    )
+    process = start("--version", code=code)
+    assert "import of hudiformat.cli.app halted" in process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [("blocks",), ("records", "--json")], ids=" ".join)
+def test_a_closed_pipe_ends_it_quietly_and_the_first_line_came_at_once(log: Log, arguments: tuple[str, ...]) -> None:
+    process = start(*arguments, log(many_blocks(50_000)))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 141
+
+
+def test_an_interrupt_ends_it_quietly(log: Log) -> None:
+    process = start("records", log(many_blocks(50_000)))
+    assert process.stdout is not None
+    process.stdout.readline()  # then the pipe fills up, and the process waits
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
+
+
+def test_text_that_a_terminal_cannot_show_is_spelled(log: Log) -> None:
+    path = log(encode_block(data_block(pa.record_batch({"s": ["日é"]}), instant="1")))
+    process = subprocess.run(
+        [sys.executable, "-m", "hudiformat", "records", path],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert process.stdout.splitlines()[-1] == rb"  \u65e5\xe9"
+
+
+LARGE = """
+import resource, sys
+from hudiformat.cli import run
+sys.stdout = open("/dev/null", "w")
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
+assert run([*sys.argv[1:]]) == 0
+sys.stderr.write(str(peak() - before))
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("blocks",), ("blocks", "--reverse"), ("verify", "--no-contents"), ("salvage", "-o")], ids=" ".join
+)
+def test_a_file_of_200_mb_takes_little_memory(log: Log, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    batch = pa.record_batch({"s": ["x" * 1000] * 1000})
+    path = log(encode_block(data_block(batch, instant="1")) * 200)
+    target = (tmp_path / "out",) if arguments[-1] == "-o" else ()
+    process = start(*arguments, *target, path, code=LARGE)
+    kilobytes = int(process.communicate(timeout=60)[1])
+    assert process.returncode == 0
+    assert kilobytes < 80 << 10
+
+
+# Real files
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [path for path in ARCHIVES if "damaged" in path.stem or "metadata" in path.stem],
+    ids=lambda path: path.stem,
+)
+def test_golden_files_are_read_by_every_command(command: Command, log: Log, tmp_path: Path, archive: Path) -> None:
+    for data in log_files(archive).values():
+        path, target = log(data), tmp_path / "out"
+        found = command("blocks", "--json", path)
+        sound = [block for block in found.json if block["type"] != "CORRUPT"]
+        damaged = len(sound) < len(found.json)
+        assert found.code == int(damaged)
+        assert [block["offset"] for block in found.json][:1] in ([0], [])
+        records = command("records", "--json", path)
+        assert records.code == int(damaged)
+        assert len(records.json) == sum(block["records"] for block in sound)
+        assert command("verify", path).code == int(damaged)
+        report = command("salvage", "--json", path, "-o", target).json[0]
+        assert report["blocks"] == len(sound) + len(report["recovered"])
+        target.unlink()
+
+
+def test_there_are_golden_files_with_damage() -> None:
+    assert zipfile.is_zipfile(ARCHIVES[0])
+    assert sum("damaged" in path.stem for path in ARCHIVES) > 5
