@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudiformat.avro.decode import decode_records
+from hudiformat.avro.decode import decode_records, decode_runs
 from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
 from hudiformat.avro.encode import encode_datums, encode_records
 from hudiformat.avro.resolve import resolve
@@ -13,6 +13,7 @@ __all__ = [
     "avro_to_arrow",
     "decode_delete_list",
     "decode_records",
+    "decode_runs",
     "encode_datums",
     "encode_delete_list",
     "encode_records",

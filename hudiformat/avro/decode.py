@@ -16,7 +16,7 @@ import pyarrow.types as pat
 
 from hudiformat.avro.buffers import Bytes, Longs, Mask, bitmap, content
 from hudiformat.avro.cursors import PADDING, Cursors
-from hudiformat.avro.framing import walk
+from hudiformat.avro.framing import walk, walk_many
 from hudiformat.avro.items import branch_of_two, locate, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.resolve import batch_of
@@ -43,14 +43,38 @@ def decode_records(
         SchemaError: the schema is no Avro record schema, or has none of a column that was asked for.
         DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
     """
-    record, schema = parse_schema(writer_schema), _selected(avro_to_arrow(writer_schema), columns)
     starts, ends = walk(memoryview(data).cast("B"), count)
-    everything = np.frombuffer(data, np.uint8)
+    return _decode(np.frombuffer(data, np.uint8), starts, ends, writer_schema, columns)
+
+
+def decode_runs(
+    data: memoryview | bytes,
+    firsts: Longs,
+    lasts: Longs,
+    counts: Longs,
+    writer_schema: str,
+    *,
+    columns: Sequence[str] | None = None,
+) -> pa.RecordBatch:
+    """The records of many short runs at once: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
+
+    Raises:
+        SchemaError: as :func:`decode_records`.
+        DecodeError: as :func:`decode_records`; where is not said.
+    """
+    content = np.frombuffer(data, np.uint8)
+    return _decode(content, *walk_many(content, firsts, lasts, counts), writer_schema, columns)
+
+
+def _decode(
+    data: Bytes, starts: Longs, ends: Longs, writer_schema: str, columns: Sequence[str] | None
+) -> pa.RecordBatch:
+    record, schema = parse_schema(writer_schema), _selected(avro_to_arrow(writer_schema), columns)
     batches = []
-    for first in range(0, count, _CHUNK_ROWS):
-        cursors = _cursors(everything, starts[first : first + _CHUNK_ROWS], ends[first : first + _CHUNK_ROWS])
+    for first in range(0, len(starts), _CHUNK_ROWS):
+        cursors = _cursors(data, starts[first : first + _CHUNK_ROWS], ends[first : first + _CHUNK_ROWS])
         batches.append(_chunk(record, schema, cursors))
-    return _one_batch(batches, schema, count)
+    return _one_batch(batches, schema, len(starts))
 
 
 def _one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema, count: int) -> pa.RecordBatch:

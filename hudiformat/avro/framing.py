@@ -62,3 +62,34 @@ def _by_guessing(data: Bytes, count: int) -> Longs | None:
         return after
 
     return follow(data, count, step, lambda first, second: (first | second) == 0, most=_MOST_CHAINS)
+
+
+def walk_many(data: Bytes, firsts: Longs, lasts: Longs, counts: Longs) -> tuple[Longs, Longs]:
+    """The first byte and the end of each record of several runs, in order.
+
+    Run *i* is of ``counts[i]`` records, which fill the bytes from ``firsts[i]`` to ``lasts[i]``.  One step for each
+    record of the longest run reads the next of all: this is for many short ones.
+
+    Raises:
+        DecodeError: the records of a run do not fill it exactly, or a length is negative.
+    """
+    lengths = np.ndarray((max(len(data) - LENGTH_SIZE + 1, 0),), ">i4", data, strides=(1,))
+    order = np.argsort(-counts, kind="stable")  # the longest first: the runs at work are those up to some place
+    begins = (np.cumsum(counts) - counts)[order]
+    pos, end = firsts[order].copy(), lasts[order]
+    starts, ends = np.empty((2, int(counts.sum())), np.int64)
+    for step in range(int(counts.max(initial=0))):
+        at_work = int(np.searchsorted(-counts[order], -step))
+        here = pos[:at_work]
+        if (here + LENGTH_SIZE > end[:at_work]).any():
+            raise TruncatedBlockError("a record runs past the end of its block")
+        length = lengths[here].astype(np.int64)
+        here += LENGTH_SIZE
+        starts[begins[:at_work] + step] = here
+        here += length
+        if (length < 0).any() or (here > end[:at_work]).any():
+            raise CorruptBlockError("a record of impossible length")
+        ends[begins[:at_work] + step] = here
+    if (pos != end).any():
+        raise CorruptBlockError("bytes follow the last record of a block")
+    return starts, ends

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.frame import FORMAT_VERSION, LENGTH_SIZE, MAGIC, TAIL_SIZE, Frame, parse_frame
 from hudiformat.blocks.types import BlockHeader, BlockType, Quirks
 from hudiformat.errors import EncodeError
-from hudiformat.wire import INT32_MAX, int32, int64
+from hudiformat.wire import INT32_MAX, int32
 
+_HEAD = struct.Struct(">6sqii")
+_INT64 = struct.Struct(">q")
+_TAIL = struct.Struct(">iq")
+_LEAST_SIZE = 4 + 4 + LENGTH_SIZE + TAIL_SIZE
+"""Bytes that the block's size counts besides the header and the content."""
 _PLAIN = Quirks()
 
 
@@ -39,25 +46,21 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
             f"anybody: expected version {FORMAT_VERSION} and no footer"
         )
     quirks = block.quirks or _PLAIN
-    head = b"".join(
-        (
-            int32(block.version),
-            int32(block.type),
-            _encode_header(block.header, quirks),
-            int64(len(block.content) + (quirks.content_length_wraps << 32)),
-        )
-    )
+    header, content = block.header.encoded, len(block.content)
+    if quirks.header_count:
+        header = int32(quirks.header_count)
     # Two lengths that look alike: the first leaves out the magic and itself, the last counts the magic and the first
     # but not itself.  They differ by 6.
-    length = len(head) + len(block.content) + TAIL_SIZE
+    length = _LEAST_SIZE + len(header) + content
     # Java reads a size just below the limit, of a block up to 14 bytes beyond it: one that was read is given back.
     if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and block.size != total:
         raise EncodeError(
             f"a block of {total} bytes cannot be read by anybody: Hudi keeps block lengths in 32 bits (HUDI-2665); "
             "write smaller blocks (hoodie.logfile.data.block.max.size)"
         )
-    tail = int32(quirks.footer_count) + int64(len(MAGIC) + length)
-    return (MAGIC + int64(length + (quirks.size_wraps << 32)) + head, block.content, tail)
+    head = _HEAD.pack(MAGIC, length + (quirks.size_wraps << 32), block.version, block.type)
+    size = _INT64.pack(content + (quirks.content_length_wraps << 32))
+    return (head + header + size, block.content, _TAIL.pack(quirks.footer_count, len(MAGIC) + length))
 
 
 def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> tuple[LogBlock, int]:
@@ -89,10 +92,3 @@ def block_in_frame(view: memoryview, frame: Frame, *, base: int = 0) -> LogBlock
         size=frame.end - frame.start,
         quirks=frame.quirks,
     )
-
-
-def _encode_header(header: BlockHeader, quirks: Quirks) -> bytes:
-    parts = [int32(len(header.entries) or quirks.header_count)]
-    for key, value in header.entries:
-        parts += (int32(key), int32(len(value)), value)
-    return b"".join(parts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from hudiformat.errors import EncodeError
+from hudiformat.wire import int32
 
 
 class BlockType(IntEnum):
@@ -79,7 +80,7 @@ class BlockHeader(Mapping[HeaderKey, str]):
     Source: HoodieLogBlock.getHeaderMetadataBytes and getHeaderMetadata; spec/log-block.md.
     """
 
-    __slots__ = ("_values", "entries")
+    __slots__ = ("_encoded", "_values", "entries")
 
     def __init__(self, entries: Mapping[HeaderKey, str] | Iterable[tuple[HeaderKey, bytes]] = ()) -> None:
         if isinstance(entries, BlockHeader):
@@ -90,6 +91,15 @@ class BlockHeader(Mapping[HeaderKey, str]):
             pairs = tuple(entries)
         self.entries: tuple[tuple[HeaderKey, bytes], ...] = pairs
         self._values = dict(pairs)
+        self._encoded: bytes | None = None
+
+    @property
+    def encoded(self) -> bytes:
+        """The bytes of the map: the number of entries, and each one's key, length and value."""
+        if self._encoded is None:  # kept, for a writer gives many blocks one header
+            entries = (int32(key) + int32(len(value)) + value for key, value in self.entries)
+            self._encoded = int32(len(self.entries)) + b"".join(entries)
+        return self._encoded
 
     def __getitem__(self, key: HeaderKey) -> str:
         return self._values[key].decode("utf-8", "replace")

@@ -14,6 +14,7 @@ from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.envelope import block_in_frame, decode_block
 from hudiformat.blocks.frame import LENGTH_SIZE, MAGIC
 from hudiformat.errors import DecodeError
+from hudiformat.logfile.likeness import blocks_like
 from hudiformat.logfile.rules import corrupt_block, next_magic, sound_frame
 from hudiformat.storage import Trail
 from hudiformat.wire import Cursor
@@ -32,6 +33,10 @@ def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:
         yield block
         start += block.size or 0
         trail.reach(start)
+        for blocks in blocks_like(data, block):
+            yield from blocks
+            start = (blocks[-1].offset or 0) + (blocks[-1].size or 0)
+            trail.reach(start)
 
 
 def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:

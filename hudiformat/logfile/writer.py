@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
+from typing import NamedTuple
 
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.envelope import encode_block_parts
@@ -22,8 +22,7 @@ Tables pass ``hoodie.logfile.max.size``, 1 GiB by default.
 _MAX_ATTEMPTS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """Where an append went: the path of the file, the offset of the first byte in it, and how many bytes.
 
     Source: org.apache.hudi.common.table.log.AppendResult.
@@ -69,6 +68,7 @@ class LogWriter:
         self._sync = sync
         self._on_create = on_create
         self._file: OutputFile | None = None
+        self._opened = ""  # its path, which an append says
         self._closed = False
 
     @property
@@ -95,8 +95,8 @@ class LogWriter:
         if not blocks:
             return AppendResult(self.path, self._file.size if self._file else 0, 0)
         parts = [part for block in blocks for part in encode_block_parts(block)]
-        file = self._open()
-        path, offset = self.path, file.size
+        file = self._file or self._open()
+        path, offset = self._opened, file.size
         try:
             file.write(*parts)
             if self._sync:
@@ -143,6 +143,7 @@ class LogWriter:
                     if attempts == _MAX_ATTEMPTS or not self._storage.exists(path):
                         raise
             self._name = self._name.next_version()
+        self._opened = self.path
         return self._file
 
     def _roll_over(self, file: OutputFile) -> None:

@@ -139,17 +139,24 @@ class LocalOutputFile:
 
     def write(self, *parts: bytes | memoryview) -> None:
         self._check_open("write")
-        waiting = [view for view in (memoryview(part).cast("B") for part in parts) if len(view)]
         try:
-            while waiting:
-                written = os.writev(self._handle, waiting[:_IOV_MAX])
-                self._size += written
-                while waiting and written >= len(waiting[0]):
-                    written -= len(waiting.pop(0))
-                if written:
-                    waiting[0] = waiting[0][written:]
+            written = os.writev(self._handle, parts[:_IOV_MAX])
+            self._size += written
+            if written != sum(map(len, parts)):  # the disk may take less than it is given
+                self._write_rest(parts, written)
         except OSError as error:
             raise _storage_error("write", self._path, error) from error
+
+    def _write_rest(self, parts: tuple[bytes | memoryview, ...], written: int) -> None:
+        waiting = [memoryview(part).cast("B") for part in parts]
+        while True:
+            while waiting and written >= len(waiting[0]):
+                written -= len(waiting.pop(0))
+            if not waiting:
+                return
+            waiting[0] = waiting[0][written:]
+            written = os.writev(self._handle, waiting[:_IOV_MAX])
+            self._size += written
 
     def sync(self) -> None:
         self._check_open("sync")

@@ -38,14 +38,14 @@ REAL_BLOCKS = (
 )
 """Blocks whose content is what their type says."""
 
-BLOCKS = (st.builds(LogBlock, _TYPES, _HEADERS, st.binary(max_size=80)) | REAL_BLOCKS).filter(
+BLOCKS = (st.tuples(_TYPES, _HEADERS, st.binary(max_size=80)).map(lambda parts: LogBlock(*parts)) | REAL_BLOCKS).filter(
     lambda block: MAGIC not in encode_block(block)[1:]
 )
 """Sound blocks without a magic inside."""
 
 _INNER = st.lists(BLOCKS, max_size=2).map(lambda blocks: b"".join(map(encode_block, blocks)))
 _WITH_MAGIC = st.tuples(st.binary(max_size=10), st.just(MAGIC) | _INNER, st.binary(max_size=10)).map(b"".join)
-BLOCKS_WITH_MAGIC = BLOCKS | st.builds(LogBlock, _TYPES, _HEADERS, _WITH_MAGIC)
+BLOCKS_WITH_MAGIC = BLOCKS | st.tuples(_TYPES, _HEADERS, _WITH_MAGIC).map(lambda parts: LogBlock(*parts))
 """Sound blocks, some of them with a magic or whole blocks inside."""
 
 

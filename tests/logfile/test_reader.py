@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hudiformat.blocks import (
@@ -12,11 +13,12 @@ from hudiformat.blocks import (
     BlockType,
     HeaderKey,
     LogBlock,
+    data_block,
     encode_block,
     encode_block_parts,
     rollback_block,
 )
-from hudiformat.errors import StorageError
+from hudiformat.errors import SchemaError, StorageError
 from hudiformat.logfile import LogReader
 from tests.logfile.memory_storage import MemoryStorage
 
@@ -175,3 +177,27 @@ def test_contents_are_not_touched_when_a_file_is_scanned(tmp_path: Path) -> None
     assert sizes == [(BlockType.AVRO_DATA, "001", 512 << 20)] * 3 + [(BlockType.CORRUPT, None, 14)]
     assert [block.offset for block in backward] == [block.offset for block in forward][::-1]
     assert grown < 32 << 20
+
+
+# All records
+
+
+def _rows(*numbers: int) -> LogBlock:
+    return data_block(pa.RecordBatch.from_pydict({"n": numbers}), instant="001")
+
+
+def test_all_records_of_a_file_come_as_one_table() -> None:
+    data = b"".join(map(encode_block, (_rows(1, 2), rollback_block(instant="2", target="1"), _rows(3))))
+    assert LogReader(data + b"#HUDI#torn").to_arrow() == pa.table({"n": [1, 2, 3]})
+    assert LogReader(data).to_arrow(pa.schema([("n", pa.float64())])).to_pydict() == {"n": [1.0, 2.0, 3.0]}
+
+
+def test_a_file_without_records_is_an_empty_table() -> None:
+    assert LogReader(DATA).to_arrow().num_rows == 0
+    assert LogReader(DATA).to_arrow(pa.schema([("n", pa.int64())])).schema.names == ["n"]
+
+
+def test_records_of_different_schemas_are_refused() -> None:
+    other = data_block(pa.RecordBatch.from_pydict({"m": [1]}), instant="001")
+    with pytest.raises(SchemaError, match=r"blocks of unlike schemas, \['n'\] and \['m'\]: say which one"):
+        LogReader(encode_block(_rows(1)) + encode_block(other)).to_arrow()

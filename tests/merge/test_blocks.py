@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 import pytest
 
@@ -55,7 +53,7 @@ def test_a_rollback_of_nothing_changes_nothing() -> None:
 )
 def test_headers_that_change_the_merge_are_refused_by_name(key: HeaderKey, feature: str) -> None:
     for plain in (block("1"), deletes(["a"])):
-        marked = replace(plain, header=BlockHeader({**plain.header, key: "true"}))
+        marked = plain._replace(header=BlockHeader({**plain.header, key: "true"}))
         with pytest.raises(UnsupportedFeatureError) as caught:
             counting_blocks([marked])
         assert caught.value.feature == feature
@@ -70,6 +68,6 @@ def test_block_types_that_cannot_be_merged_are_refused_by_name(kind: BlockType) 
 
 
 def test_what_is_taken_back_is_looked_at_all_the_same() -> None:
-    partial = replace(block("1"), header=BlockHeader({HeaderKey.INSTANT_TIME: "1", HeaderKey.IS_PARTIAL: "true"}))
+    partial = block("1")._replace(header=BlockHeader({HeaderKey.INSTANT_TIME: "1", HeaderKey.IS_PARTIAL: "true"}))
     with pytest.raises(UnsupportedFeatureError):
         counting_blocks([partial, rollback_block(instant="2", target="1")])

@@ -376,7 +376,7 @@ def test_records_that_do_not_fit_the_schema_are_refused() -> None:
 def test_a_block_that_is_damaged_inside_is_a_decode_error() -> None:
     block = data([("a", 1, False, 1)], INT64.schema)
     with pytest.raises(DecodeError):
-        read_candidates([replace(block, content=bytes(block.content)[:-1])], INT64.schema, rule_for(INT64, EVENT))
+        read_candidates([block._replace(content=bytes(block.content)[:-1])], INT64.schema, rule_for(INT64, EVENT))
 
 
 def test_the_example_of_the_specification() -> None:

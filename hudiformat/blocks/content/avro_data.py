@@ -5,10 +5,16 @@ Layout: spec/log-block.md; the records: spec/avro-records.md.  Source: HoodieAvr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.avro import avro_to_arrow, decode_records, encode_records, resolve
-from hudiformat.errors import CorruptBlockError, SchemaError, UnsupportedVersionError
+from hudiformat.avro import avro_to_arrow, decode_records, decode_runs, encode_records, resolve
+from hudiformat.errors import CorruptBlockError, SchemaError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32, offsets_from
 
 CONTENT_VERSION = 3
@@ -16,6 +22,7 @@ RECORD_LENGTH_SIZE = 4
 """Bytes of the length in front of each record."""
 
 _READABLE = (1, 2, 3)
+_PROLOGUE = np.dtype([("version", ">i4"), ("count", ">i4")])
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
@@ -44,12 +51,41 @@ def decode_framed(
     records: memoryview, count: int, written: str, *, schema: pa.Schema | None, columns: list[str] | None
 ) -> pa.RecordBatch:
     """As :func:`decode`, of the records alone, each behind its length."""
+    return _brought(partial(decode_records, records, count, written), written, schema, columns)
+
+
+def decode_many(
+    contents: Sequence[bytes | memoryview], written: str, *, schema: pa.Schema | None, columns: list[str] | None
+) -> pa.RecordBatch:
+    """As :func:`decode`, of several contents that were written with one schema, at once: for many small ones.
+
+    Raises:
+        DecodeError: a content is damaged; which one is not said.
+        SchemaError: the records cannot be brought to *schema*, or there is no column of that name.
+    """
+    data = b"".join(contents)
+    ends = np.cumsum([len(content) for content in contents])
+    starts = np.append(0, ends[:-1])
+    if (ends - starts < _PROLOGUE.itemsize).any():
+        raise TruncatedBlockError("a content without version and record count")
+    every: npt.NDArray[Any] = np.ndarray((len(data) - 7,), f"V{_PROLOGUE.itemsize}", data, strides=(1,))
+    prologues = every[starts].view(_PROLOGUE)
+    if not np.isin(prologues["version"], _READABLE).all() or (prologues["count"] < 0).any():
+        raise CorruptBlockError("a content of unknown version, or with a negative count")
+    counts = prologues["count"].astype(np.int64)
+    decode_all = partial(decode_runs, data, starts + _PROLOGUE.itemsize, ends, counts, written)
+    return _brought(decode_all, written, schema, columns)
+
+
+def _brought(
+    decode_columns: Callable[..., pa.RecordBatch], written: str, schema: pa.Schema | None, columns: list[str] | None
+) -> pa.RecordBatch:
+    """What *decode_columns* makes of the columns that are needed, brought to *schema*."""
     if schema is None:
-        return decode_records(records, count, written, columns=columns)
+        return decode_columns(columns=columns)
     target = schema if columns is None else _selected(schema, columns)
     there = avro_to_arrow(written).names
-    wanted = [name for name in dict.fromkeys(target.names) if name in there]
-    return resolve(decode_records(records, count, written, columns=wanted), target)
+    return resolve(decode_columns(columns=[name for name in dict.fromkeys(target.names) if name in there]), target)
 
 
 def record_count(content: bytes | memoryview) -> int:
