@@ -109,7 +109,7 @@ def test_hudi_reads_and_writes_the_hfiles(hudi: RealHudi) -> None:
         data = bytes.fromhex(vector["input"]["hex"])
         if entries:  # of a file without entries Hudi's reader has no first
             assert java.entries(data) == entries
-        extras = {
+        extras: dict[str, Any] = {
             name: {key: bytes.fromhex(value) for key, value in vector["expected"][name].items()}
             for name in ("file_info", "meta_blocks")
         }

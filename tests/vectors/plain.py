@@ -90,9 +90,12 @@ def arrow_value(value: Any, kind: pa.DataType) -> Any:
         return [arrow_value(item, kind.value_type) for item in value]
     if pat.is_map(kind):
         return [(key, arrow_value(item, kind.item_type)) for key, item in value.items()]
+    return _arrow_flat(value, kind)
+
+
+def _arrow_flat(value: Any, kind: pa.DataType) -> Any:
     if pat.is_binary(kind) or pat.is_fixed_size_binary(kind):
         return bytes.fromhex(value)
     if pat.is_decimal(kind):
         return Decimal(value)
     return float(value) if pat.is_floating(kind) else value
-

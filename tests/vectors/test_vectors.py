@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -165,10 +166,8 @@ def read_hfile(given: Vector) -> Vector:
 
 
 def write_hfile(options: Vector, expected: Vector) -> str:
-    keys, values = (
-        pa.array([bytes.fromhex(entry[at]) for entry in expected["entries"]], pa.binary()) for at in (0, 1)
-    )
-    extras = {
+    keys, values = (pa.array([bytes.fromhex(entry[at]) for entry in expected["entries"]], pa.binary()) for at in (0, 1))
+    extras: dict[str, Any] = {
         name: {key: bytes.fromhex(value) for key, value in expected[name].items()}
         for name in ("file_info", "meta_blocks")
     }
@@ -262,11 +261,9 @@ ENCODERS: dict[str, Callable[[Vector, Any], Any]] = {
     "decode protobuf varint": lambda _, expected: encode_varint(expected).hex(),
     "decode avro varint": lambda _, expected: encode_data("avro")({"schema": LONG}, [{"n": expected}])[24:],
     "decode positions": lambda _, expected: encode_positions(expected),
-    "parse bloom filter": lambda given, _: (
-        BloomFilter.of(
-            pa.array(given["keys"], pa.string()), false_positive_rate=given["false_positive_rate"]
-        ).serialize()
-    ),
+    "parse bloom filter": lambda given, _: BloomFilter.of(
+        pa.array(given["keys"], pa.string()), false_positive_rate=given["false_positive_rate"]
+    ).serialize(),
     "parse log file name": lambda _, expected: str(hf.LogFileName(**expected)),
     "parse base file name": lambda _, expected: str(hf.BaseFileName(**expected)),
     "parse write token": lambda _, expected: str(WriteToken(**expected)),
@@ -370,3 +367,10 @@ def test_a_file_keeps_the_documented_shape(path: Path) -> None:
         if "error" in vector:
             assert f"`{vector['error']['kind']}`" in readme
 
+
+def test_the_worked_example_of_record_positions_is_the_vector() -> None:
+    page = (FOLDER.parent / "record-positions.md").read_text()
+    (example,) = re.findall(r"```\n(\S+=)\n\n(.*?)```", page, re.DOTALL)
+    lines = re.findall(r"^((?:[0-9a-f]{2} )+)", example[1], re.MULTILINE)
+    assert base64.b64decode(example[0]).hex(" ") == " ".join("".join(lines).split())
+    assert decode_positions(example[0]).tolist() == [3, 70000, 2**33]
