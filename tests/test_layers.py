@@ -19,6 +19,7 @@ LAYERS = (
     "hfile",
     "blocks",
     "logfile",
+    "testing",
     "basefile",
     "timeline",
     "view",
