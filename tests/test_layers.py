@@ -19,6 +19,7 @@ LAYERS = (
     "hfile",
     "blocks",
     "logfile",
+    "testing",
     "basefile",
     "timeline",
     "view",
@@ -37,7 +38,7 @@ LAYERS = (
 )
 PURE = ("wire", "naming", "avro", "hfile", "blocks", "merge", "sizing")
 IMPURE_MODULES = ("io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "tempfile", "time", "uuid")
-PURE_NAMES = ("uuid.UUID",)  # a value, unlike uuid.uuid4
+PURE_NAMES = ("uuid.UUID", "io.BytesIO")  # a value, unlike uuid.uuid4; a buffer that is no file
 IMPURE_ATTRIBUTES = ("now", "today", "utcnow")  # of date and datetime
 VAGUE = ("common", "helpers", "misc", "util", "utils")
 

@@ -62,6 +62,14 @@ def test_the_command_line_example_runs(
         assert out + err == expected.rstrip("\n") + "\n"
 
 
+def test_the_example_of_the_strategies_runs() -> None:
+    def our_reader(data: bytes) -> list[tuple[hf.BlockType, int | None, int | None]]:
+        return [(block.type, block.offset, block.size) for block in reversed(hf.LogReader(data))][::-1]
+
+    names = run(examples("Other implementations"), {"our_reader": our_reader})
+    names["test_our_reader_survives_damage_and_agrees"]()
+
+
 def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
     table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key=["id"], ordering=["ts"])

@@ -6,8 +6,8 @@ below a null struct or in another branch of a union a value takes no bytes.  Non
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def encode_records(
         DataError: a null where the schema has none, or a value that its type does not hold.
         EncodeError: a record of 2 GiB or more.
     """
-    parts = io.BytesIO()
+    parts = BytesIO()
     parts.write(head)
     for data, _ in _chunks(batch, schema_json, framed=framed):
         parts.write(data.data)
@@ -53,7 +53,7 @@ def encode_records(
 
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
     """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
-    parts, starts = io.BytesIO(), [np.zeros(1, np.int64)]
+    parts, starts = BytesIO(), [np.zeros(1, np.int64)]
     for data, ends in _chunks(batch, schema_json, framed=False):
         parts.write(data.data)
         starts.append(ends[1:] + starts[-1][-1])

@@ -21,9 +21,9 @@ from hudiformat.avro import (
     resolve,
 )
 from hudiformat.errors import DecodeError
+from hudiformat.testing import batches
 
 from .reference import decode_with_fastavro, encode_with_fastavro, plain
-from .strategies import batches
 
 _SLOW = settings(
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

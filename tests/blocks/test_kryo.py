@@ -19,6 +19,7 @@ DELETES = b"\x01\x00[L" + MODEL + b"DeleteRecord\xbb"  # a class by name, and a 
 DELETE = b"\x01\x01" + MODEL + b"DeleteRecor\xe4"
 KEY = b"\x01\x02" + MODEL + b"HoodieKe\xf9"
 AGAIN = b"\x01\x01\x01\x01\x02\x01"  # a second record: its class and its key's by their numbers
+DECIMAL = b"\x01\x03java.math.BigDecima\xec\x01"
 P1, P2, K1, K2 = b"\x01p\xb1", b"\x01p\xb2", b"\x01k\xb1", b"\x01k\xb2"  # a new object, then ASCII
 
 
@@ -62,6 +63,17 @@ VALUES = {
         (P1 + K1 + b"\x01\x03java.math.BigDecima\xec" + b"\x01\x03\x30\x39\x06",),
         [Decimal("12.345")],
         "decimal128(5, 3)",
+    ),
+    "a decimal of 38 digits": (
+        (P1 + K1 + DECIMAL + b"\x11" + (10**38 - 1).to_bytes(16, "big") + b"\x04",),
+        [Decimal("9" * 36 + ".99")],
+        "decimal128(38, 2)",
+    ),
+    "the least long": ((P1 + K1 + b"\x09" + b"\xff" * 9,), [-(2**63)], "int64"),
+    "a date before 1970": (
+        (P1 + K1 + b"\x01\x03java.sql.Dat\xe5" + bytes.fromhex("0180b899ffffffffffff"),),
+        [date(1969, 12, 31)],
+        "date32[day]",
     ),
     "a date of SQL": (
         (P1 + K1 + b"\x01\x03java.sql.Dat\xe5" + bytes.fromhex("0180d0a491df31"),),
@@ -136,7 +148,8 @@ BROKEN = {
         "expected a string, found tuple",
     ),
     "a string longer than the bytes": (records(P1 + b"\x01\xbfx"), "a string of 62 characters"),
-    "a varint without end": (DELETES + b"\x01" + b"\xff" * 11, "more than 10 bytes"),
+    "a decimal of many bytes": (records(P1 + K1 + DECIMAL + b"\x22" + b"\x01" * 33 + b"\x00"), "more than 76 digits"),
+    "a decimal of many places": (records(P1 + K1 + DECIMAL + b"\x02\x01\xff\xff\xff\xff\x0f"), "more than 76 digits"),
     "bytes left over": (records(P1 + K1 + b"\x00") + b"!", "1 bytes after the deletes"),
     "values that do not go together": (
         records(P1 + K1 + b"\x02\x0e", P1 + K2 + b"\x03\x01seve\xee"),

@@ -58,7 +58,7 @@ def test_file_info_and_meta_blocks_are_those_of_a_base_file(archive: Path) -> No
 def test_what_hudis_own_writer_wrote_is_written_again_byte_for_byte(archive: Path) -> None:
     for name, data in golden_files(archive).items():
         reader = HFileReader(data)
-        batch = pa.concat_batches(list(reader.blocks()))
+        batch = pa.Table.from_batches(reader.blocks()).combine_chunks()
         again = encode_hfile(
             batch["key"],
             batch["value"],

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat import testing
 from hudiformat.blocks import MAGIC, BlockHeader, BlockType, HeaderKey, LogBlock, encode_block, rollback_block
 from hudiformat.errors import DecodeError
 from hudiformat.logfile import LogDecoder, scan_blocks
-from tests.logfile.strategies import BLOCKS_WITH_MAGIC, damaged_files
 
 A, B, C = (encode_block(rollback_block(instant=f"00{number}", target="000")) for number in (1, 2, 3))
 
-files = damaged_files() | st.lists(BLOCKS_WITH_MAGIC, max_size=4).map(
+files = testing.damaged_log_files() | st.lists(testing.blocks(), max_size=4).map(
     lambda blocks: b"".join(map(encode_block, blocks))
 )
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from hudiformat import testing
 from hudiformat.blocks import MAGIC, BlockHeader, BlockType, LogBlock, encode_block, encode_block_parts, rollback_block
 from hudiformat.errors import StorageError
 from hudiformat.logfile import FindingKind, LogReader, SalvageReport, salvage, verify_log
 from hudiformat.logfile.verify import parts_of
 from tests.logfile.memory_storage import MemoryStorage
-from tests.logfile.strategies import damaged_files
 
 A, B, C = (encode_block(rollback_block(instant=f"00{number}", target="000")) for number in (1, 2, 3))
 SIZE = len(A)
@@ -121,7 +121,7 @@ def test_a_copy_that_fails_leaves_no_target(failure: BaseException) -> None:
 
 
 @settings(deadline=None)
-@given(data=damaged_files())
+@given(data=testing.damaged_log_files())
 def test_what_is_salvaged_is_sound_and_holds_every_intact_block(data: bytes) -> None:
     kept, report = salvaged(data)
     blocks = list(LogReader(kept))

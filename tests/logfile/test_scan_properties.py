@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat import testing
 from hudiformat.blocks import MAGIC, BlockType, LogBlock, encode_block
 from hudiformat.errors import HudiFormatError
 from hudiformat.logfile import LogReader
-from tests.logfile.strategies import BLOCKS, BLOCKS_WITH_MAGIC, damaged_files
 
 CORRUPT = BlockType.CORRUPT
 
@@ -48,13 +48,13 @@ def whole_blocks(blocks: Sequence[LogBlock], cut: int) -> tuple[list[LogBlock], 
 
 
 @settings(deadline=None)
-@given(blocks=st.lists(BLOCKS_WITH_MAGIC, max_size=5))
+@given(blocks=st.lists(testing.blocks(), max_size=5))
 def test_blocks_that_are_written_are_read_in_both_directions(blocks: list[LogBlock]) -> None:
     assert check(b"".join(map(encode_block, blocks))) == blocks
 
 
 @settings(deadline=None)
-@given(blocks=st.lists(BLOCKS, min_size=1, max_size=5), data=st.data())
+@given(blocks=st.lists(testing.blocks(magic_inside=False), min_size=1, max_size=5), data=st.data())
 def test_a_file_cut_at_any_byte_yields_its_whole_blocks_and_at_most_one_corrupt_block(
     blocks: list[LogBlock], data: st.DataObject
 ) -> None:
@@ -68,7 +68,7 @@ def test_a_file_cut_at_any_byte_yields_its_whole_blocks_and_at_most_one_corrupt_
 
 
 @settings(deadline=None)
-@given(blocks=st.lists(BLOCKS_WITH_MAGIC, min_size=1, max_size=4), data=st.data())
+@given(blocks=st.lists(testing.blocks(), min_size=1, max_size=4), data=st.data())
 def test_a_cut_inside_a_content_with_a_magic_costs_no_block_before_it(
     blocks: list[LogBlock], data: st.DataObject
 ) -> None:
@@ -86,7 +86,7 @@ def test_any_bytes_are_blocks(junk: bytes) -> None:
 
 
 @settings(deadline=None, max_examples=250)
-@given(data=damaged_files())
+@given(data=testing.damaged_log_files())
 def test_a_damaged_file_raises_only_our_errors_and_only_when_contents_are_read(data: bytes) -> None:
     for block in check(data):
         for read in (block.num_records, block.to_arrow, block.deletes):
@@ -95,7 +95,12 @@ def test_a_damaged_file_raises_only_our_errors_and_only_when_contents_are_read(d
 
 
 @settings(deadline=None)
-@given(before=st.lists(BLOCKS, max_size=2), hit=BLOCKS, after=st.lists(BLOCKS, max_size=2), data=st.data())
+@given(
+    before=st.lists(testing.blocks(magic_inside=False), max_size=2),
+    hit=testing.blocks(magic_inside=False),
+    after=st.lists(testing.blocks(magic_inside=False), max_size=2),
+    data=st.data(),
+)
 def test_damage_to_one_block_leaves_all_but_the_one_before_it_readable(
     before: list[LogBlock], hit: LogBlock, after: list[LogBlock], data: st.DataObject
 ) -> None:

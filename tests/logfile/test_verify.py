@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from hudiformat import testing
 from hudiformat.blocks import (
     MAGIC,
     BlockHeader,
@@ -24,7 +25,6 @@ from hudiformat.logfile import FindingKind, LogFinding, LogReader, findings_of, 
 from hudiformat.logfile.verify import parts_of
 from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, entry, envelope
 from tests.logfile.memory_storage import MemoryStorage
-from tests.logfile.strategies import damaged_files
 
 A, B, C = (encode_block(rollback_block(instant=f"00{number}", target="000")) for number in (1, 2, 3))
 SIZE = len(A)
@@ -221,7 +221,7 @@ def test_what_makes_no_sense_is_not_guessed(head: bytes, kind: BlockType | None)
 
 
 @settings(deadline=None)
-@given(data=damaged_files())
+@given(data=testing.damaged_log_files())
 def test_every_byte_is_in_one_part_and_no_sound_block_is_missed(data: bytes) -> None:
     position, hidden = 0, set()
     blocks = set()

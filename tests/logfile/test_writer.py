@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat import testing
 from hudiformat.blocks import BlockHeader, BlockType, LogBlock, encode_block, rollback_block
 from hudiformat.errors import EncodeError, NameFormatError, OptionError, StorageError
 from hudiformat.logfile import DEFAULT_LOG_MAX_SIZE, AppendResult, LogReader, LogWriter
 from hudiformat.naming import LogFileName
 from tests.logfile.memory_storage import MemoryStorage
-from tests.logfile.strategies import BLOCKS
 
 NAME = ".f-0_001.log.1_1-2-3"
 BLOCK, OTHER = rollback_block(instant="002", target="001"), rollback_block(instant="003", target="001")
@@ -264,7 +264,9 @@ def test_a_sync_that_fails_is_no_different(storage: MemoryStorage, monkeypatch: 
 
 @settings(deadline=None)
 @given(
-    appends=st.lists(st.tuples(st.lists(BLOCKS, max_size=3), st.none() | st.integers(0, 200)), max_size=8),
+    appends=st.lists(
+        st.tuples(st.lists(testing.blocks(magic_inside=False), max_size=3), st.none() | st.integers(0, 200)), max_size=8
+    ),
     max_size=st.integers(1, 400),
     taken=st.sets(st.integers(1, 6), max_size=3),
 )

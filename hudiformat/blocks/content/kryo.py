@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,10 @@ from hudiformat.wire import Cursor
 
 _MODEL = "org.apache.hudi.common.model"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MAX_VARINT_BYTES = 10
+_MAX_VARINT_BYTES = 9
+_MAX_DECIMAL_BYTES = 32
+_MAX_SCALE = 76
+_EXACT = Context(prec=_MAX_SCALE + 2)  # the default rounds to 28 digits
 _END_OF_ASCII = 0x80
 _TWO_BYTES, _THREE_BYTES = 0xC0, 0xE0  # the lowest first bytes of longer characters
 
@@ -118,10 +121,11 @@ class _Reader:
         result = 0
         for position in range(_MAX_VARINT_BYTES):
             byte = self.cursor.take(1, "varint")[0]
-            result |= (byte & 0x7F) << (7 * position)
+            last = position == _MAX_VARINT_BYTES - 1  # it has eight bits of the number, where Avro would go on
+            result |= (byte if last else byte & 0x7F) << (7 * position)
             if not byte & 0x80:
-                return result
-        raise CorruptBlockError("a varint of more than 10 bytes", offset=self.cursor.offset)
+                break
+        return result
 
     def zigzag(self) -> int:
         number = self.varint()
@@ -207,9 +211,11 @@ def _delete(reader: _Reader) -> Delete:
 
 
 def _decimal(reader: _Reader) -> Decimal:
-    size = reader.varint() - 1
-    unscaled = int.from_bytes(reader.cursor.take(size, "decimal"), "big", signed=True)
-    return Decimal(unscaled).scaleb(-reader.zigzag())
+    offset, size = reader.cursor.offset, reader.varint() - 1
+    unscaled = int.from_bytes(reader.cursor.take(min(size, _MAX_DECIMAL_BYTES), "decimal"), "big", signed=True)
+    if size > _MAX_DECIMAL_BYTES or abs(scale := reader.zigzag()) > _MAX_SCALE:
+        raise CorruptBlockError(f"a decimal of more than {_MAX_SCALE} digits", offset=offset)
+    return Decimal(unscaled).scaleb(-scale, _EXACT)
 
 
 def _millis(reader: _Reader) -> datetime:

@@ -1,4 +1,4 @@
-"""Random Arrow schemas and batches of every type that Hudi can store."""
+"""Random Arrow types that Hudi can store, and values of them.  Types: spec/avro-records.md."""
 
 from __future__ import annotations
 
@@ -7,25 +7,35 @@ import decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as pat
 from hypothesis import strategies as st
 
-_NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
-# Python's datetime ends at the years 1 and 9999; what lies beyond has vectors of its own.
+NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
+"""Names that Avro allows."""
+
+# Python's datetime ends at the years 1 and 9999, and time zones at their borders; the vectors have what lies beyond.
 _MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))  # noqa: DTZ001 - made aware below
 _UTC_MOMENTS = _MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.timezone.utc))
+_EDGES = sorted(sign * 2 ** (7 * size - 1) + step for size in range(1, 10) for sign in (1, -1) for step in (-1, 0))
 
 
 def _millis(moment: Any) -> Any:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-_VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
+def integers(bits: int) -> st.SearchStrategy[int]:
+    """Signed integers, with those often where a varint grows by a byte, up to ten, and the least and the greatest."""
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    edges = [edge for edge in _EDGES if low <= edge <= high]
+    return st.integers(low, high) | st.sampled_from([0, *edges, low, high])
+
+
+VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
-    pa.int8(): st.integers(-(2**7), 2**7 - 1),
-    pa.int16(): st.integers(-(2**15), 2**15 - 1),
-    pa.int32(): st.integers(-(2**31), 2**31 - 1),
-    pa.int64(): st.integers(-(2**63), 2**63 - 1) | st.integers(0, 70).map(lambda bits: (2**bits - 1) >> 8),
+    pa.int8(): integers(8),
+    pa.int16(): integers(16),
+    pa.int32(): integers(32),
+    pa.int64(): integers(64),
     pa.uint8(): st.integers(0, 2**8 - 1),
     pa.uint16(): st.integers(0, 2**16 - 1),
     pa.uint32(): st.integers(0, 2**32 - 1),
@@ -45,12 +55,14 @@ _VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.timestamp("ms", tz="UTC"): _UTC_MOMENTS.map(_millis),
     pa.timestamp("us", tz="UTC"): _UTC_MOMENTS,
 }
+"""The flat types but for decimals."""
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
     """Every decimal of a type."""
     top = 10**precision - 1
-    return st.integers(-top, top).map(lambda digits: decimal.Decimal(digits).scaleb(-scale, decimal.Context(prec=99)))
+    digits = st.integers(-top, top) | st.sampled_from([0, top, -top])
+    return digits.map(lambda number: decimal.Decimal(number).scaleb(-scale, decimal.Context(prec=99)))
 
 
 def _decimal_types() -> st.SearchStrategy[pa.DataType]:
@@ -61,14 +73,17 @@ def _decimal_types() -> st.SearchStrategy[pa.DataType]:
 
 @st.composite
 def fields(draw: st.DrawFn, depth: int = 3) -> list[pa.Field]:
-    """Some fields of different names."""
-    names = draw(st.lists(_NAMES, min_size=1, max_size=5 if depth > 1 else 2, unique=True))
+    """One to five fields of different names, nested up to *depth*."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=5 if depth > 1 else 2, unique=True))
     return [pa.field(name, draw(types(depth)), nullable=draw(st.booleans())) for name in names]
 
 
 def types(depth: int = 3) -> st.SearchStrategy[pa.DataType]:
-    """Types that Hudi can store, nested up to *depth*."""
-    flat = st.sampled_from(list(_VALUES)) | _decimal_types()
+    """Arrow types that Hudi can store, nested up to *depth*; 1 is flat.
+
+    Source: spec/avro-records.md, "Types".
+    """
+    flat = st.sampled_from(list(VALUES)) | _decimal_types()
     if depth <= 1:
         return flat
     item = st.tuples(st.deferred(lambda: types(depth - 1)), st.booleans())
@@ -80,26 +95,20 @@ def types(depth: int = 3) -> st.SearchStrategy[pa.DataType]:
 
 
 def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
-    """Python values of a type, as Arrow takes and gives them."""
-    if pa.types.is_struct(kind):
-        return st.fixed_dictionaries({field.name: _optional(field) for field in kind})
-    if pa.types.is_map(kind):
-        pairs = st.tuples(st.text(max_size=3), _optional(kind.item_field))
+    """Python values of an Arrow type out of :func:`types`, as Arrow takes and gives them; none of them is None.
+
+    Source: spec/avro-records.md, "Types".
+    """
+    if pat.is_struct(kind):
+        return st.fixed_dictionaries({field.name: optional(field) for field in kind})
+    if pat.is_map(kind):
+        pairs = st.tuples(st.text(max_size=3), optional(kind.item_field))
         return st.lists(pairs, max_size=4, unique_by=lambda pair: pair[0])
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return st.lists(_optional(kind.value_field), max_size=4)
-    return decimals(kind.precision, kind.scale) if pa.types.is_decimal(kind) else _VALUES[kind]
+    if pat.is_list(kind) or pat.is_large_list(kind):
+        return st.lists(optional(kind.value_field), max_size=4)
+    return decimals(kind.precision, kind.scale) if pat.is_decimal(kind) else VALUES[kind]
 
 
-def _optional(field: pa.Field) -> st.SearchStrategy[Any]:
+def optional(field: pa.Field) -> st.SearchStrategy[Any]:
+    """Values of a field, and None where it may be null."""
     return st.none() | values(field.type) if field.nullable else values(field.type)
-
-
-@st.composite
-def batches(draw: st.DrawFn, max_rows: int = 12) -> pa.RecordBatch:
-    """A random batch of a random schema."""
-    schema = pa.schema(draw(fields()))
-    rows = draw(st.integers(0, max_rows))
-    columns = [draw(st.lists(_optional(field), min_size=rows, max_size=rows)) for field in schema]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
