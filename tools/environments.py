@@ -27,7 +27,7 @@ BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
 REQUIREMENTS = (
     "pyspark==3.5.9",
     "pandas>=2.2,<3",
-    "pyarrow>=18",
+    "pyarrow>=19",
     "numpy>=1.26",
     "fastavro>=1.10",
     "javaproperties>=0.8",
