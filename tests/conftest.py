@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from tests.conformance.hudi import NoHudiError, RealHudi
+from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tools.environments import EnvironmentBuildError
 from tools.java import java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+STARTUP = Path(__file__).with_name("spark") / "startup"
+"""The folder of what Spark's Python processes start with."""
 
 # Instants are in the local time of whoever writes: here everybody, real Hudi too, is in one place.
 os.environ["TZ"] = "UTC"
@@ -46,6 +49,8 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     sql = pytest.importorskip("pyspark.sql")
     scratch = tmp_path_factory.mktemp("spark")
     os.environ.update(JAVA_HOME=str(java), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    path = [str(STARTUP), str(ROOT), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     os.environ.pop("SPARK_HOME", None)
     builder = sql.SparkSession.builder.master("local[2]").appName("tests")
     for key, value in {

@@ -13,12 +13,14 @@ from hudiformat.blocks.content.positions import encode_positions
 from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
 from hudiformat.errors import DataError, EncodeError, UnsupportedFeatureError
 
-_FORMATS: dict[str, tuple[BlockType, Callable[[pa.RecordBatch, str], bytes | memoryview]]] = {
+_FORMATS: dict[str, tuple[BlockType, Callable[..., bytes | memoryview]]] = {
     "avro": (BlockType.AVRO_DATA, avro_data.encode),
     "hfile": (BlockType.HFILE_DATA, hfile_data.encode),
     "parquet": (BlockType.PARQUET_DATA, parquet_data.encode),
     "cdc": (BlockType.CDC_DATA, avro_data.encode),
 }
+
+_COMPRESSED = ("hfile", "parquet")
 
 
 def data_block(
@@ -30,6 +32,7 @@ def data_block(
     positions: Iterable[int] | None = None,
     base_instant: str | None = None,
     is_partial: bool = False,
+    compression: str | None = None,
 ) -> LogBlock:
     """A data block that holds the rows of *batch*.
 
@@ -37,11 +40,11 @@ def data_block(
     from the batch's own.  *format* is avro, hfile
     (rows are sorted by record key), parquet or cdc.  *positions* are the rows of the base file that the rows
     are about, in ascending order and as many, and *base_instant* is that file's instant.  *is_partial* says that the
-    rows hold only columns that were updated.
+    rows hold only columns that were updated.  *compression* is the codec of a Parquet or HFile block, gzip without it.
 
     Raises:
         SchemaError: the batch does not fit the schema, or has a type that Avro cannot hold.
-        EncodeError: *positions* without *base_instant*, or the reverse.
+        EncodeError: *positions* without *base_instant*, or the reverse; *compression* of what is never compressed.
         UnsupportedFeatureError: a *format* that is not supported yet.
 
     Source: HoodieAvroDataBlock, HoodieParquetDataBlock, HoodieCDCDataBlock; spec/log-block.md.
@@ -53,10 +56,15 @@ def data_block(
     if not isinstance(schema, str):
         schema = arrow_to_avro(batch.schema if schema is None else schema, name="record", namespace="hoodie")
     kind, encode = _FORMATS[format]
+    if compression is not None and format not in _COMPRESSED:
+        raise EncodeError(
+            f"compression {compression}: {format} blocks have none, {' and '.join(_COMPRESSED)} blocks do"
+        )
     entries = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema, **_positions(positions, base_instant)}
     if is_partial:
         entries[HeaderKey.IS_PARTIAL] = "true"
-    return LogBlock(kind, BlockHeader(entries), encode(batch, schema))
+    codec = {} if compression is None else {"compression": compression}
+    return LogBlock(kind, BlockHeader(entries), encode(batch, schema, **codec))
 
 
 def delete_block(

@@ -111,11 +111,21 @@ class AppendHandle:
             while start < batch.num_rows:
                 count = max(1, int(self._plan.options.block_max_size // self._row_size))
                 part = batch.slice(start, count)
-                block = data_block(part, instant=self._plan.instant, schema=self._plan.schema.avro_with_meta)
+                block = self._data_block(part)
                 # As HoodieAppendHandle: the newest block counts for a fifth of the average.
                 self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
                 yield block, WriteCounts.of(part.num_rows, is_update=self._is_update)
                 start += part.num_rows
+
+    def _data_block(self, rows: pa.RecordBatch) -> LogBlock:
+        options = self._plan.options
+        return data_block(
+            rows,
+            instant=self._plan.instant,
+            schema=self._plan.schema.avro_with_meta,
+            format=options.block_format,
+            compression=options.parquet_codec if options.block_format == "parquet" else None,
+        )
 
     def _delete_block(self) -> tuple[LogBlock, WriteCounts]:
         keys = pa.chunked_array([part[0] for part in self._deletes]).combine_chunks()

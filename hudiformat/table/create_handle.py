@@ -62,7 +62,7 @@ class CreateHandle:
         data = encode_base_file(
             table,
             self._plan.schema.avro_with_meta,
-            compression="none" if options.parquet_compression == "uncompressed" else options.parquet_compression,
+            compression=options.parquet_codec,
             bloom_filter=options.bloom_filter,
         )
         path = f"{self._partition_path}/{name}" if self._partition_path else name

@@ -24,6 +24,7 @@ class WriteOptions:
     """What a write was asked to do.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
+    ``parquet_compression`` is for base files and for Parquet blocks in log files.
     """
 
     index_type: str = "SIMPLE"
@@ -40,6 +41,11 @@ class WriteOptions:
     combine_before_upsert: bool = True
     metadata_enable: bool | None = None
     sync: bool = True
+
+    @property
+    def parquet_codec(self) -> str:
+        """``parquet_compression`` by the name that it has in Arrow."""
+        return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
 
 
 INDEX_TYPES = ("SIMPLE", "BLOOM", "BUCKET")
@@ -128,6 +134,15 @@ def _one_of(*allowed: str) -> Callable[[str, str], str]:
     return parse
 
 
+def _block_format(key: str, value: str) -> str:
+    if value.lower() == "hfile":
+        reason = "Hudi 1.x writes HFile blocks into tables of Parquet files, and cannot read them on Spark"
+        raise UnsupportedFeatureError(
+            f"{key}={value}: supported are avro and parquet; {reason}", feature=f"{key}=hfile"
+        )
+    return _one_of("avro", "parquet")(key, value.lower())
+
+
 def _fields(_key: str, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
@@ -150,7 +165,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.index.bucket.engine": ("bucket_engine", _only("simple", "consistent_hashing")),
     "hoodie.logfile.max.size": ("log_max_size", _integer),
     "hoodie.logfile.data.block.max.size": ("block_max_size", _integer),
-    "hoodie.logfile.data.block.format": ("block_format", _only("avro", "parquet", "hfile")),
+    "hoodie.logfile.data.block.format": ("block_format", _block_format),
     "hoodie.parquet.max.file.size": ("parquet_max_size", _integer),
     "hoodie.parquet.compression.codec": (
         "parquet_compression",

@@ -121,9 +121,8 @@ class WriteTask:
         fields = self._plan.config.ordering_fields
         if not fields:
             return None
-        if len(fields) == 1:
-            return rows[fields[0]]
-        return pa.StructArray.from_arrays([rows[name] for name in fields], names=list(fields))
+        values = [_as_spark_holds(rows[name]) for name in fields]
+        return values[0] if len(fields) == 1 else pa.StructArray.from_arrays(values, names=list(fields))
 
     def _enter_partition(self, path: str) -> None:
         """Make the folder a partition: without its metadata file Hudi sees no rows in it."""
@@ -165,6 +164,16 @@ def _deleted(rows: pa.RecordBatch, column: str | None) -> pa.Array | None:
         return None
     flags = pc.fill_null(rows[column], False)
     return flags if pc.any(flags).as_py() else None
+
+
+def _as_spark_holds(values: pa.Array) -> pa.Array:
+    """Ordering values of deletes: moments and dates as the numbers that Spark's rows hold.
+
+    Hudi on Spark cannot compare a java.sql.Timestamp or Date with those, and lets the delete win.  It writes longs.
+    """
+    if pa.types.is_timestamp(values.type):
+        return values.cast(pa.int64())
+    return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
 
 
 def _groups(values: pa.Array) -> Iterator[tuple[str, Integers]]:

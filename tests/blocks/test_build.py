@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.blocks import (
@@ -58,6 +59,27 @@ def test_a_format_that_is_not_supported_is_named(name: str) -> None:
     ) as caught:
         data_block(BATCH, instant="001", format=name)
     assert caught.value.feature == f"{name} data block"
+
+
+@pytest.mark.parametrize(("codec", "name"), [("zstd", "ZSTD"), ("none", "UNCOMPRESSED"), (None, "GZIP")])
+def test_a_parquet_block_is_compressed_as_one_asks(codec: str | None, name: str) -> None:
+    block = data_block(BATCH, instant="001", format="parquet", compression=codec)
+    with pq.ParquetFile(pa.BufferReader(block.content)) as file:
+        assert file.metadata.row_group(0).column(0).compression == name
+    assert block.to_arrow() == BATCH
+
+
+def test_an_hfile_block_is_compressed_as_one_asks() -> None:
+    batch = pa.record_batch({"_hoodie_record_key": ["a" * 1000]})
+    plain, packed = (data_block(batch, instant="001", format="hfile", compression=codec) for codec in ("none", None))
+    assert len(packed.content) + 900 < len(plain.content)
+    assert plain.to_arrow() == packed.to_arrow() == batch
+
+
+@pytest.mark.parametrize("name", ["avro", "cdc"])
+def test_compression_of_what_is_never_compressed_is_refused(name: str) -> None:
+    with pytest.raises(EncodeError, match=f"compression gzip: {name} blocks have none, hfile and parquet blocks do"):
+        data_block(BATCH, instant="001", format=name, compression="gzip")
 
 
 def test_rows_that_do_not_fit_the_schema_are_refused() -> None:

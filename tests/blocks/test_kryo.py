@@ -20,6 +20,9 @@ DELETE = b"\x01\x01" + MODEL + b"DeleteRecor\xe4"
 KEY = b"\x01\x02" + MODEL + b"HoodieKe\xf9"
 AGAIN = b"\x01\x01\x01\x01\x02\x01"  # a second record: its class and its key's by their numbers
 DECIMAL = b"\x01\x03java.math.BigDecima\xec\x01"
+SEVERAL = b"\x01\x03org.apache.hudi.common.util.collection.ArrayComparabl\xe5"
+COMPARABLES = b"\x01\x04[Ljava.lang.Comparable\xbb"
+BUFFER = b"\x01\x03java.nio.HeapByteBuffe\xf2\x01 \x01\x04\x01\x03\x00\xff\x00\x04\x01\0\0\0\0"
 P1, P2, K1, K2 = b"\x01p\xb1", b"\x01p\xb2", b"\x01k\xb1", b"\x01k\xb2"  # a new object, then ASCII
 
 
@@ -54,7 +57,7 @@ VALUES = {
     ),
     "a string that came before": ((P1 + K1 + b"\x03\x01seve\xee", b"\x05" + K2 + b"\x03\x07"), ["seven"] * 2, "string"),
     "a double": ((P1 + K1 + bytes.fromhex("0a3ff8000000000000"),), [1.5], "double"),
-    "a float": ((P1 + K1 + bytes.fromhex("043fc00000"),), [1.5], "double"),
+    "a float": ((P1 + K1 + bytes.fromhex("043fc00000"),), [1.5], "float"),
     "a short": ((P1 + K1 + b"\x08\xff\xfe",), [-2], "int32"),
     "a byte": ((P1 + K1 + b"\x06\xff",), [-1], "int32"),
     "a boolean": ((P1 + K1 + b"\x05\x01",), [True], "bool"),
@@ -71,7 +74,7 @@ VALUES = {
     ),
     "the least long": ((P1 + K1 + b"\x09" + b"\xff" * 9,), [-(2**63)], "int64"),
     "a date before 1970": (
-        (P1 + K1 + b"\x01\x03java.sql.Dat\xe5" + bytes.fromhex("0180b899ffffffffffff"),),
+        (P1 + K1 + b"\x01\x03java.sql.Dat\xe5" + bytes.fromhex("0180c8e6d6ffffffffff"),),
         [date(1969, 12, 31)],
         "date32[day]",
     ),
@@ -91,6 +94,41 @@ VALUES = {
         "timestamp[us, tz=UTC]",
     ),
     "nothing": ((P1 + K1 + b"\x00",), [None], "int32"),
+    "the lowest long": ((P1 + K1 + b"\x09" + b"\xff" * 9,), [-(2**63)], "int64"),
+    "a decimal of 30 digits": (
+        (P1 + K1 + b"\x01\x03java.math.BigDecima\xec\x01\x0e" + (10**30 - 1).to_bytes(13, "big") + b"\x1e",),
+        [Decimal("999999999999999.999999999999999")],
+        "decimal128(30, 15)",
+    ),
+    "a date of SQL from the zone of Shanghai": (
+        (P1 + K1 + b"\x01\x03java.sql.Dat\xe5" + bytes.fromhex("01809cd982df31"),),
+        [date(2024, 2, 29)],
+        "date32[day]",
+    ),
+    "a moment before 1970": (
+        (P1 + K1 + b"\x01\x03java.sql.Timestam\xf0\x01" + b"\xff" * 9,),
+        [datetime(1969, 12, 31, 23, 59, 59, 999000, tzinfo=timezone.utc)],
+        "timestamp[us, tz=UTC]",
+    ),
+    "a byte buffer": ((P1 + K1 + BUFFER,), [b"\0\xff"], "binary"),
+    "byte buffers of Java 13": (
+        (P1 + K1 + BUFFER[:-1], P1 + K2 + b"\x01\x03\x01 \x01\x02\x01\x02\x61\x00\x02\x01\0\0\0"),
+        [b"\0\xff", b"a"],
+        "binary",
+    ),
+    "several ordering values": (
+        (
+            P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x03\x09\x0e\x03\x01\x82a",
+            P1 + K2 + b"\x01\x03\x01\x01\x04\x01\x03\x09\x00\x03\x01\x82b",
+        ),
+        [{"field0": 7, "field1": "a"}, {"field0": 0, "field1": "b"}],
+        "struct<field0: int64, field1: string>",
+    ),
+    "several ordering values and none": (
+        (P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x03\x02\x00\x02\x04", P1 + K2 + b"\x02\x00"),
+        [{"field0": 0, "field1": 2}, None],
+        "struct<field0: int32, field1: int32>",
+    ),
 }
 
 
@@ -150,6 +188,20 @@ BROKEN = {
     "a string longer than the bytes": (records(P1 + b"\x01\xbfx"), "a string of 62 characters"),
     "a decimal of many bytes": (records(P1 + K1 + DECIMAL + b"\x22" + b"\x01" * 33 + b"\x00"), "more than 76 digits"),
     "a decimal of many places": (records(P1 + K1 + DECIMAL + b"\x02\x01\xff\xff\xff\xff\x0f"), "more than 76 digits"),
+    "a varint of nine bytes": (DELETES + b"\x01" + b"\xff" * 11, "an array of 18446744073709551614 in 2 bytes"),
+    "several ordering values that are something else": (
+        records(P1 + K1 + SEVERAL + b"\x01" + b"\x03"),
+        "expected several ordering values, found string",
+    ),
+    "no values among several": (records(P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x01"), "there are none"),
+    "several ordering values and one": (
+        records(P1 + K1 + SEVERAL + b"\x01" + COMPARABLES + b"\x01\x02\x02\x0e", P1 + K2 + b"\x02\x0e"),
+        "do not all have the same number of fields",
+    ),
+    "a buffer beyond its bytes": (
+        records(P1 + K1 + BUFFER.replace(b"\x04\x01\0\0\0\0", b"\x06\x01\0\0\0\0")),
+        "goes beyond",
+    ),
     "bytes left over": (records(P1 + K1 + b"\x00") + b"!", "1 bytes after the deletes"),
     "values that do not go together": (
         records(P1 + K1 + b"\x02\x0e", P1 + K2 + b"\x03\x01seve\xee"),

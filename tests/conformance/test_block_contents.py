@@ -1,23 +1,23 @@
-"""Java's own block classes read what we encode, and we read what they do."""
+"""Java's own block classes read what we encode, and we read what they write."""
 
 from __future__ import annotations
 
-import base64
 import json
-from datetime import date
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import hudiformat as hf
 from hudiformat.avro import arrow_to_avro
-from hudiformat.wire import int32
+from hudiformat.blocks.content.positions import decode_positions, encode_positions
 from tests.conformance.hudi import RealHudi
+from tests.conformance.java import JavaClass
 
-META = ["_hoodie_record_key"]
 BATCH = pa.record_batch(
     {
         "_hoodie_record_key": ["k1", "k2", "k3"],
@@ -28,80 +28,166 @@ BATCH = pa.record_batch(
 )
 SCHEMA = arrow_to_avro(BATCH.schema, name="t_record", namespace="hoodie.t")
 
-READ = """
-storage = jvm.org.apache.hudi.storage.hadoop.HoodieHadoopStorage(path, spark._jsc.hadoopConfiguration())
-file = jvm.org.apache.hudi.common.model.HoodieLogFile(jvm.org.apache.hudi.storage.StoragePath(path))
-schema = jvm.org.apache.hudi.common.schema.HoodieSchema.parse(schema_text)
-reader = jvm.org.apache.hudi.common.table.log.HoodieLogFileReader(storage, file, schema, 65536)
-types = jvm.org.apache.hudi.common.model.HoodieRecord.HoodieRecordType
-result = []
-while reader.hasNext():
-    block = reader.next()
-    name = block.getBlockType().name()
-    entry = {"type": name, "instant": block.getLogBlockHeader().get(
-        jvm.org.apache.hudi.common.table.log.block.HoodieLogBlock.HeaderMetadataType.INSTANT_TIME)}
-    if "DATA" in name:
-        records = block.getRecordIterator(types.AVRO)
-        rows = []
-        while records.hasNext():
-            rows.append(records.next().getData().toString())
-        entry["rows"] = rows
-        entry["positions"] = block.getRecordPositions().toString()
-    else:
-        entry["rows"] = [f"{d.getRecordKey()} {d.getPartitionPath()} {d.getOrderingValue()}"
-                         for d in block.getRecordsToDelete()]
-    result.append(entry)
-reader.close()
-"""
+# As HoodieCDCUtils.schemaBySupplementalLoggingMode makes it for data_before_after.
+ROW = {"type": "record", "name": "t_record", "namespace": "hoodie.t", "fields": [
+    {"name": "_hoodie_record_key", "type": ["null", "string"], "default": None},
+    {"name": "n", "type": ["null", "long"], "default": None},
+]}  # fmt: skip
+CDC_SCHEMA = json.dumps({"type": "record", "name": "t", "namespace": "cdc", "fields": [
+    {"name": "op", "type": ["null", "string"], "default": None},
+    {"name": "ts_ms", "type": ["null", "string"], "default": None},
+    {"name": "before", "type": ["null", ROW], "default": None},
+    {"name": "after", "type": ["null", "hoodie.t.t_record"], "default": None},
+]})  # fmt: skip
+K1, K2, K2_NEW, U = (
+    {"_hoodie_record_key": key, "n": n} for key, n in (("k1", 1), ("k2", 2**40), ("k2", None), ("ü", -1))
+)
+CHANGES = [
+    {"op": "i", "ts_ms": "001", "before": None, "after": K1},
+    {"op": "u", "ts_ms": "001", "before": K2, "after": K2_NEW},
+    {"op": "d", "ts_ms": "001", "before": U, "after": None},
+]
+CDC = pa.RecordBatch.from_pylist(CHANGES)
 
-
-def test_java_reads_our_blocks(hudi: RealHudi, tmp_path: Path) -> None:
-    with hf.LogWriter(tmp_path, ".f-0_001.log.1_0-0-0") as writer:
-        for name in ("avro", "parquet"):
-            writer.append(
-                hf.data_block(
-                    BATCH, instant="002", schema=SCHEMA, format=name, positions=[3, 70_000, 2**33], base_instant="001"
-                )
-            )
-        deletes = hf.delete_block(["k1", "k2"], instant="003", partition_path="p", ordering=pa.array([7, 2**40]))
-        path = writer.append(deletes).path
-    names = f"path = {path!r}; schema_text = {SCHEMA!r}\n"
-    avro, parquet, delete = hudi.eval_(names + READ)
-    assert (avro["type"], parquet["type"], delete["type"]) == ("AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "DELETE_BLOCK")
-    assert avro["rows"] == parquet["rows"]
-    assert [json.loads(row)["n"] for row in avro["rows"]] == [1, None, 2**40]
-    assert [json.loads(row)["text"] for row in avro["rows"]] == ["a", "ü", None]
-    assert avro["positions"] == parquet["positions"] == "{3,70000,8589934592}"
-    assert delete["rows"] == ["k1 p 7", f"k2 p {2**40}"]
-
-
-ORDERING_VALUES: dict[str, tuple[str, Any]] = {
-    "an int": ("7", 7),
-    "a long": ("jvm.java.lang.Long(2**40)", 2**40),
-    "a float": ("jvm.java.lang.Float(1.5)", 1.5),
-    "a double": ("1.5", 1.5),
-    "a string": ("'seven ü'", "seven ü"),
-    "a boolean": ("True", True),
-    "a decimal": ("jvm.java.math.BigDecimal('-12.345')", Decimal("-12.345")),
-    "a date": ("jvm.java.sql.Date.valueOf('2024-02-29')", date(2024, 2, 29)),
-    "a local date": ("jvm.java.time.LocalDate.of(2024, 2, 29)", date(2024, 2, 29)),
+EVERY_KEY = {
+    hf.HeaderKey.INSTANT_TIME: "20240229120000123",
+    hf.HeaderKey.TARGET_INSTANT_TIME: "20240229110000000",
+    hf.HeaderKey.SCHEMA: SCHEMA,
+    hf.HeaderKey.COMMAND_BLOCK_TYPE: "0",
+    hf.HeaderKey.COMPACTED_BLOCK_TIMES: "20240229100000000,20240229090000000",
+    hf.HeaderKey.RECORD_POSITIONS: encode_positions([3, 70_000, 2**33]),
+    hf.HeaderKey.BLOCK_IDENTIFIER: "7,12 ü",
+    hf.HeaderKey.IS_PARTIAL: "true",
+    hf.HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: "20240229080000000",
 }
 
-WRITE = """
-deletes = spark.sparkContext._gateway.new_array(jvm.org.apache.hudi.common.model.DeleteRecord, 2)
-for i in range(2):
-    deletes[i] = jvm.org.apache.hudi.common.model.DeleteRecord.create("k%d" % i, "p", value)
-import base64
-result = base64.b64encode(bytes(jvm.org.apache.hudi.common.util.SerializationUtils.serialize(deletes))).decode()
-"""
+
+@dataclass(slots=True)
+class JavaBlock:
+    """What Hudi's reader says of a block."""
+
+    type: str
+    header: dict[str, str] = field(default_factory=dict)
+    positions: str = ""
+    records: list[str] = field(default_factory=list)
 
 
-@pytest.mark.parametrize("what", ORDERING_VALUES)
-def test_we_read_the_deletes_that_java_writes_in_kryo(hudi: RealHudi, what: str) -> None:
-    code, expected = ORDERING_VALUES[what]
-    payload = base64.b64decode(hudi.eval_(f"value = {code}\n{WRITE}"))
-    content = int32(2) + int32(len(payload)) + payload
-    deletes = hf.LogBlock(hf.BlockType.DELETE, hf.BlockHeader(), content).deletes()
-    assert deletes["ordering"].to_pylist() == [expected] * 2
-    assert deletes["record_key"].to_pylist() == ["k0", "k1"]
-    assert deletes["partition_path"].to_pylist() == ["p", "p"]
+@pytest.fixture(scope="session")
+def java(hudi: RealHudi) -> JavaClass:
+    return JavaClass(hudi, "LogBlocks", Path(__file__).with_name("log_blocks.java"))
+
+
+def write(folder: Path, *blocks: hf.LogBlock) -> str:
+    """The path of a log file of *blocks*."""
+    with hf.LogWriter(folder, ".f-0_001.log.1_0-0-0") as writer:
+        return writer.append(*blocks).path
+
+
+def read_by_hudi(java: JavaClass, path: str, schema: str = SCHEMA) -> list[JavaBlock]:
+    def blocks() -> Iterator[JavaBlock]:
+        block = None
+        for line in java.call("read", path, schema).splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "block":
+                if block:
+                    yield block
+                block = JavaBlock(rest)
+            elif block and word == "header":
+                block.header.update([rest.split(" ", 1)])
+            elif block and word == "positions":
+                block.positions = rest
+            elif block:
+                block.records.append(rest)
+        if block:
+            yield block
+
+    return list(blocks())
+
+
+def copied_by_hudi(java: JavaClass, path: str, folder: Path, schema: str = SCHEMA) -> list[hf.LogBlock]:
+    """Our reading of the blocks that Hudi wrote, when it had read those of the log file *path*."""
+    folder.mkdir()
+    java.call("copy", path, schema, str(folder))
+    (copy,) = folder.glob(".f-0_*")
+    with hf.LogReader(copy.read_bytes()) as reader:
+        return list(reader)
+
+
+@pytest.mark.parametrize("name", ["avro", "parquet", "hfile"])
+def test_rows_are_the_same_for_both(java: JavaClass, tmp_path: Path, name: str) -> None:
+    block = hf.data_block(
+        BATCH, instant="002", schema=SCHEMA, format=name, positions=[3, 70_000, 2**33], base_instant="001"
+    )
+    path = write(tmp_path, block)
+    (theirs,) = read_by_hudi(java, path)
+    assert theirs.type == f"{name.upper()}_DATA_BLOCK"
+    assert theirs.positions == "{3,70000,8589934592}"
+    rows = [json.loads(record) for record in theirs.records]
+    assert [(row["n"], row["text"]) for row in rows] == [(1, "a"), (None, "ü"), (2**40, None)]
+    (again,) = copied_by_hudi(java, path, tmp_path / "copy")
+    assert again.type is block.type
+    assert again.to_arrow().equals(block.to_arrow())
+    assert again.to_arrow().to_pylist() == BATCH.to_pylist()
+
+
+def test_changes_are_the_same_for_both(java: JavaClass, tmp_path: Path) -> None:
+    block = hf.data_block(CDC, instant="001", schema=CDC_SCHEMA, format="cdc")
+    path = write(tmp_path, block)
+    (theirs,) = read_by_hudi(java, path, CDC_SCHEMA)
+    assert theirs.type == "CDC_DATA_BLOCK"
+    assert [json.loads(record) for record in theirs.records] == CHANGES
+    (again,) = copied_by_hudi(java, path, tmp_path / "copy", CDC_SCHEMA)
+    assert again.type is hf.BlockType.CDC_DATA
+    assert again.to_arrow().to_pylist() == CHANGES
+    assert bytes(again.content) == bytes(block.content)
+
+
+def test_commands_and_deletes_are_the_same_for_both(java: JavaClass, tmp_path: Path) -> None:
+    delete = hf.delete_block(["k1", "k2"], instant="003", partition_path="p", ordering=pa.array([7, 2**40]))
+    rollback = hf.rollback_block(instant="004", target="003")
+    path = write(tmp_path, delete, rollback)
+    first, second = read_by_hudi(java, path)
+    assert (first.type, first.records) == ("DELETE_BLOCK", ["k1 p long 7", f"k2 p long {2**40}"])
+    assert (second.type, second.header["COMMAND_BLOCK_TYPE"]) == ("COMMAND_BLOCK", "0")
+    assert copied_by_hudi(java, path, tmp_path / "copy") == [delete, rollback]
+
+
+@pytest.mark.parametrize("kind", [hf.BlockType.AVRO_DATA, hf.BlockType.DELETE, hf.BlockType.COMMAND])
+def test_every_header_key_is_the_same_for_both(java: JavaClass, tmp_path: Path, kind: hf.BlockType) -> None:
+    contents = {
+        hf.BlockType.AVRO_DATA: hf.data_block(BATCH, instant="001", schema=SCHEMA).content,
+        hf.BlockType.DELETE: hf.delete_block(["k1"], instant="001").content,
+        hf.BlockType.COMMAND: b"",
+    }
+    assert set(EVERY_KEY) == set(hf.HeaderKey)
+    block = hf.LogBlock(kind, hf.BlockHeader(EVERY_KEY), contents[kind])
+    path = write(tmp_path, block)
+    (theirs,) = read_by_hudi(java, path)
+    assert theirs.header == {key.name: value for key, value in EVERY_KEY.items()}
+    assert theirs.positions == "{3,70000,8589934592}"
+    (again,) = copied_by_hudi(java, path, tmp_path / "copy")
+    assert again == block
+    assert (again.instant, again.target_instant, again.identifier) == (
+        "20240229120000123",
+        "20240229110000000",
+        "7,12 ü",
+    )
+    assert (again.is_partial, again.schema) == (True, SCHEMA)
+    assert again.compacted_instants == ("20240229100000000", "20240229090000000")
+    assert again.base_instant_of_positions == "20240229080000000"
+    positions = again.positions()
+    assert positions is not None
+    assert positions.tolist() == [3, 70_000, 2**33]
+
+
+def test_record_positions_have_the_bytes_that_hudi_gives_them(java: JavaClass) -> None:
+    rng = random.Random(7)  # noqa: S311 - the same sets each time
+    sets = [{0}, {2**63 - 1}, set(range(100_000)), {2**16 - 1, 2**16, 2**32 - 1, 2**32}]
+    for highest in (100, 70_000, 2**20, 2**34, 2**62):
+        sets += [{rng.randrange(highest) for _ in range(rng.choice([1, 50, 3000]))} for _ in range(12)]
+        start = rng.randrange(highest)
+        sets.append({*range(start, start + 5000), rng.randrange(highest)})
+    for numbers in sets:
+        theirs = java.call("positions", " ".join(map(str, numbers)))
+        assert encode_positions(numbers) == theirs
+        assert decode_positions(theirs).tolist() == sorted(numbers)

@@ -16,6 +16,7 @@ from hudiformat.table.begin import start_write
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 
+ROW = ("_hoodie_partition_path", "_hoodie_record_key")
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
 COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
 
@@ -86,14 +87,27 @@ def create(
 
 
 def assert_reads_alike(hudi: RealHudi, table: hf.Table) -> pa.Table:
-    """The snapshot, which Hudi reads too, as it does the base files alone and every commit so far."""
+    """The snapshot, which Hudi reads too, as it does the base files alone."""
     snapshot = table.snapshot()
-    assert_same_rows(snapshot, hudi.read(table.path), key=("_hoodie_partition_path", "_hoodie_record_key"))
+    assert_same_rows(snapshot, hudi.read(table.path), key=ROW)
     assert_same_rows(table.read_optimized(), hudi.read(table.path, READ_OPTIMIZED))
+    return snapshot
+
+
+def assert_history_reads_alike(hudi: RealHudi, table: hf.Table) -> pa.Table:
+    """As :func:`assert_reads_alike`; Hudi reads the table as of every commit so far, too."""
     for instant in table.timeline.completed_writes:
         then = hudi.read(table.path, {"as.of.instant": instant.time})
         assert_same_rows(table.snapshot(as_of=instant.time), then)
-    return snapshot
+    return assert_reads_alike(hudi, table)
+
+
+def block_types(table: hf.Table) -> set[hf.BlockType]:
+    """What the log files of the newest slices hold."""
+    paths = [
+        Path(table.path, item.partition_path, str(log.name)) for item in table.file_slices() for log in item.log_files
+    ]
+    return {block.type for path in paths for block in hf.LogReader(path)}
 
 
 def write_ours(table: hf.Table) -> None:
@@ -126,7 +140,26 @@ def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index
     with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
         table.upsert(things(range(60, 80), ts=11))
     hf.open_table(table.path).delete(things(range(61, 64), ts=0).select(["p", "id"]))
-    assert_reads_alike(hudi, hf.open_table(table.path))
+    assert_history_reads_alike(hudi, hf.open_table(table.path))
+
+
+def test_avro_and_parquet_blocks_in_turn_are_the_same_rows_to_hudi(hudi: RealHudi, tmp_path: Path) -> None:
+    create(tmp_path / "t", {"hoodie.index.type": "SIMPLE"}).insert(things(range(40), ts=5))
+    for number, block_format in enumerate(["avro", "parquet"] * 2):
+        table = hf.open_table(tmp_path / "t", options={"hoodie.logfile.data.block.format": block_format})
+        table.upsert(things(range(10 * number, 10 * number + 30), ts=7 - number % 3))
+        if number % 2:
+            table.delete(things(range(number, 60, 7), ts=0).select(["p", "id"]))
+    assert block_types(table) == {hf.BlockType.AVRO_DATA, hf.BlockType.PARQUET_DATA, hf.BlockType.DELETE}
+    assert_same_rows(table.snapshot(), hudi.read(table.path), key=ROW)
+    hudi.write(things(range(50, 80), ts=9), table.path, {**WRITE, "hoodie.logfile.data.block.format": "parquet"})
+    table = hf.open_table(table.path)
+    assert_same_rows(table.snapshot(), hudi.read(table.path), key=ROW)
+    for step in ("schedule", "run"):
+        hudi.sql(f"call run_compaction(op => '{step}', path => '{table.path}', options => '{COMPACT_NOW}')")
+    assert table.timeline.completed[-1].action.value == "commit"
+    assert_same_rows(table.snapshot(), hudi.read(table.path), key=ROW)
+    assert_same_rows(table.snapshot(), table.read_optimized(), key=ROW)
 
 
 @pytest.mark.parametrize("metadata_table", ["true", "false"])
@@ -149,7 +182,7 @@ def test_we_go_on_with_a_table_of_hudis(hudi: RealHudi, tmp_path: Path, index: s
         f"k{i}" if i % 5 else f"key {i} ü" for i in range(50) if i % 9
     }
     hudi.write(things(range(45, 55), ts=20), path, options)
-    keys = assert_reads_alike(hudi, hf.open_table(path, options=buckets))["id"].to_pylist()
+    keys = assert_history_reads_alike(hudi, hf.open_table(path, options=buckets))["id"].to_pylist()
     assert len(keys) == len(set(keys)), "Hudi found its way to the keys that we wrote"
 
 

@@ -20,6 +20,7 @@ from hudiformat.blocks import MAGIC, BlockType, LogBlock
 from hudiformat.logfile import FindingKind, LogReader, salvage, verify_log
 from hudiformat.logfile.verify import parts_of
 from tests.conformance.hudi import RealHudi
+from tests.conformance.java import JavaClass
 from tests.conformance.mutants import LogFile, log_files
 from tests.logfile.test_golden import ARCHIVES
 from tests.logfile.test_golden import log_files as golden_files
@@ -30,19 +31,6 @@ MOST_BLOCKS = 500
 """More than any of the files has; a reader that gives more goes round in circles."""
 
 DUMP = Path(__file__).with_name("log_dump.java")
-COMPILE = f"""
-compiler = jvm.org.codehaus.janino.SimpleCompiler()
-compiler.setParentClassLoader(jvm.org.apache.hudi.common.model.HoodieTableType.values()[0].getClass().getClassLoader())
-compiler.cook(open({str(DUMP)!r}).read())
-types = spark._sc._gateway.new_array(jvm.java.lang.Class, 2)
-types[0], types[1] = jvm.java.lang.Class.forName("java.lang.String"), jvm.java.lang.Integer.TYPE
-read_logs = compiler.getClassLoader().loadClass("LogDump").getMethod("read", types)
-
-def dump(paths):
-    arguments = spark._sc._gateway.new_array(jvm.java.lang.Object, 2)
-    arguments[0], arguments[1] = "\\n".join(paths), {MOST_BLOCKS}
-    return read_logs.invoke(None, arguments)
-"""
 
 pytestmark = pytest.mark.skipif(COUNT == 0, reason="no files were asked for")
 
@@ -61,15 +49,14 @@ class JavaReading:
 
 @pytest.fixture(scope="module")
 def read_with_hudi(hudi: RealHudi, tmp_path_factory: pytest.TempPathFactory) -> ReadWithHudi:
-    hudi.eval_(COMPILE)
-    return ReadWithHudi(hudi, tmp_path_factory.mktemp("logs"))
+    return ReadWithHudi(JavaClass(hudi, "LogDump", DUMP), tmp_path_factory.mktemp("logs"))
 
 
 class ReadWithHudi:
     """Reads files in one call to the JVM."""
 
-    def __init__(self, hudi: RealHudi, folder: Path) -> None:
-        self._hudi = hudi
+    def __init__(self, java: JavaClass, folder: Path) -> None:
+        self._java = java
         self._folder = folder
         self._next = 0
 
@@ -79,7 +66,7 @@ class ReadWithHudi:
             self._next += 1
             paths.append(self._folder / f".f-0_001.log.{self._next}_1-2-3")
             paths[-1].write_bytes(data)
-        text = self._hudi.eval_(f"result = dump({list(map(str, paths))!r})")
+        text = self._java.call("read", "\n".join(map(str, paths)), MOST_BLOCKS)
         for path in paths:
             path.unlink()
         readings = list(_readings(text))

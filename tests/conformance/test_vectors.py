@@ -9,7 +9,8 @@ import pytest
 
 from hudiformat.blocks import BlockType
 from tests.conformance.hudi import RealHudi
-from tests.conformance.test_log_reader import COMPILE, ReadWithHudi
+from tests.conformance.java import JavaClass
+from tests.conformance.test_log_reader import DUMP, ReadWithHudi
 from tests.conformance.vector_questions import HudiAnswers
 from tests.hfile.java import JavaHFiles
 from tests.vectors.test_vectors import LOG_FILES, VECTORS, Vector
@@ -87,8 +88,8 @@ def test_hudi_encodes_positions_and_bloom_filters_alike(ask: HudiAnswers) -> Non
 
 
 def test_hudis_log_reader_does_what_the_vectors_say(hudi: RealHudi, tmp_path: Path) -> None:
-    hudi.eval_(COMPILE)
-    readings = ReadWithHudi(hudi, tmp_path)([bytes.fromhex(vector["input"]["hex"]) for vector in LOG_FILES])
+    read = ReadWithHudi(JavaClass(hudi, "LogDump", DUMP), tmp_path)
+    readings = read([bytes.fromhex(vector["input"]["hex"]) for vector in LOG_FILES])
     for vector, reading in zip(LOG_FILES, readings, strict=True):
         corrupt = BlockType.CORRUPT
         found = [(kind, None if kind == corrupt else length) for kind, _, length, *_ in reading.blocks]

@@ -286,10 +286,10 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "a codec": ({"hoodie.parquet.compression.codec": "lzo"}, OptionError, "gzip, snappy, zstd, uncompressed"),
     "no boolean": ({"hoodie.combine.before.upsert": "1"}, OptionError, "expected true or false, found '1'"),
     "no boolean for the metadata table": ({"hoodie.metadata.enable": "on"}, OptionError, "expected true or false"),
-    "Parquet in log blocks": (
-        {"hoodie.logfile.data.block.format": "parquet"},
+    "HFiles in log blocks": (
+        {"hoodie.logfile.data.block.format": "HFile"},
         UnsupportedFeatureError,
-        "hoodie.logfile.data.block.format=parquet: supported is avro",
+        "hoodie.logfile.data.block.format=HFile: supported are avro and parquet; Hudi 1.x writes HFile blocks",
     ),
     "an unknown block format": ({"hoodie.logfile.data.block.format": "orc"}, OptionError, "expected one of avro"),
     **{

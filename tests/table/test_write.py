@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from hudiformat import NameFormatError, OptionError, SchemaError, Table, open_table
+from hudiformat import BlockType, LogReader, NameFormatError, OptionError, SchemaError, Table, open_table
 from hudiformat.naming import DEFAULT_PARTITION, WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import begin_write
@@ -101,6 +102,23 @@ def test_several_partition_columns_in_hives_style(tmp_path: Path, any_index: dic
     metadata = (tmp_path / "t" / "p=x" / "v=2" / ".hoodie_partition_metadata").read_text()
     first = table.timeline.completed[0].time
     assert metadata == f"#partition metadata\ncommitTime={first}\npartitionDepth=2\n"
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "uncompressed"])
+def test_log_blocks_are_of_the_format_that_one_asks_for(tmp_path: Path, codec: str) -> None:
+    parquet = {"hoodie.logfile.data.block.format": "parquet", "hoodie.parquet.compression.codec": codec}
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = new_table(tmp_path / "t", options={**buckets, **parquet})
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
+    table = open_table(tmp_path / "t", options=buckets)
+    table.upsert(rows(("b", 2, "x", 2), ("c", 2, "x", 2)))
+    (item,) = table.file_slices()
+    logs = [LogReader(tmp_path / "t" / "x" / str(log.name)) for log in item.log_files]
+    first, second = (block for log in logs for block in log)
+    assert (first.type, second.type) == (BlockType.PARQUET_DATA, BlockType.AVRO_DATA)
+    with pq.ParquetFile(pa.BufferReader(first.content)) as file:
+        assert file.metadata.row_group(0).column(0).compression == codec.upper()
+    assert content(table) == [("a", 1, "x", 1), ("b", 2, "x", 2), ("c", 2, "x", 2)]
 
 
 def test_a_null_partition_value_has_hives_name(tmp_path: Path, any_index: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudiformat.avro import decode_delete_list, encode_delete_list
 from hudiformat.blocks.content import kryo
+from hudiformat.blocks.content.java_values import to_batch
 from hudiformat.errors import CorruptBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32, offsets_from
 
@@ -37,4 +38,4 @@ def decode(content: bytes | memoryview) -> pa.RecordBatch:
     if cursor.remaining:
         raise CorruptBlockError(f"{cursor.remaining} bytes after the delete list")
     with offsets_from(cursor.pos - len(payload)):
-        return decode_delete_list(payload) if version == CONTENT_VERSION else kryo.to_batch(_KRYO[version](payload))
+        return decode_delete_list(payload) if version == CONTENT_VERSION else to_batch(_KRYO[version](payload))

@@ -18,7 +18,7 @@ KEY_FIELD = "_hoodie_record_key"
 _SCHEMA_KEY = "schema"  # of the file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
 
 
-def encode(batch: pa.RecordBatch, schema: str) -> bytes:
+def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> bytes:
     """The content for *batch* under the Avro schema *schema* (JSON); the rows are sorted by their record key.
 
     Raises:
@@ -30,7 +30,7 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     keys = batch[KEY_FIELD].cast(pa.binary())
     order = pc.sort_indices(keys)
     records = encode_datums(batch.take(order), schema)
-    return encode_hfile(keys.take(order), records, file_info={_SCHEMA_KEY: schema.encode()})
+    return encode_hfile(keys.take(order), records, compression=compression, file_info={_SCHEMA_KEY: schema.encode()})
 
 
 def decode(

@@ -11,20 +11,19 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
-
+from hudiformat.blocks.content.java_values import Delete, Float, Long
 from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
 from hudiformat.wire import Cursor
 
 _MODEL = "org.apache.hudi.common.model"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MAX_VARINT_BYTES = 9
+_LONGEST_VARINT = 9  # whose last byte has no mark, but eight bits of the number
+_HALF_A_DAY = 43_200_000  # milliseconds
 _MAX_DECIMAL_BYTES = 32
 _MAX_SCALE = 76
-_EXACT = Context(prec=_MAX_SCALE + 2)  # the default rounds to 28 digits
 _END_OF_ASCII = 0x80
 _TWO_BYTES, _THREE_BYTES = 0xC0, 0xE0  # the lowest first bytes of longer characters
 
@@ -44,8 +43,6 @@ _PRIMITIVES = {
 _UNSHARED = frozenset(_PRIMITIVES.values()) - {"string"}
 
 Key = tuple[str | None, str | None]
-Delete = tuple[str | None, str | None, Any]
-"""Record key, partition path, and the ordering value: None, or Python's counterpart of the Java value."""
 
 
 def decode_keys(data: memoryview) -> list[Delete]:
@@ -67,29 +64,6 @@ def decode_deletes(data: memoryview) -> list[Delete]:
     return list(_Reader(Cursor(data)).array(f"[L{_MODEL}.DeleteRecord;"))
 
 
-class _Long(int):
-    """A Java long, told from an int: the int 0 is Hudi's placeholder for no ordering value, the long 0 is a value."""
-
-
-def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
-    """The deletes as columns; where the ordering values are no ints, the int 0 among them is null.
-
-    Raises:
-        CorruptBlockError: ordering values of types that do not go together.
-    """
-    values = [value for _, _, value in deletes]
-    ints = [type(value) is int for value in values]
-    kind: pa.DataType | None = pa.int32() if all(ints) or not any(value is not None for value in values) else None
-    if kind is None:
-        values = [None if is_int and value == 0 else value for is_int, value in zip(ints, values, strict=True)]
-    try:
-        ordering = pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CorruptBlockError(f"ordering values that do not go together: {error}") from error
-    columns = [pa.array([delete[i] for delete in deletes], pa.string()) for i in (0, 1)]
-    return pa.RecordBatch.from_arrays([*columns, ordering], names=["record_key", "partition_path", "ordering"])
-
-
 @dataclass(slots=True)
 class _Reader:
     """Reads one object graph; ``names`` are the classes and ``objects`` the objects met so far."""
@@ -99,9 +73,9 @@ class _Reader:
     objects: list[Any] = field(default_factory=list)
 
     def array(self, expected: str) -> list[Any]:
-        if (found := self._class_name()) != expected:
+        if (found := self.class_name()) != expected:
             raise CorruptBlockError(f"expected {expected}, found {found}", offset=self.cursor.offset)
-        items = self._object(_items)
+        items = self.shared(_items)
         if self.cursor.remaining:
             raise CorruptBlockError(f"{self.cursor.remaining} bytes after the deletes", offset=self.cursor.offset)
         if not isinstance(items, list) or any(item is None for item in items):
@@ -110,22 +84,21 @@ class _Reader:
 
     def value(self) -> Any:
         """An object with its class in front."""
-        name = self._class_name()
+        name = self.class_name()
         if name is None:
             return None
         if (read := _VALUES.get(name)) is None:
             raise UnsupportedFeatureError(f"a delete with an ordering value of the Java class {name}", feature=name)
-        return read(self) if name in _UNSHARED else self._object(read)
+        return read(self) if name in _UNSHARED else self.shared(read)
 
     def varint(self) -> int:
         result = 0
-        for position in range(_MAX_VARINT_BYTES):
+        for position in range(_LONGEST_VARINT - 1):
             byte = self.cursor.take(1, "varint")[0]
-            last = position == _MAX_VARINT_BYTES - 1  # it has eight bits of the number, where Avro would go on
-            result |= (byte if last else byte & 0x7F) << (7 * position)
+            result |= (byte & 0x7F) << (7 * position)
             if not byte & 0x80:
-                break
-        return result
+                return result
+        return result | self.cursor.take(1, "varint")[0] << (7 * (_LONGEST_VARINT - 1))
 
     def zigzag(self) -> int:
         number = self.varint()
@@ -145,7 +118,7 @@ class _Reader:
         return None if count == 0 else self._characters(count - 1)
 
     def shared_string(self) -> str | None:
-        found = self._object(lambda reader: reader.string())
+        found = self.shared(lambda reader: reader.string())
         if found is not None and not isinstance(found, str):
             raise CorruptBlockError(f"expected a string, found {type(found).__name__}", offset=self.cursor.offset)
         return found
@@ -164,7 +137,7 @@ class _Reader:
         # Java's characters are UTF-16 units: a pair of surrogates makes one of ours.
         return struct.pack(f"<{count}H", *units).decode("utf-16-le", "replace")
 
-    def _class_name(self) -> str | None:
+    def class_name(self) -> str | None:
         number = self.varint()
         if number == 0:
             return None
@@ -177,7 +150,7 @@ class _Reader:
             raise CorruptBlockError(f"class {place} of {len(self.names)}", offset=self.cursor.offset)
         return self.names[place]
 
-    def _object(self, read: Callable[[_Reader], Any]) -> Any:
+    def shared(self, read: Callable[[_Reader], Any]) -> Any:
         reference = self.varint()
         if reference == 0:
             return None
@@ -212,14 +185,23 @@ def _delete(reader: _Reader) -> Delete:
 
 def _decimal(reader: _Reader) -> Decimal:
     offset, size = reader.cursor.offset, reader.varint() - 1
-    unscaled = int.from_bytes(reader.cursor.take(min(size, _MAX_DECIMAL_BYTES), "decimal"), "big", signed=True)
+    unscaled = Decimal(int.from_bytes(reader.cursor.take(min(size, _MAX_DECIMAL_BYTES), "decimal"), "big", signed=True))
     if size > _MAX_DECIMAL_BYTES or abs(scale := reader.zigzag()) > _MAX_SCALE:
         raise CorruptBlockError(f"a decimal of more than {_MAX_SCALE} digits", offset=offset)
-    return Decimal(unscaled).scaleb(-scale, _EXACT)
+    sign, digits, _ = unscaled.as_tuple()
+    return Decimal((sign, digits, -scale))  # scaleb would round to 28 digits
 
 
-def _millis(reader: _Reader) -> datetime:
-    millis = _signed(reader.varint())
+def _timestamp(reader: _Reader) -> datetime:
+    return _moment(reader, _signed(reader.varint()))
+
+
+def _date(reader: _Reader) -> date:
+    # midnight in the time zone of whoever wrote it
+    return _moment(reader, _signed(reader.varint()) + _HALF_A_DAY).date()
+
+
+def _moment(reader: _Reader, millis: int) -> datetime:
     try:
         return _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
@@ -242,20 +224,50 @@ def _binary(reader: _Reader) -> bytes:
     return bytes(reader.cursor.take(reader.varint() - 1, "bytes"))
 
 
+def _buffer(reader: _Reader) -> bytes:
+    """A ByteBuffer on the heap, field by field in the order of their names."""
+    reader.zigzag()  # address
+    reader.cursor.take(1, "bigEndian")
+    reader.zigzag()  # capacity
+    data = reader.shared(_binary)
+    reader.cursor.take(1, "isReadOnly")
+    limit = reader.zigzag()
+    reader.zigzag()  # mark
+    reader.cursor.take(1, "nativeByteOrder")
+    offset, position = reader.zigzag(), reader.zigzag()
+    # Java 14 and later have one more field, which is null: a zero, with which nothing begins that may follow.
+    if reader.cursor.remaining and reader.cursor.take(1)[0]:
+        reader.cursor.pos -= 1
+    if not isinstance(data, bytes) or not 0 <= offset + position <= offset + limit <= len(data):
+        raise CorruptBlockError("a byte buffer that goes beyond its bytes", offset=reader.cursor.offset)
+    return data[offset + position : offset + limit]
+
+
+def _comparables(reader: _Reader) -> list[Any]:
+    if (found := reader.class_name()) != "[Ljava.lang.Comparable;":
+        raise CorruptBlockError(f"expected several ordering values, found {found}", offset=reader.cursor.offset)
+    values = reader.shared(_items)
+    if not isinstance(values, list) or not values:
+        raise CorruptBlockError("several ordering values, and there are none", offset=reader.cursor.offset)
+    return values
+
+
 _VALUES: Mapping[str, Callable[[_Reader], Any]] = {
     f"{_MODEL}.HoodieKey": _key,
     f"{_MODEL}.DeleteRecord": _delete,
     "int": _Reader.zigzag,
     "short": lambda reader: struct.unpack(">h", reader.cursor.take(2, "short"))[0],
     "byte": lambda reader: struct.unpack(">b", reader.cursor.take(1, "byte"))[0],
-    "long": lambda reader: _Long(reader.zigzag()),
-    "float": lambda reader: struct.unpack(">f", reader.cursor.take(4, "float"))[0],
+    "long": lambda reader: Long(reader.zigzag()),
+    "float": lambda reader: Float(struct.unpack(">f", reader.cursor.take(4, "float"))[0]),
     "double": lambda reader: struct.unpack(">d", reader.cursor.take(8, "double"))[0],
     "boolean": lambda reader: reader.cursor.take(1, "boolean")[0] == 1,
     "string": _Reader.string,
     "[B": _binary,
     "java.math.BigDecimal": _decimal,
-    "java.sql.Date": lambda reader: _millis(reader).date(),
-    "java.sql.Timestamp": _millis,
+    "java.nio.HeapByteBuffer": _buffer,
+    "java.sql.Date": _date,
+    "java.sql.Timestamp": _timestamp,
     "java.time.LocalDate": _local_date,
+    "org.apache.hudi.common.util.collection.ArrayComparable": _comparables,
 }

@@ -29,14 +29,14 @@ def encode_parquet(
     return sink.getvalue()
 
 
-def encode(batch: pa.RecordBatch, schema: str) -> memoryview:
+def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> memoryview:
     """The content for *batch* under the Avro schema *schema* (JSON).
 
     Raises:
         SchemaError: the batch does not fit the schema.
     """
     fitted = resolve(batch, avro_to_arrow(schema))
-    return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema))
+    return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema, compression=compression))
 
 
 def decode(

@@ -1,0 +1,58 @@
+"""The values of Java objects in delete blocks as Python's, and deletes with such values as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from hudiformat.errors import CorruptBlockError
+
+Delete = tuple[str | None, str | None, Any]
+"""Record key, partition path, and the ordering value: None, or Python's counterpart of the Java value.
+
+The values of several ordering fields are a list.
+"""
+
+
+class Long(int):
+    """A Java long, told from an int: the int 0 is Hudi's placeholder for no ordering value, the long 0 is a value."""
+
+
+class Float(float):
+    """A Java float, told from a double."""
+
+
+_ARROW: Mapping[type, pa.DataType] = {int: pa.int32(), Long: pa.int64(), Float: pa.float32()}
+
+
+def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
+    """The deletes as columns; where the ordering values are no ints, the int 0 among them is null.
+
+    Raises:
+        CorruptBlockError: ordering values of types that do not go together.
+    """
+    values = [value for _, _, value in deletes]
+    if {type(value) for value in values} - {int, type(None)}:
+        values = [None if type(value) is int and value == 0 else value for value in values]
+    columns = [pa.array([delete[i] for delete in deletes], pa.string()) for i in (0, 1)]
+    names = ["record_key", "partition_path", "ordering"]
+    return pa.RecordBatch.from_arrays([*columns, _column(values)], names=names)
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Ordering values as an array; lists, the values of several ordering fields, as a struct of them."""
+    found = [value for value in values if value is not None]
+    if any(isinstance(value, list) for value in found):
+        if len({len(value) if isinstance(value, list) else 0 for value in found}) > 1:
+            raise CorruptBlockError("ordering values of several fields that do not all have the same number of fields")
+        width = len(found[0])
+        fields = [_column([None if value is None else value[place] for value in values]) for place in range(width)]
+        mask = pa.array([value is None for value in values])
+        return pa.StructArray.from_arrays(fields, names=[f"field{place}" for place in range(width)], mask=mask)
+    kinds = {type(value) for value in found} or {int}
+    try:
+        return pa.array(values, _ARROW.get(kinds.pop()) if len(kinds) == 1 else None)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CorruptBlockError(f"ordering values that do not go together: {error}") from error
