@@ -90,7 +90,7 @@ def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
         DataError: a decimal with more digits than fit.
     """
     if pat.is_union(ordering.type) or pat.is_struct(ordering.type) or 0 < ordering.null_count < len(ordering):
-        return _RECORD_SCHEMA, [_wrap(ordering, _UNION.arrow, zero=True)]
+        return _RECORD_SCHEMA, [_wrap(ordering, _UNION.arrow)]
     # Values of one type need no union: a record of its branch and of what the wrapper holds has the same bytes.
     index, values = _member(ordering, _UNION.arrow)
     if values.null_count:
@@ -100,11 +100,11 @@ def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
 
 def ordering_values(union: pa.StructArray) -> pa.Array:
     """The values of a union of wrappers, in the one type that holds them; int 0 among others is null."""
-    return _unwrap(union, zero=True)
+    return _unwrap(union, several=True)
 
 
-def _wrap(values: pa.Array, union: pa.StructType, *, zero: bool) -> pa.StructArray:
-    """The values as the union of wrappers; with *zero*, nulls become int 0."""
+def _wrap(values: pa.Array, union: pa.StructType) -> pa.StructArray:
+    """The values as the union of wrappers; nulls become int 0, as of OrderingValues.getDefault."""
     rows = len(values)
     members: list[pa.Array] = [pa.nulls(rows, field.type) for field in union]
     for part in _parts(values):
@@ -113,13 +113,12 @@ def _wrap(values: pa.Array, union: pa.StructType, *, zero: bool) -> pa.StructArr
     null = pc.and_(*[member.is_null() for member in members[:2]])
     for member in members[2:]:
         null = pc.and_(null, member.is_null())
-    if zero and null.true_count:
+    if null.true_count:
         ints = members[_INT].field(0)
         ints = pc.if_else(null, pa.scalar(0, pa.int32()), ints)
         fields = list(union.field(_INT).type)
         members[_INT] = pa.StructArray.from_arrays([ints], fields=fields, mask=ints.is_null())
-        null = pc.and_(null, pa.scalar(value=False))
-    return pa.StructArray.from_arrays(members, fields=list(union), mask=null)
+    return pa.StructArray.from_arrays(members, fields=list(union))
 
 
 def _parts(values: pa.Array) -> list[pa.Array]:
@@ -177,7 +176,7 @@ def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
 def _wrap_array(values: pa.StructArray) -> pa.ListArray:
     """Several ordering fields: a list of one wrapped value per field in each row."""
     width, rows = values.type.num_fields, len(values)
-    wrapped = [_wrap(values.field(index), _ITEMS.value_type, zero=False) for index in range(width)]
+    wrapped = [_wrap(values.field(index), _ITEMS.value_type) for index in range(width)]
     by_row = np.arange(width * rows).reshape(width, rows).T.ravel()
     items = pa.concat_arrays(wrapped).take(pa.array(by_row))
     offsets = pa.array(np.arange(0, width * rows + 1, width, dtype=np.int32))
@@ -185,7 +184,7 @@ def _wrap_array(values: pa.StructArray) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, items, type=_ITEMS, mask=mask)
 
 
-def _unwrap(union: pa.StructArray, *, zero: bool) -> pa.Array:
+def _unwrap(union: pa.StructArray, *, several: bool) -> pa.Array:
     """The values of a union of wrappers in the one type that holds them; see :func:`decode_delete_list`."""
     rows = len(union)
     found = {
@@ -193,21 +192,19 @@ def _unwrap(union: pa.StructArray, *, zero: bool) -> pa.Array:
         for index in range(union.type.num_fields)
         if union.field(index).null_count < rows
     }
-    if _ARRAY in found and zero:
+    if _ARRAY in found and several:
         found[_ARRAY] = _unwrap_array(union.field(_ARRAY))
     elif {_DATE, _LOCAL} <= set(found):
         found[_DATE] = pc.coalesce(found[_DATE], found.pop(_LOCAL))
     if _INT in found and len(found) > 1:
-        _mixed_ints(found, zero=zero)
+        _mixed_ints(found)
     if not found:
         return pa.nulls(rows, pa.int32())
     return next(iter(found.values())) if len(found) == 1 else _dense(found)
 
 
-def _mixed_ints(found: dict[int, pa.Array], *, zero: bool) -> None:
-    ints = found[_INT]
-    if zero:
-        ints = found[_INT] = pc.if_else(pc.equal(ints, 0), pa.scalar(None, pa.int32()), ints)
+def _mixed_ints(found: dict[int, pa.Array]) -> None:
+    ints = found[_INT] = pc.if_else(pc.equal(found[_INT], 0), pa.scalar(None, pa.int32()), found[_INT])
     if ints.null_count == len(ints):
         del found[_INT]
     elif _LONG in found:
@@ -222,7 +219,7 @@ def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
         raise CorruptBlockError("ordering values of several fields that do not all have the same number of fields")
     width = lengths[0].as_py()
     first = pc.if_else(lists.is_valid(), lists.offsets[:-1], pa.scalar(None, pa.int32()))
-    fields = [_unwrap(lists.values.take(pc.add(first, index)), zero=False) for index in range(width)]
+    fields = [_unwrap(lists.values.take(pc.add(first, index)), several=False) for index in range(width)]
     names = [f"field{index}" for index in range(width)]
     return pa.StructArray.from_arrays(fields, names=names, mask=lists.is_null())
 

@@ -115,6 +115,10 @@ CONVERTED: dict[str, tuple[pa.Array, Sequence[str]]] = {
         pa.array([{"a": 1, "b": "x"}, None], pa.struct([("a", pa.int64()), ("b", pa.string())])),
         ["long 1|string x", "int 0"],
     ),
+    "a null among several fields": (
+        pa.array([{"a": None, "b": "x"}], pa.struct([("a", pa.int64()), ("b", pa.string())])),
+        ["int 0|string x"],
+    ),
 }
 
 
