@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from hudiformat.avro.decode import decode_records, decode_runs
+from hudiformat.avro.decode import Records, decode_records, find_records, find_runs
 from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
 from hudiformat.avro.encode import encode_datums, encode_records
 from hudiformat.avro.resolve import resolve
 from hudiformat.avro.schema import arrow_to_avro, avro_to_arrow
 
 __all__ = [
+    "Records",
     "arrow_to_avro",
     "avro_to_arrow",
     "decode_delete_list",
     "decode_records",
-    "decode_runs",
     "encode_datums",
     "encode_delete_list",
     "encode_records",
+    "find_records",
+    "find_runs",
     "resolve",
 ]

@@ -8,6 +8,7 @@ Whatever the bytes, what is raised is a ``DecodeError``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,50 +32,72 @@ _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Avro records of one schema in a buffer: where each begins and ends.  Nothing is decoded yet."""
+
+    data: Bytes
+    starts: Longs
+    ends: Longs
+    schema: str
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def take(self, rows: Longs) -> Records:
+        """Only these of them, in ascending order."""
+        return Records(self.data, self.starts[rows], self.ends[rows], self.schema)
+
+    def decode(self, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """The records as rows.
+
+        With *columns* only these are made, in this order; those before the last of them are skipped, those behind it
+        not even looked at.
+
+        Raises:
+            SchemaError: there is no column of that name.
+            DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
+        """
+        record, schema = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns)
+        batches = []
+        for first in range(0, len(self), _CHUNK_ROWS):
+            part = slice(first, first + _CHUNK_ROWS)
+            batches.append(_chunk(record, schema, _cursors(self.data, self.starts[part], self.ends[part])))
+        return _one_batch(batches, schema, len(self))
+
+
+def find_records(data: memoryview | bytes, count: int, writer_schema: str) -> Records:
+    """The *count* records of an Avro data block, which *data* holds exactly: each a length (int32) and Avro binary.
+
+    Raises:
+        SchemaError: the schema is no Avro record schema.
+        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
+    """
+    parse_schema(writer_schema)
+    starts, ends = walk(memoryview(data).cast("B"), count)
+    return Records(np.frombuffer(data, np.uint8), starts, ends, writer_schema)
+
+
+def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
+    """The records of many short runs: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
+
+    Raises:
+        DecodeError: as :func:`find_records`; where is not said.
+    """
+    content = np.frombuffer(data, np.uint8)
+    return Records(content, *walk_many(content, firsts, lasts, counts), writer_schema)
+
+
 def decode_records(
     data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
 ) -> pa.RecordBatch:
-    """The *count* records of an Avro data block, which *data* holds exactly: each a length (int32) and Avro binary.
-
-    With *columns* only these are made, in this order; those before the last of them are skipped, those behind it not
-    even looked at.
+    """The records of :func:`find_records`, decoded.
 
     Raises:
         SchemaError: the schema is no Avro record schema, or has none of a column that was asked for.
         DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
     """
-    starts, ends = walk(memoryview(data).cast("B"), count)
-    return _decode(np.frombuffer(data, np.uint8), starts, ends, writer_schema, columns)
-
-
-def decode_runs(
-    data: memoryview | bytes,
-    firsts: Longs,
-    lasts: Longs,
-    counts: Longs,
-    writer_schema: str,
-    *,
-    columns: Sequence[str] | None = None,
-) -> pa.RecordBatch:
-    """The records of many short runs at once: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
-
-    Raises:
-        SchemaError: as :func:`decode_records`.
-        DecodeError: as :func:`decode_records`; where is not said.
-    """
-    content = np.frombuffer(data, np.uint8)
-    return _decode(content, *walk_many(content, firsts, lasts, counts), writer_schema, columns)
-
-
-def _decode(
-    data: Bytes, starts: Longs, ends: Longs, writer_schema: str, columns: Sequence[str] | None
-) -> pa.RecordBatch:
-    record, schema = parse_schema(writer_schema), _selected(avro_to_arrow(writer_schema), columns)
-    batches = []
-    for first in range(0, len(starts), _CHUNK_ROWS):
-        cursors = _cursors(data, starts[first : first + _CHUNK_ROWS], ends[first : first + _CHUNK_ROWS])
-        batches.append(_chunk(record, schema, cursors))
-    return _one_batch(batches, schema, len(starts))
+    return find_records(data, count, writer_schema).decode(columns)
 
 
 def _one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema, count: int) -> pa.RecordBatch:

@@ -52,7 +52,7 @@ def encode(values: Words) -> list[tuple[Words, Longs | int, int]]:
     if top < 1 << 14:
         return [_two_bytes(values)]
     lengths = _lengths(values, min(top, _MASK56))
-    spread = _spread(values & U64(_MASK56))
+    spread = _spread(values if top <= _MASK56 else values & U64(_MASK56), top)
     spread |= _CONTINUE & ((U64(1) << (lengths * U64(8) - U64(8))) - U64(1))
     if top <= _MASK56:
         return [(spread, _same_or_each(lengths), -(-top.bit_length() // 7))]
@@ -73,8 +73,9 @@ def _same_or_each(lengths: Words) -> Longs | int:
     return shortest if shortest == int(lengths.max()) else lengths.view(np.int64)
 
 
-def _spread(values: Words) -> Words:
-    for low, high, shift in _STEPS:
+def _spread(values: Words, top: int) -> Words:
+    """The groups of seven bits in bytes of their own; *top* is the largest value."""
+    for low, high, shift in _STEPS[top < 1 << 28 :]:  # what is that small has nothing to move in the first step
         values = (values & low) | ((values & high) << shift)
     return values
 
@@ -92,12 +93,12 @@ def decode(words: Words) -> tuple[Words, Words]:
     stops = ~words & _CONTINUE
     first = stops & (U64(0) - stops)  # the lowest bit set: where the first byte without a high bit ends
     sizes = ((first >> U64(7)) * _POSITION) >> U64(56)
-    return groups(words & ((first << U64(1)) - U64(1))), sizes
+    return groups(words & ((first << U64(1)) - U64(1)), int(sizes.max(initial=1))), sizes
 
 
-def groups(words: Words) -> Words:
-    """The eight groups of seven bits put together."""
+def groups(words: Words, longest: int = 8) -> Words:
+    """The groups of seven bits put together, of which there are *longest* at most."""
     values: Words = words & ~_CONTINUE
-    for low, high, shift in reversed(_STEPS):
+    for low, high, shift in _STEPS[::-1][: (longest - 1).bit_length()]:
         values = (values & low) | ((values >> shift) & high)
     return values

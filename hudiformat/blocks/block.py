@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.content.positions import Positions, decode_positions
 from hudiformat.blocks.frame import TAIL_SIZE
 from hudiformat.blocks.types import BlockHeader, BlockType, HeaderKey, Quirks
+from hudiformat.blocks.wanted import Wanted
 from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
 from hudiformat.wire import offsets_from
 
@@ -104,23 +106,31 @@ class LogBlock(_Fields):
         with offsets_from(self.content_offset or 0):
             return count(self.content)
 
-    def to_arrow(self, schema: pa.Schema | None = None, *, columns: list[str] | None = None) -> pa.RecordBatch:
+    def to_arrow(
+        self,
+        schema: pa.Schema | None = None,
+        *,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.RecordBatch:
         """The records of a data block, one row each, in file order.
 
         *schema* is what the rows are brought to (columns by name, types promoted, missing ones null); without it they
         come as they were written.  *columns* picks some, of *schema* where there is one; the others are skipped and
-        not decoded.
+        not decoded.  With *filter* only the rows for which it is true come; of the others nothing is decoded but the
+        columns that it looks at.
 
         Raises:
             DecodeError: the content is damaged.
-            SchemaError: the written schema cannot be brought to *schema*, or a column is not there.
+            SchemaError: the written schema cannot be brought to *schema*, a column is not there, or *filter* does not
+                fit the columns.
             UnsupportedFeatureError: the block holds no records, or an HFile of a compression that is not supported.
         """
         if (decode := _DECODERS.get(self.type)) is None:
             raise self._unsupported()
         written = self.schema
         with offsets_from(self.content_offset or 0):
-            return decode(self.content, written, schema=schema, columns=columns)
+            return decode(self.content, written, Wanted(schema, columns, filter))
 
     def deletes(self) -> pa.RecordBatch:
         """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.

@@ -24,7 +24,7 @@ _COMPRESSED = ("hfile", "parquet")
 
 
 def data_block(
-    batch: pa.RecordBatch,
+    batch: pa.RecordBatch | pa.Table,
     *,
     instant: str,
     schema: str | pa.Schema | None = None,
@@ -34,13 +34,13 @@ def data_block(
     is_partial: bool = False,
     compression: str | None = None,
 ) -> LogBlock:
-    """A data block that holds the rows of *batch*.
+    """A data block that holds the rows of *batch*, which may also be a table of several chunks.
 
     *schema* is the Avro schema to write with, as JSON or as the Arrow schema it is made from; without it, it is made
-    from the batch's own.  *format* is avro, hfile
-    (rows are sorted by record key), parquet or cdc.  *positions* are the rows of the base file that the rows
-    are about, in ascending order and as many, and *base_instant* is that file's instant.  *is_partial* says that the
-    rows hold only columns that were updated.  *compression* is the codec of a Parquet or HFile block, gzip without it.
+    from the batch's own.  *format* is avro, hfile (rows are sorted by record key), parquet or cdc.  *positions* are the
+    rows of the base file that the rows are about, in ascending order and as many, and *base_instant* is that file's
+    instant.  *is_partial* says that the rows hold only columns that were updated.  *compression* is the codec of a
+    Parquet or HFile block, gzip without it.
 
     Raises:
         SchemaError: the batch does not fit the schema, or has a type that Avro cannot hold.
@@ -64,7 +64,8 @@ def data_block(
     if is_partial:
         entries[HeaderKey.IS_PARTIAL] = "true"
     codec = {} if compression is None else {"compression": compression}
-    return LogBlock(kind, BlockHeader(entries), encode(batch, schema, **codec))
+    rows = batch if isinstance(batch, pa.RecordBatch) else _one_batch(batch)
+    return LogBlock(kind, BlockHeader(entries), encode(rows, schema, **codec))
 
 
 def delete_block(
@@ -119,6 +120,14 @@ def _positions(positions: Iterable[int] | None, base_instant: str | None) -> dic
         HeaderKey.RECORD_POSITIONS: encode_positions(positions),
         HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: base_instant,
     }
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    rows = pa.StructArray.from_arrays(
+        [pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type) for column in table.columns],
+        fields=list(table.schema),
+    )
+    return pa.RecordBatch.from_struct_array(rows)
 
 
 def _key_array(keys: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.blocks.batches import record_batches
 from hudiformat.blocks.block import LogBlock
@@ -70,18 +71,24 @@ class LogReader:
     def __reversed__(self) -> Iterator[LogBlock]:
         return scan_blocks_reversed(self._bytes())
 
-    def to_arrow(self, schema: pa.Schema | None = None, *, columns: list[str] | None = None) -> pa.Table:
+    def to_arrow(
+        self,
+        schema: pa.Schema | None = None,
+        *,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
         """The records of all data blocks, in file order, as they stand in the log: nothing is merged or rolled back.
 
-        *schema* and *columns* are those of :meth:`LogBlock.to_arrow`; without *schema* all blocks must have been
-        written with one.  Corrupt spans are passed over, as queries do; small blocks are decoded together.
+        *schema*, *columns* and *filter* are those of :meth:`LogBlock.to_arrow`; without *schema* all blocks must have
+        been written with one.  Corrupt spans are passed over, as queries do; small blocks are decoded together.
 
         Raises:
             StorageError: the reader is closed.
             DecodeError: the content of a block is damaged.
             SchemaError: the blocks have different schemas, which do not fit *schema*, or a column is not there.
         """
-        batches = list(record_batches(self, schema=schema, columns=columns))
+        batches = list(record_batches(self, schema=schema, columns=columns, filter=filter))
         if (other := next((batch for batch in batches if batch.schema != batches[0].schema), None)) is not None:
             raise SchemaError(
                 f"{self.path or 'the buffer'} has blocks of unlike schemas, {batches[0].schema.names} and "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +26,11 @@ from hudiformat.testing import batches
 
 from .reference import decode_with_fastavro, encode_with_fastavro, plain
 
+EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", "60"))
+"""How many random cases each property is tried on."""
+
 _SLOW = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

@@ -175,3 +175,11 @@ def test_blocks_that_say_the_same_are_equal() -> None:
     assert rollback_block(instant="002", target="001") != rollback_block(instant="003", target="001")
     header = BlockHeader({HeaderKey.INSTANT_TIME: "1"})
     assert LogBlock(BlockType.DELETE, header, b"x") == LogBlock(BlockType.DELETE, header, memoryview(b"x"), offset=9)
+
+
+def test_a_table_of_several_chunks_is_taken_as_well() -> None:
+    batch = pa.RecordBatch.from_pydict({"a": [1, 2, 3], "b": ["x", None, "z"]})
+    table = pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)])
+    assert encode_block(data_block(table, instant="001")) == encode_block(data_block(batch, instant="001"))
+    assert data_block(table.slice(3), instant="001").num_records() == 0
+    assert data_block(batch.schema.empty_table(), instant="001").to_arrow() == batch.slice(3)

@@ -5,16 +5,16 @@ Layout: spec/log-block.md; the records: spec/avro-records.md.  Source: HoodieAvr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.avro import avro_to_arrow, decode_records, decode_runs, encode_records, resolve
-from hudiformat.errors import CorruptBlockError, SchemaError, TruncatedBlockError, UnsupportedVersionError
+from hudiformat.avro import Records, avro_to_arrow, encode_records, find_records, find_runs, resolve
+from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32, offsets_from
 
 CONTENT_VERSION = 3
@@ -30,38 +30,37 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     return encode_records(batch, schema, head=int32(CONTENT_VERSION) + int32(batch.num_rows))
 
 
-def decode(
-    content: bytes | memoryview, written: str, *, schema: pa.Schema | None, columns: list[str] | None
-) -> pa.RecordBatch:
+def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
     """The records of *content*, which were written with the Avro schema *written*.
-
-    *columns* picks from *schema* where there is one, and else from what was written.
 
     Raises:
         DecodeError: the content is damaged.
-        SchemaError: the records cannot be brought to *schema*, or there is no column of that name.
+        SchemaError: the records cannot be brought to the schema that is wanted, or there is no such column.
     """
     cursor = Cursor(memoryview(content))
     count = _prologue(cursor)
     with offsets_from(cursor.pos):
-        return decode_framed(cursor.take(cursor.remaining), count, written, schema=schema, columns=columns)
+        return decode_found(find_records(cursor.take(cursor.remaining), count, written), wanted)
 
 
-def decode_framed(
-    records: memoryview, count: int, written: str, *, schema: pa.Schema | None, columns: list[str] | None
-) -> pa.RecordBatch:
-    """As :func:`decode`, of the records alone, each behind its length."""
-    return _brought(partial(decode_records, records, count, written), written, schema, columns)
+def decode_found(records: Records, wanted: Wanted) -> pa.RecordBatch:
+    """What is wanted of *records*; of those that a filter leaves out only the columns that it looks at are decoded."""
+    if wanted.filter is not None:
+        condition = Wanted(wanted.schema, columns_of(wanted.filter, wanted.schema or avro_to_arrow(records.schema)))
+        records = records.take(rows_where(wanted.filter, decode_found(records, condition)))
+    if wanted.schema is None:
+        return records.decode(wanted.columns)
+    target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)
+    there = avro_to_arrow(records.schema).names
+    return resolve(records.decode([name for name in dict.fromkeys(target.names) if name in there]), target)
 
 
-def decode_many(
-    contents: Sequence[bytes | memoryview], written: str, *, schema: pa.Schema | None, columns: list[str] | None
-) -> pa.RecordBatch:
+def decode_many(contents: Sequence[bytes | memoryview], written: str, wanted: Wanted) -> pa.RecordBatch:
     """As :func:`decode`, of several contents that were written with one schema, at once: for many small ones.
 
     Raises:
         DecodeError: a content is damaged; which one is not said.
-        SchemaError: the records cannot be brought to *schema*, or there is no column of that name.
+        SchemaError: as :func:`decode`.
     """
     data = b"".join(contents)
     ends = np.cumsum([len(content) for content in contents])
@@ -73,31 +72,12 @@ def decode_many(
     if not np.isin(prologues["version"], _READABLE).all() or (prologues["count"] < 0).any():
         raise CorruptBlockError("a content of unknown version, or with a negative count")
     counts = prologues["count"].astype(np.int64)
-    decode_all = partial(decode_runs, data, starts + _PROLOGUE.itemsize, ends, counts, written)
-    return _brought(decode_all, written, schema, columns)
-
-
-def _brought(
-    decode_columns: Callable[..., pa.RecordBatch], written: str, schema: pa.Schema | None, columns: list[str] | None
-) -> pa.RecordBatch:
-    """What *decode_columns* makes of the columns that are needed, brought to *schema*."""
-    if schema is None:
-        return decode_columns(columns=columns)
-    target = schema if columns is None else _selected(schema, columns)
-    there = avro_to_arrow(written).names
-    return resolve(decode_columns(columns=[name for name in dict.fromkeys(target.names) if name in there]), target)
+    return decode_found(find_runs(data, starts + _PROLOGUE.itemsize, ends, counts, written), wanted)
 
 
 def record_count(content: bytes | memoryview) -> int:
     """How many records *content* declares; the records are not touched."""
     return _prologue(Cursor(memoryview(content)))
-
-
-def _selected(schema: pa.Schema, columns: list[str]) -> pa.Schema:
-    for name in columns:
-        if schema.get_field_index(name) < 0:
-            raise SchemaError(f"column {name} is not in the schema, which has {schema.names}", column=name)
-    return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
 
 
 def _prologue(cursor: Cursor) -> int:

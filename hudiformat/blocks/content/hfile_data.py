@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro import encode_datums
-from hudiformat.blocks.content.avro_data import decode_framed
+from hudiformat.avro import encode_datums, find_records
+from hudiformat.blocks.content.avro_data import decode_found
+from hudiformat.blocks.wanted import Wanted
 from hudiformat.errors import SchemaError
 from hudiformat.hfile import HFileReader, encode_hfile
 
@@ -33,21 +34,19 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
     return encode_hfile(keys.take(order), records, compression=compression, file_info={_SCHEMA_KEY: schema.encode()})
 
 
-def decode(
-    content: bytes | memoryview, written: str, *, schema: pa.Schema | None, columns: list[str] | None
-) -> pa.RecordBatch:
+def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
     """The records of *content*, which were written with the Avro schema *written*, in the order of their keys.
 
     The keys themselves are not looked at: the records hold them too, and Hudi 1.0 numbered the records instead.
 
     Raises:
         DecodeError: the content is damaged.
-        SchemaError: the records cannot be brought to *schema*, or a column is not there.
+        SchemaError: the records cannot be brought to the schema that is wanted, or a column is not there.
         UnsupportedFeatureError: a compression of the HFile's that is not supported.
     """
     values = [block["value"] for block in HFileReader(memoryview(content)).blocks()]
     records = pa.chunked_array(values, pa.binary()).combine_chunks().cast(pa.large_binary())
-    return decode_framed(_with_lengths(records), len(records), written, schema=schema, columns=columns)
+    return decode_found(find_records(_with_lengths(records), len(records), written), wanted)
 
 
 def record_count(content: bytes | memoryview) -> int:

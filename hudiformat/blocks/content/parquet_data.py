@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.avro import avro_to_arrow, resolve
-from hudiformat.errors import CorruptBlockError, SchemaError
+from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
+from hudiformat.errors import CorruptBlockError
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
@@ -39,31 +40,35 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
     return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema, compression=compression))
 
 
-def decode(
-    content: bytes | memoryview, written: str, *, schema: pa.Schema | None, columns: list[str] | None
-) -> pa.RecordBatch:
-    """The records of *content*, which were written with the Avro schema *written*; columns not asked for are skipped.
+def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
+    """The records of *content*, which were written with the Avro schema *written*; columns not wanted are skipped.
 
     Raises:
         CorruptBlockError: the content is no Parquet file.
-        SchemaError: the records cannot be brought to *schema*, or a column is not there.
+        SchemaError: the records cannot be brought to the schema that is wanted, or a column is not there.
     """
-    target = avro_to_arrow(written) if schema is None else schema
-    if columns is not None:
-        if missing := [name for name in columns if name not in target.names]:
-            raise SchemaError(f"no column {missing[0]!r}; the columns are {', '.join(target.names)}", column=missing[0])
-        target = pa.schema([target.field(name) for name in columns])
+    schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
+    target = schema if wanted.columns is None else selected(schema, wanted.columns)
+    if wanted.filter is None:
+        return resolve(_read(content, target.names), target)
+    looked_at = [name for name in columns_of(wanted.filter, schema) if name not in target.names]
+    read = selected(schema, [*target.names, *looked_at])
+    rows = resolve(_read(content, read.names), read)
+    return resolve(rows.take(pa.array(rows_where(wanted.filter, rows))), target)
+
+
+def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
     with _reading(content) as file:
         present = set(file.schema_arrow.names)
-        table = file.read([name for name in target.names if name in present]).combine_chunks()
-        if not table.num_columns:  # rows without columns, which are all made here
+        table = file.read([name for name in columns if name in present]).combine_chunks()
+        if not table.num_columns:  # rows without columns, which are all made by whoever asks for them
             batch = pa.RecordBatch.from_struct_array(pa.array([{}] * file.metadata.num_rows, pa.struct([])))
         elif table.num_rows:
             (batch,) = table.to_batches()
         else:
             batch = pa.RecordBatch.from_pylist([], schema=table.schema)
         batch.validate(full=True)  # pyarrow reads strings that are no UTF-8
-    return resolve(batch, target)
+    return batch
 
 
 def record_count(content: bytes | memoryview) -> int:
