@@ -87,8 +87,6 @@ def fuse(cells: Iterable[Cell]) -> list[Piece]:
     """The same bytes in fewer pieces."""
     pieces: list[Piece] = []
     for cell in cells:
-        if isinstance(cell.lengths, int) and not cell.lengths:
-            continue
         merged = _merge(pieces[-1], cell) if pieces else None
         if merged is None:
             pieces.append(cell)

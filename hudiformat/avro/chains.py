@@ -27,7 +27,7 @@ _MAX_WINDOW = 1 << 14
 def follow(data: Bytes, count: int, step: Step, begins: Begins, *, most: int) -> Longs | None:
     """Where each of *count* links begins that fill *data*, and the end; None where it cannot be told this way.
 
-    At most *most* chains are followed at once.
+    There are many links, some hundreds at least; at most *most* chains are followed at once.
     """
     total = len(data)
     starts = _guesses(data, count, step, begins, most)
@@ -51,8 +51,6 @@ def _guesses(data: Bytes, count: int, step: Step, begins: Begins, most: int) -> 
     """The first byte, and for every other chain one at which a link seems to begin."""
     total = len(data)
     chains = min(count // _FEWEST_STEPS, most)
-    if chains < 1:
-        return None
     window, stride = 2 * (total // count), total // chains
     if window > min(_MAX_WINDOW, stride // 4):
         return None

@@ -58,7 +58,7 @@ class LogBlock(_Fields):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return self._said() == other._said() if isinstance(other, LogBlock) else NotImplemented
+        return isinstance(other, LogBlock) and self._said() == other._said()
 
     def __ne__(self, other: object) -> bool:
         return not self == other

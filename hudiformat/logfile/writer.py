@@ -129,22 +129,22 @@ class LogWriter:
 
     def _open(self) -> OutputFile:
         attempts = 0
-        while self._file is None:
+        while True:
             path = self._relative_path()
             if not self._storage.exists(path):
                 if self._on_create is not None:
                     self._on_create(path)
                 try:
                     self._file = self._storage.open_new(path)
-                    break
                 except StorageError:
                     attempts += 1
                     # Was another writer faster, or can the file really not be made?
                     if attempts == _MAX_ATTEMPTS or not self._storage.exists(path):
                         raise
+                else:
+                    self._opened = self.path
+                    return self._file
             self._name = self._name.next_version()
-        self._opened = self.path
-        return self._file
 
     def _roll_over(self, file: OutputFile) -> None:
         self._file = None

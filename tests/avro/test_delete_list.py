@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudiformat.avro import decode_delete_list, encode_delete_list
-from hudiformat.errors import CorruptBlockError, DataError, SchemaError
+from hudiformat.avro import decode_delete_list, delete_list, encode_delete_list
+from hudiformat.errors import CorruptBlockError, DataError, DecodeError, SchemaError
 
 from .conftest import DELETE, golden_blocks
 
@@ -180,3 +181,63 @@ def test_damaged_lists(data: str) -> None:
 def test_bytes_and_memoryviews_are_the_same() -> None:
     encoded: Any = encode_delete_list(pa.array(["k"]), "p")
     assert decode_delete_list(encoded) == decode_delete_list(memoryview(encoded))
+
+
+# Long lists, which are read at many places at once
+
+
+def _keys(count: int) -> pa.Array:
+    return pa.array([f"key-{number * 7919 % 100_003}" for number in range(count)])
+
+
+LONG = 5000
+ORDERINGS = {
+    "none": None,
+    "ints of one length": pa.array(np.full(LONG, 5, np.int32)),
+    "longs of every length": pa.array([(-1) ** n << (n % 63) for n in range(LONG)], pa.int64()),
+    "strings": pa.array(["x" * (n % 90) for n in range(LONG)]),
+    "decimals": pa.array([Decimal(n) / 1000 for n in range(LONG)], pa.decimal128(20, 15)),
+    "doubles": pa.array(np.arange(LONG) / 7),
+    "longs and nulls": pa.array([None if n % 3 else n + 1 for n in range(LONG)], pa.int64()),
+    "several fields": pa.array([{"a": n, "b": str(n)} for n in range(LONG)]),
+}
+
+
+@pytest.mark.parametrize("what", ORDERINGS)
+def test_long_lists_come_back(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = encode_delete_list(_keys(LONG), "p", ORDERINGS[what])
+    decoded = decode_delete_list(encoded)
+    assert decoded.column("record_key") == _keys(LONG)
+    assert decoded.column("partition_path").unique().to_pylist() == ["p"]
+    assert encode_delete_list(*decoded.columns) == encoded
+    monkeypatch.setattr(delete_list, "_FEW", 10**9)
+    assert decode_delete_list(encoded) == decoded
+
+
+def test_long_lists_of_deletes_of_one_size_come_back() -> None:
+    keys = pa.array([f"key-{number:06d}" for number in range(LONG)])
+    decoded = decode_delete_list(encode_delete_list(keys, "p", ORDERINGS["ints of one length"]))
+    assert decoded.columns == [keys, pa.repeat("p", LONG), ORDERINGS["ints of one length"]]
+
+
+def test_keys_that_look_like_deletes_do_not_lead_astray() -> None:
+    one = encode_delete_list(pa.array(["k"]), "p", pa.array([7]))[1:-1]
+    keys = pa.array([(one * (n % 5)).decode() + str(n) for n in range(LONG)])
+    assert decode_delete_list(encode_delete_list(keys, "p", pa.array(range(LONG)))).column("record_key") == keys
+
+
+@pytest.mark.parametrize("at", [0.0, 0.3, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("byte", [0, 1, 3, 0x80, 0xFF])
+def test_a_damaged_byte_in_a_long_list_is_found_as_in_a_short_one(
+    at: float, byte: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = bytearray(encode_delete_list(_keys(LONG), "p", pa.array(range(LONG))))
+    encoded[int(at * (len(encoded) - 1))] = byte
+    results = []
+    for fewest in (2048, 10**9):  # at many places at once, and one by one
+        monkeypatch.setattr(delete_list, "_FEW", fewest)
+        try:
+            results.append(repr(decode_delete_list(bytes(encoded)).to_pylist()))
+        except DecodeError as error:
+            results.append(f"{type(error).__name__}: {error}")
+    assert results[0] == results[1]

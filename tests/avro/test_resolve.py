@@ -144,3 +144,11 @@ def test_a_null_in_a_required_column_is_refused() -> None:
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(DataError, match="cannot be cast"):
         _one(pa.array([b"\xff"]), pa.string())
+
+
+def test_a_null_below_a_null_does_not_count() -> None:
+    child = pa.array([None, 1], pa.int32())
+    found = pa.StructArray.from_arrays([child], names=["x"], mask=pa.array([True, False]))
+    kind = pa.struct([pa.field("x", pa.int64(), nullable=False)])
+    batch = pa.RecordBatch.from_arrays([found], names=["c"])
+    assert resolve(batch, pa.schema([("c", kind)])).column(0).to_pylist() == [None, {"x": 1}]

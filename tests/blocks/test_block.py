@@ -245,3 +245,11 @@ def test_errors_of_a_content_count_from_the_file() -> None:
     block, _ = decode_block(envelope(kind=1, content=b"\0\0\0\3\0\0\0\2\0"), base=1000)
     with pytest.raises(TruncatedBlockError, match="at byte 1042: delete list: 2 bytes expected, 1 left"):
         block.deletes()
+
+
+def test_blocks_are_equal_when_they_say_the_same_wherever_they_stand() -> None:
+    one, other = (rollback_block(instant="2", target="1")._replace(offset=offset) for offset in (1, 2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != rollback_block(instant="3", target="1")
+    assert one != tuple(one)
