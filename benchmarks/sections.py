@@ -1,0 +1,205 @@
+"""The sections of a run, by name: each measures one thing, and adds what it found to the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain, repeat
+from pathlib import Path
+
+import hudiformat as hf
+from benchmarks import large, ours, python_peers, workers
+from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
+from benchmarks.instructions import NoCounterError, per_row
+from benchmarks.java import BEST, Jvm, Setting
+from benchmarks.results import Limit
+from benchmarks.suite import Run, Work
+from benchmarks.timing import Speed, interleaved, timed
+
+MOST_MB = 300.0
+MOST_GROWTH = 15.0
+MOST_FOR_ONE_COLUMN = 35.0
+LEAST_FOR_TWO_WORKERS = 1.6
+TWO_GB = 10**7
+"""So many of the mixed rows are a log file of 2 GB."""
+
+_ALL = 1 << 30
+_SLOW_BLOCKS = 20
+"""As many small blocks are enough for Java with its buffer of 16 MB, which it fills anew for each."""
+
+_DISTINCT_BLOCKS = 1_000
+"""Small blocks that are encoded; a file repeats them."""
+
+
+def data_case(case: Case, run: Run) -> None:
+    """Decode, encode and write the rows of *case*, against every peer that can."""
+    rows = ours.prepare(case, run.count(case))
+    path = ours.written(rows.blocks, run.folder / "ours")
+    if not ours.same_rows(rows, path):
+        raise AssertionError(f"the rows of {case.name} come back changed")
+    python = {"fastavro": python_peers.fastavro_speeds(rows)} if case.format == "avro" else {}
+    python["Parquet (pyarrow)"] = python_peers.parquet_speeds(rows, run.folder)
+    again = run.folder / "again"
+    works = (
+        Work(case.name, "decode", partial(ours.decode, path), rows.count),  # first: rows in a JVM count as its memory
+        Work(case.name, "encode", partial(ours.encode, rows.blocks), rows.count),
+        Work(
+            case.name, "write", partial(ours.write, rows.blocks, again), rows.count, before=partial(ours.empty, again)
+        ),
+    )
+    with ExitStack() as stack:
+        jvms = run.jvms(stack)
+        for work in works:
+            if work.measure == "encode":
+                jvms = _loaded(jvms, path)
+            peers = run.java(jvms, partial(_command, run, case, work.measure, path))
+            peers |= {name: speeds[work.measure] for name, speeds in python.items() if work.measure in speeds}
+            run.compare(work, peers, jvms)
+
+
+def _loaded(jvms: list[Jvm], path: Path) -> list[Jvm]:
+    for vm in jvms:
+        vm.ask("load", path)
+    return jvms
+
+
+def _command(run: Run, case: Case, measure: str, path: Path, setting: Setting) -> tuple[object, ...]:
+    if measure == "decode":
+        stream = setting.stream if case.format == "avro" else 0  # Parquet blocks know no streaming
+        return ("decode", path, setting.buffer, stream, _ALL)
+    return ("encode", _ALL) if measure == "encode" else ("write", _java_folder(run, setting))
+
+
+def _java_folder(run: Run, setting: Setting) -> Path:
+    folder = run.folder / setting.name
+    ours.empty(folder)
+    return folder
+
+
+def small_blocks(run: Run) -> None:
+    """Many blocks of about 1 KB: scanned, decoded and appended; and rows encoded in such blocks."""
+    rows = ours.prepare(SMALL, min(run.count(SMALL), _DISTINCT_BLOCKS * SMALL.block_rows))
+    distinct = list(rows.blocks())
+    repeats = -(-run.count(SMALL) // rows.count)
+    blocks = len(distinct) * repeats
+    few = ours.written(rows.blocks, run.folder / "few")
+    path = ours.written(lambda: _repeated(distinct, repeats), run.folder / "many")
+    with ExitStack() as stack:
+        jvms = run.jvms(stack)
+        scan = Work("small", "scan", partial(ours.scan, path), blocks, "blocks/s")
+        run.compare(scan, run.java(jvms, lambda _: ("scan", path)), jvms)
+
+        decode = Work("small", "decode", partial(ours.decode_together, path), blocks, "blocks/s")
+        run.compare(decode, _as_blocks(run.java(jvms, partial(_small_decode, path))), jvms)
+
+        again = run.folder / "again"
+        action = partial(ours.write, lambda: _repeated(distinct, repeats), again)
+        for vm in jvms:
+            vm.ask("keep", path)
+        append = Work("small", "append", action, blocks, "blocks/s", before=partial(ours.empty, again))
+        run.compare(append, run.java(jvms, lambda setting: ("append", _java_folder(run, setting))), jvms)
+
+        encode = Work("small", "encode", partial(ours.encode, rows.blocks), len(distinct), "blocks/s")
+        run.compare(encode, _as_blocks(run.java(_loaded(jvms, few), lambda _: ("encode", _ALL))), jvms)
+
+
+def _repeated(blocks: list[hf.LogBlock], repeats: int) -> chain[hf.LogBlock]:
+    return chain.from_iterable(repeat(blocks, repeats))
+
+
+def _small_decode(path: Path, setting: Setting) -> tuple[object, ...]:
+    limit = _DISTINCT_BLOCKS * 10 if setting is BEST else _SLOW_BLOCKS
+    return ("decode", path, setting.buffer, setting.stream, limit)
+
+
+def _as_blocks(rows: dict[str, Speed]) -> dict[str, Speed]:
+    def once(speed: Speed) -> float:
+        return speed() / SMALL.block_rows
+
+    return {name: partial(once, speed) for name, speed in rows.items()}
+
+
+def deletes(run: Run) -> None:
+    """A delete block of a million keys, encoded and decoded."""
+    rows = ours.prepare(DELETES, run.count(DELETES))
+    blocks = partial(ours.delete_blocks, rows)
+    path = ours.written(blocks, run.folder / "ours")
+    with ExitStack() as stack:
+        jvms = run.jvms(stack)
+        decode = Work("deletes", "decode", partial(ours.decode, path), rows.count, "keys/s")
+        run.compare(decode, run.java(jvms, lambda setting: ("decode", path, setting.buffer, 0, _ALL)), jvms)
+        encode = Work("deletes", "encode", partial(ours.encode, blocks), rows.count, "keys/s")
+        run.compare(encode, run.java(_loaded(jvms, path), lambda _: ("encode", _ALL)), jvms)
+
+
+def one_column(run: Run) -> None:
+    """What reading each of ten columns costs, of what reading all of them does."""
+    rows = ours.prepare(TEN, run.count(TEN))
+    path = ours.written(rows.blocks, run.folder / "ours")
+    names = rows.parts[0].schema.names
+    contenders = {name: timed(partial(ours.decode, path, [name]), rows.count) for name in names}
+    best = interleaved({"": timed(partial(ours.decode, path), rows.count), **contenders}, run.rounds)
+    costs = {name: 100 * best[""] / best[name] for name in names}
+    worst = max(costs, key=costs.__getitem__)
+    mean = sum(costs.values()) / len(costs)
+    run.results.limits += [
+        Limit("columns", "reading one of ten columns, on average", mean, "% of all", MOST_FOR_ONE_COLUMN),
+        Limit("columns", f"the dearest of them ({worst})", costs[worst], "% of all", MOST_FOR_ONE_COLUMN),
+    ]
+
+
+def two_workers(run: Run) -> None:
+    """Two processes against one, on a whole file."""
+    found, pool = workers.speeds(run.count(MIXED), run.folder)
+    with pool:
+        for name, speeds in found.items():
+            best = interleaved(speeds, run.rounds)
+            gain = best["two"] / best["one"]
+            run.results.limits.append(
+                Limit("workers", f"{name}, two workers", gain, "x of one", LEAST_FOR_TWO_WORKERS, at_least=True)
+            )
+
+
+def growth(run: Run) -> None:
+    """The cost per row and the memory as files grow; instructions per row."""
+    found = large.growth(run.sizes, run.folder)
+    run.results.growth += found
+    costs = {(item.operation, item.rows): item for item in found}
+    for operation in ("write", "read"):
+        last = costs[operation, run.sizes[-1]]
+        limit = MOST_MB if last.rows == TWO_GB else None
+        run.results.limits.append(Limit("growth", f"{operation}, memory", last.peak_mb, "MB", limit))
+        if last.rows == TWO_GB and (operation, 10**5) in costs:
+            more = 100 * (last.nanoseconds / costs[operation, 10**5].nanoseconds - 1)
+            label = f"{operation}, cost per row at 10^7 rows over that at 10^5"
+            run.results.limits.append(Limit("growth", label, more, "%", MOST_GROWTH))
+        try:
+            run.results.limits.append(
+                Limit("growth", f"{operation}, instructions", per_row(operation, run.folder), "per row")
+            )
+        except NoCounterError as error:
+            run.results.missing["Instruction counts"] = str(error)
+
+
+def slices(run: Run) -> None:
+    """Reading a file slice of a table, against the package ``hudi``."""
+    count = max(int(200_000 * run.scale), 100)
+    try:
+        readers = python_peers.slice_readers(count, run.folder)
+    except ImportError as error:
+        run.results.missing["The package hudi"] = str(error)
+        return
+    work = Work("slice", "read", readers.pop("hudiformat"), count)
+    run.compare(work, {name: timed(reader, count) for name, reader in readers.items()}, [])
+
+
+SECTIONS: dict[str, Callable[[Run], None]] = {
+    **{case.name: partial(data_case, case) for case in DATA_CASES},
+    "small": small_blocks,
+    "deletes": deletes,
+    "columns": one_column,
+    "workers": two_workers,
+    "growth": growth,
+    "slice": slices,
+}

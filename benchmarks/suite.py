@@ -1,0 +1,94 @@
+"""What a run is made of: who is measured, how, and against which target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.cases import Case
+from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
+from benchmarks.large import SIZES
+from benchmarks.results import Comparison, Results
+from benchmarks.timing import Speed, interleaved, peak_mb, timed
+
+TARGETS: dict[tuple[str, str, str], float] = {
+    ("mixed", "encode", BEST.name): 1.5,
+    ("mixed", "write", BEST.name): 1.4,
+    ("mixed", "decode", BEST.name): 2,
+    ("mixed", "encode", DEFAULT.name): 2,
+    ("mixed", "write", DEFAULT.name): 2,
+    ("mixed", "decode", DEFAULT.name): 2.5,
+    ("mixed", "encode", "fastavro"): 20,
+    ("mixed", "decode", "fastavro"): 20,
+    **{(case, measure, BEST.name): 1.2 for case in ("nullable", "nested") for measure in ("encode", "write", "decode")},
+    ("deletes", "encode", BEST.name): 1.5,
+    ("deletes", "decode", BEST.name): 1.5,
+    ("small", "scan", BEST.name): 2,
+    ("small", "decode", BEST.name): 20,
+    ("small", "append", BEST.name): 2.5,
+}
+"""Ratios to reach, by case, measure and peer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is measured: *action* handles *count* things, ``unit`` says of which kind; *before* it, untimed."""
+
+    case: str
+    measure: str
+    action: Callable[[], object]
+    count: int
+    unit: str = "rows/s"
+    before: Callable[[], object] = bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was asked for, where files go, and what was found so far."""
+
+    results: Results
+    folder: Path
+    scale: float = 1.0
+    rounds: int = 5
+    sizes: tuple[int, ...] = SIZES
+    settings: tuple[Setting, ...] = (DEFAULT, BEST)
+
+    def count(self, case: Case) -> int:
+        """How many rows of *case* this run takes."""
+        return max(int(case.rows * self.scale), 100)
+
+    def jvms(self, stack: ExitStack) -> list[Jvm]:
+        """The JVMs to compare with; none, and the reason noted, where they cannot be had."""
+        try:
+            return [stack.enter_context(Jvm(setting)) for setting in self.settings]
+        except NoJavaPeerError as error:
+            self.results.missing["Java"] = str(error)
+            return []
+
+    def java(self, jvms: list[Jvm], words: Callable[[Setting], tuple[object, ...]]) -> dict[str, Speed]:
+        """The speed of a command on each of *jvms*, warm."""
+        return {vm.setting.name: vm.speed(*words(vm.setting)) for vm in jvms}
+
+    def compare(self, work: Work, peers: dict[str, Speed], jvms: list[Jvm]) -> None:
+        """Measure *work* and its *peers*, in turns; *jvms* are asked how much memory they have had."""
+        work.before()
+        peak = peak_mb(work.action)  # this is the warm-up, too
+        mine = timed(work.action, work.count, before=work.before)
+        best = interleaved({"hudiformat": mine, **peers}, self.rounds)
+        memory = {vm.setting.name: vm.peak_mb() for vm in jvms}
+        for peer in peers:
+            self.results.comparisons.append(
+                Comparison(
+                    case=work.case,
+                    measure=work.measure,
+                    peer=peer,
+                    unit=work.unit,
+                    ours=best["hudiformat"],
+                    theirs=best[peer],
+                    target=TARGETS.get((work.case, work.measure, peer)),
+                    peak_mb=peak,
+                    peer_peak_mb=memory.get(peer),
+                )
+            )
