@@ -35,8 +35,8 @@ format: .venv/.dev ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: .venv/.dev ## run the benchmarks
-	for case in benchmarks/bench_*.py; do $(BIN)/python "$$case" || exit 1; done
+bench: java .venv/.dev ## run the benchmarks; BENCH="--quick --plot plot.png" and the like say how
+	$(WITH_JAVA) $(BIN)/python -m benchmarks $(BENCH)
 
 clean: ## remove the virtual environment and everything generated; the cache of real Hudi stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* build dist spark-warehouse

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from benchmarks import report
 from benchmarks.cases import MIXED
-from benchmarks.java import BEST, DEFAULT
+from benchmarks.java import BEST, DEFAULT, NoJavaPeerError
 from benchmarks.large import SIZES
 from benchmarks.results import Results
 from benchmarks.sections import SECTIONS
@@ -48,10 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         for name in asked.case or SECTIONS:
             print(f"{time.monotonic() - start:4.0f} s  {name}", file=sys.stderr, flush=True)
-            SECTIONS[name](run)
+            _measure(name, run)
     results.conditions["Took"] = f"{time.monotonic() - start:.0f} s"
     _save(results, asked)
     return 0
+
+
+def _measure(name: str, run: Run) -> None:
+    """A section of which Java cannot do its part is left out from there on."""
+    try:
+        SECTIONS[name](run)
+    except NoJavaPeerError as error:
+        run.results.missing[f"Java in {name}"] = str(error)
 
 
 def _save(results: Results, asked: argparse.Namespace) -> None:

@@ -61,7 +61,7 @@ def _mixed(count: int) -> dict[str, pa.Array]:
     nulls = random.random(count) < 0.1
     return {
         "id": _text("key-", np.arange(count)),
-        "user": _text("user-", numbers, "@example.org"),
+        "user": _text("user-", numbers, "@a.org"),
         "city": _one_of(["Oslo", "Lima", "Hanoi", "Quito"], numbers),
         "small": pa.array(numbers % 1000, pa.int32(), mask=nulls),
         "large": pa.array(numbers * 2**30, pa.int64(), mask=nulls),
@@ -69,7 +69,7 @@ def _mixed(count: int) -> dict[str, pa.Array]:
         "flag": pa.array(numbers % 2 == 0),
         "at": pa.array(numbers * 10**6, pa.timestamp("us", tz="UTC")),
         "on": pa.array((numbers % 20_000).astype(np.int32), pa.date32()),
-        "note": _one_of(["", "a short note", "a note that is rather longer than the others"], numbers // 7),
+        "note": _one_of(["", "a short note", "a note longer than the others"], numbers // 7),
     }
 
 
@@ -148,13 +148,15 @@ def nullable(count: int) -> pa.RecordBatch:
 
 
 def small(count: int) -> pa.RecordBatch:
-    """A key, a number and a text, about 100 bytes a row."""
+    """A key, a number and a text, about 140 bytes a row."""
     _, numbers = _random(count)
     return pa.RecordBatch.from_pydict(
         {
             "id": _text("key-", np.arange(count)),
             "at": pa.array(numbers),
-            "text": _text("the rest of the row, which is about a hundred bytes with it: ", numbers),
+            "text": _text(
+                "the rest of the row, which is about a hundred and forty bytes long with it, its number is: ", numbers
+            ),
         }
     )
 

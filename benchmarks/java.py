@@ -54,9 +54,10 @@ class Jvm:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+        command = [*_command(setting), str(setting.checksums).lower()]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [*_command(setting), str(setting.checksums).lower()],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -24,15 +24,15 @@ from benchmarks.timing import peak_mb, resident_mb
 
 SIZES = tuple(10**exponent for exponent in range(3, 8))
 
-_TIMED_ROWS = 3_000_000
-_LEAST_REPEATS = 2
+_TIMED_ROWS = 1_000_000
+_LEAST_REPEATS, _MOST_REPEATS = 2, 100
 
 
 def growth(sizes: tuple[int, ...], folder: Path) -> list[Growth]:
     """The cost per row and the peak of memory for files of so many rows, written and read."""
     found = []
     for rows in sizes:
-        repeats = max(_LEAST_REPEATS, _TIMED_ROWS // rows)
+        repeats = min(max(_LEAST_REPEATS, _TIMED_ROWS // rows), _MOST_REPEATS)
         found += [_measured(operation, folder, rows, repeats) for operation in ("write", "read")]
         ours.empty(folder / "large")
     return found

@@ -1,0 +1,163 @@
+"""Every section of the benchmarks runs, at a size at which figures mean nothing: none is asserted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudiformat as hf
+from benchmarks import java, ours, sections
+from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, Case
+from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
+from benchmarks.results import Results
+from benchmarks.suite import TARGETS, Run
+
+IN_PYTHON = {"decode": {"fastavro", "Parquet (pyarrow)"}, "encode": {"fastavro"}, "write": {"Parquet (pyarrow)"}}
+IN_JAVA = {DEFAULT.name, BEST.name}
+
+
+def small_run(folder: Path, *settings: Setting) -> Run:
+    return Run(Results({}), folder, scale=0.0005, rounds=1, sizes=(1_000,), settings=settings)
+
+
+def peers(run: Run) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for item in run.results.comparisons:
+        assert item.ours > 0
+        assert item.theirs > 0
+        found.setdefault(item.measure, set()).add(item.peer)
+    return found
+
+
+@pytest.mark.parametrize("case", [case for case in DATA_CASES if case.format == "avro"], ids=lambda case: case.name)
+def test_rows_are_measured_against_the_peers_in_python(tmp_path: Path, case: Case) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS[case.name](run)
+    assert peers(run) == IN_PYTHON
+
+
+def test_parquet_blocks_have_no_peer_in_fastavro(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS["parquet"](run)
+    assert peers(run) == {"decode": {"Parquet (pyarrow)"}, "write": {"Parquet (pyarrow)"}}
+
+
+def test_the_mixed_rows_have_fifteen_columns_and_206_bytes(tmp_path: Path) -> None:
+    rows = ours.prepare(MIXED, 1_000)
+    assert rows.table.num_columns == 15
+    assert 200 <= ours.encode(rows.blocks) / rows.count <= 212
+
+
+def test_small_blocks_are_of_a_kilobyte(tmp_path: Path) -> None:
+    blocks = list(ours.prepare(SMALL, 500).blocks())
+    path = ours.written(lambda: blocks, tmp_path / "small")
+    assert ours.scan(path) == len(blocks) == 100
+    assert 900 <= path.stat().st_size / 100 <= 1_100
+    assert ours.decode_together(path) == ours.decode(path) == 500
+
+
+def test_a_case_whose_rows_come_back_changed_is_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = ours.prepare(MIXED, 100)
+    monkeypatch.setattr(ours, "written", lambda _, folder: _other_file(other, folder))
+    with pytest.raises(AssertionError, match="the rows of narrow come back changed"):
+        sections.SECTIONS["narrow"](small_run(tmp_path))
+
+
+def _other_file(rows: ours.Rows, folder: Path) -> Path:
+    ours.empty(folder)
+    return ours.write(rows.blocks, folder)
+
+
+@pytest.mark.parametrize("name", ["small", "deletes"])
+def test_sections_whose_only_peer_is_java_run_without_it(tmp_path: Path, name: str) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS[name](run)
+    assert peers(run) == {}
+
+
+def test_one_column_is_measured_against_all_ten(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS["columns"](run)
+    mean, worst = run.results.limits
+    assert (mean.target, worst.target) == (35, 35)
+    assert 0 < mean.value <= worst.value
+
+
+def test_two_workers_are_measured_against_one(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS["workers"](run)
+    assert [item.measure for item in run.results.limits] == ["encode, two workers", "decode, two workers"]
+    assert all(item.value > 0 for item in run.results.limits)
+
+
+def test_growth_is_measured_in_processes_of_its_own(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS["growth"](run)
+    assert [(item.operation, item.rows) for item in run.results.growth] == [("write", 1_000), ("read", 1_000)]
+    assert all(item.nanoseconds > 0 for item in run.results.growth)
+    assert all(item.target is None for item in run.results.limits)  # the targets are those of a file of 2 GB
+
+
+def test_slices_are_read_by_hudi_rs_too(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    sections.SECTIONS["slice"](run)
+    ((measure, found),) = peers(run).items()
+    assert (measure, {peer.split()[0] for peer in found}) == ("read", {"hudi"})
+
+
+def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hudi", None)
+    run = small_run(tmp_path)
+    sections.SECTIONS["slice"](run)
+    assert run.results.comparisons == []
+    assert "hudi" in run.results.missing["The package hudi"]
+
+
+def test_without_java_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "java_home", lambda: None)
+    run = small_run(tmp_path, DEFAULT, BEST)
+    sections.SECTIONS["deletes"](run)
+    assert run.results.comparisons == []
+    assert run.results.missing == {"Java": "there is no Java 17 or 21: run tools/java.py"}
+
+
+def test_every_target_is_that_of_a_section() -> None:
+    measured = {(case.name, measure) for case in DATA_CASES for measure in IN_PYTHON}
+    measured |= {(SMALL.name, measure) for measure in ("scan", "decode", "append", "encode")}
+    measured |= {(DELETES.name, measure) for measure in ("encode", "decode")}
+    assert {(case, measure) for case, measure, _ in TARGETS} <= measured
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("name", ["mixed", "nested", "parquet", "small", "deletes"])
+def test_java_writes_and_reads_the_same_rows(
+    tmp_path: Path, java: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.java._WARM_RUNS", 1)
+    monkeypatch.setattr("benchmarks.java._WARM_SECONDS", 0)
+    run = small_run(tmp_path, DEFAULT, BEST)
+    sections.SECTIONS[name](run)
+    assert run.results.missing == {}
+    assert all(found >= IN_JAVA for found in peers(run).values())
+    for setting in IN_JAVA if name != "deletes" else ():
+        source = tmp_path / ("many" if name == "small" else "ours")
+        assert records(tmp_path / setting) == records(source)
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    with hf.LogReader(folder / ours.NAME) as reader:
+        # Java's maps have an order of their own
+        rows: list[dict[str, Any]] = reader.to_arrow().to_pylist(maps_as_pydicts="strict")
+    return rows
+
+
+@pytest.mark.hudi
+def test_what_java_cannot_do_says_so(tmp_path: Path, java: Path) -> None:
+    with Jvm(DEFAULT) as vm:
+        with pytest.raises(NoJavaPeerError, match="load: .*HoodieIOException: Exception creating input stream"):
+            vm.ask("load", tmp_path / "none")
+        with pytest.raises(NoJavaPeerError, match="fly: java.lang.IllegalArgumentException: fly"):
+            vm.ask("fly")
