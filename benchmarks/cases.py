@@ -169,7 +169,7 @@ DATA_CASES = (
     Case("strings", strings.__doc__ or "", 200_000, strings),
     Case("nested", nested.__doc__ or "", 200_000, nested),
     Case("nullable", nullable.__doc__ or "", 500_000, nullable),
-    Case("parquet", "The mixed rows in Parquet blocks.", 200_000, mixed, format="parquet"),
+    Case("parquet", "The mixed rows in Parquet blocks.", 50_000, mixed, block_rows=25_000, format="parquet"),
 )
 TEN = Case("columns", "The ten mixed columns alone.", 500_000, lambda count: pa.RecordBatch.from_pydict(_mixed(count)))
 SMALL = Case("small", "Blocks of about 1 KB with five rows each.", 1_000_000, small, block_rows=5)

@@ -109,7 +109,7 @@ def _repeated(blocks: list[hf.LogBlock], repeats: int) -> chain[hf.LogBlock]:
 
 
 def _small_decode(path: Path, setting: Setting) -> tuple[object, ...]:
-    limit = _DISTINCT_BLOCKS * 10 if setting is BEST else _SLOW_BLOCKS
+    limit = _DISTINCT_BLOCKS * 10 if setting.name == BEST.name else _SLOW_BLOCKS
     return ("decode", path, setting.buffer, setting.stream, limit)
 
 
