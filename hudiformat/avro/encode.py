@@ -24,7 +24,7 @@ from hudiformat.avro.varint import U64
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
-_CHUNK_ROWS = 8192  # cells of a chunk stay in the processor's cache
+_CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
 _LENGTH_SIZE = 4
 
@@ -115,7 +115,7 @@ def _nullable(node: Nullable, array: pa.Array, present: Mask | None, path: str) 
     if not valid.any():
         return [byte(empty, present)]
     branch = (valid if full else ~valid).astype(np.uint64) << U64(1)
-    return [small(branch, 1, present), *_cells(node.inner, array, there(array, present), path)]
+    return [small(branch, 1, present), *_cells(node.inner, array, valid if present is None else valid & present, path)]
 
 
 def _record_cells(node: Record, rows: pa.RecordBatch | pa.StructArray, present: Mask | None, path: str) -> list[Cell]:

@@ -27,7 +27,8 @@ _BEFORE_LEAD = len(MAGIC) + LENGTH_SIZE
 _MAGIC = f"V{len(MAGIC)}"
 _TAIL = [("footers", ">i4"), ("pointer", ">i8")]
 _FEWEST, _MOST = 16, 1024  # how many blocks are looked at before the first of them is given out
-_MOST_BYTES = 1 << 22
+_RUN_BYTES = 1 << 24  # of the file, for their pages count as memory until the next run is looked at
+_LEAD_BYTES = 1 << 22  # that are gathered for the comparison
 
 
 def blocks_like(data: memoryview, model: LogBlock) -> Iterator[list[LogBlock]]:
@@ -37,7 +38,9 @@ def blocks_like(data: memoryview, model: LogBlock) -> Iterator[list[LogBlock]]:
     end = model.offset + model.size
     content = end - TAIL_SIZE - len(model.content)
     lead = bytes(data[model.offset + _BEFORE_LEAD : content - LENGTH_SIZE])
-    before, count = content - model.offset, _FEWEST
+    before = content - model.offset
+    most = max(1, min(_MOST, _RUN_BYTES // model.size, _LEAD_BYTES // len(lead)))
+    count = min(_FEWEST, most)
     kind, header, _, footer, version, *_ = model
     while True:
         places = _follow(data, end, count, before + TAIL_SIZE)
@@ -50,7 +53,7 @@ def blocks_like(data: memoryview, model: LogBlock) -> Iterator[list[LogBlock]]:
         if alike < count:
             return
         end = int(places[-1])
-        count = min(2 * count, max(_FEWEST, min(_MOST, _MOST_BYTES // len(lead))))
+        count = min(2 * count, most)
 
 
 def _follow(data: memoryview, start: int, count: int, smallest: int) -> Longs:

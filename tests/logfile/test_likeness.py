@@ -59,7 +59,8 @@ def test_one_bit_among_many_blocks_changes_nothing_between_the_two(at: int, bit:
     assert _places(found) == _places(_one_by_one(damaged))
 
 
-def test_fewer_are_looked_at_where_headers_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likeness, "_MOST_BYTES", 1)
+@pytest.mark.parametrize("limit", ["_RUN_BYTES", "_LEAD_BYTES"])
+def test_fewer_are_looked_at_where_blocks_or_headers_are_long(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likeness, limit, 1)
     data = b"".join(_alike(100))
     assert list(scan_blocks(memoryview(data))) == _one_by_one(data)
