@@ -42,9 +42,12 @@ def test_the_table_example_runs(tmp_path: Path) -> None:
 
 
 def test_the_log_file_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = run(examples("Log files"), {"folder": tmp_path, "batch": pa.RecordBatch.from_pydict({"id": ["a"]})})
+    names = run(
+        examples("Log files"), {"folder": tmp_path, "batch": pa.RecordBatch.from_pydict({"id": ["a"], "n": [1]})}
+    )
     assert "AVRO_DATA" in capsys.readouterr().out
     assert names["block"] is not None
+    assert names["rows"].to_pydict() == {"n": [1]}
 
 
 def test_the_command_line_example_runs(
