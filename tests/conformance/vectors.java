@@ -29,8 +29,9 @@ import org.apache.hudi.storage.StoragePath;
  * knows no generics beyond casts.
  */
 public class Vectors {
-  /** The result of one question, or "refused" where Hudi throws. */
-  public static String ask(String question, String[] words) {
+  /** The result of one question, or "refused" where Hudi throws.  Each of the words stands behind a unit separator. */
+  public static String ask(String question, String separated) {
+    String[] words = separated.isEmpty() ? new String[0] : separated.substring(1).split("\u001f", -1);
     try {
       switch (question) {
         case "write deletes": return writeDeletes(words);
