@@ -44,7 +44,7 @@ class Cursors:
         self.base = base
         self._strip: npt.NDArray[Any] | None = None
         self._strip_at = 0
-        self._place(pos)
+        self._place(pos, int((end - pos).min(initial=INT32_MAX)))
 
     def __len__(self) -> int:
         return len(self._pos)
@@ -64,14 +64,15 @@ class Cursors:
 
     def move(self, after: Longs) -> None:
         """Go to these positions, none of which may be past the end of its record."""
-        if int((self.end - after).min(initial=0)) < 0:
+        room = int((self.end - after).min(initial=INT32_MAX))
+        if room < 0:
             self.refuse(after > self.end, None, "a value runs past the end of its record")
-        self._place(after)
+        self._place(after, room)
 
-    def _place(self, pos: Longs) -> None:
+    def _place(self, pos: Longs, room: int) -> None:
         self._pos = pos
         self._shift = 0
-        self._room = int((self.end - pos).min(initial=INT32_MAX))  # how far all may go
+        self._room = room  # how far all may go
         self._strip = None
 
     def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:
@@ -208,14 +209,17 @@ class Guesses(Cursors):
 
     def move(self, after: Longs) -> None:
         """Go to these positions, but not past the end, nor back."""
-        self._place(np.where((after > self.end) | (after < self.pos), self.end, after))
+        self._go(np.where((after > self.end) | (after < self.pos), self.end, after))
 
     def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:  # noqa: ARG002
         """Send the bad ones to the end."""
         if present is not None:
             bad = bad & present
         if bad.any():
-            self._place(np.where(bad, self.end, self.pos))
+            self._go(np.where(bad, self.end, self.pos))
+
+    def _go(self, pos: Longs) -> None:
+        self._place(pos, int((self.end - pos).min(initial=INT32_MAX)))
 
     def length(self, present: Mask | None) -> Longs:
         """As of cursors; 0 where no such length can stand."""

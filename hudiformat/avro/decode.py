@@ -24,7 +24,7 @@ from hudiformat.avro.resolve import batch_of
 from hudiformat.avro.schema import avro_to_arrow
 from hudiformat.errors import CorruptBlockError, SchemaError
 
-_CHUNK_ROWS = 16384
+_CHUNK_ROWS = 8192
 _DECIMAL_SIZE = 16
 _NOT_ASCII = 0x80
 _INLINE = 12  # the longest string that Arrow keeps in the view itself

@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from hudiformat.avro import varint
 from hudiformat.avro.buffers import Bytes, Longs
-from hudiformat.avro.chains import follow
 from hudiformat.avro.cursors import PADDING, Cursors, Guesses
 from hudiformat.avro.decode import read
 from hudiformat.avro.encode import encode_records
@@ -17,11 +16,9 @@ from hudiformat.avro.wrappers import FLAT, RECORD, WRAPPED, ordering_columns, or
 from hudiformat.errors import DataError, DecodeError
 
 _NAMES = ("record_key", "partition_path", "ordering")
-_KEY, _PATH = (node for _, node in RECORD.fields[:2])
+_KEY, _PATH, _ORDERING = (node for _, node in FLAT.fields)
 _CHUNK = 16384
 _FEW = 2048  # below, a plain loop is as fast
-_MOST_CHAINS = 4096
-_PRESENT = 2  # the branch of a key
 
 
 def encode_delete_list(
@@ -84,24 +81,53 @@ def _by_guessing(one: Cursors) -> list[pa.Array] | None:
         start, end = int(one.pos[0]), int(one.end[0]) - 1
         if not _FEW <= count <= end - start or one.data[end]:
             return None
-        places = _guess(one.data[start : end + PADDING], end - start, count)
-        return None if places is None else _read(one.at(places[:-1] + start, places[1:] + start), exact=True)
+        places = _guess(one.at(one.pos, one.end - 1))
+        return _read(one.at(places[:-1], places[1:]), exact=True) if len(places) == count + 1 else None
     except DecodeError:
         return None
 
 
-def _guess(window: Bytes, size: int, count: int) -> Longs | None:
-    """Where each delete begins, and the end."""
+def _guess(one: Cursors) -> Longs:
+    """Where each delete begins, and the last ends, if all have the partition path of the first, as in Hudi's blocks.
 
-    def step(places: Longs) -> Longs:
-        cursors = Guesses(window, np.minimum(places, size), np.full(len(places), size))
-        skip(FLAT, cursors, None)
-        return cursors.pos
+    It stands between the key and the ordering value, so where it is found a delete is; if it is by chance, then no
+    other delete leads there.
+    """
+    first, end = int(one.pos[0]), int(one.end[0])
+    skip(_KEY, one, None)
+    key_end = int(one.pos[0])
+    skip(_PATH, one, None)
+    path = one.data[key_end : int(one.pos[0])]
+    found = _occurrences(one.data, path, key_end, end)
+    ends, paths = _leads(one.data, found + len(path), end)
+    led_to = np.ones(len(found), np.bool_)
+    if (paths[:-1] != found[1:]).any():
+        places = np.minimum(np.searchsorted(found, paths), len(found) - 1)
+        led_to[1:] = False
+        led_to[places[found[places] == paths]] = True
+    return np.append(first, ends[led_to])
 
-    first = int(step(np.zeros(1, np.int64))[0])
-    if first * count == size:
-        return np.arange(0, size + 1, first)
-    return follow(window[:size], count, step, lambda first, _: first == _PRESENT, most=_MOST_CHAINS)
+
+def _leads(data: Bytes, places: Longs, end: int) -> tuple[Longs, Longs]:
+    """Where the ordering values end that begin at *places*, and the keys behind them."""
+    ends, keys = np.empty((2, len(places)), np.int64)
+    for first in range(0, len(places), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        behind = Guesses(data, places[part], np.full(len(places[part]), end))
+        skip(_ORDERING, behind, None)
+        ends[part] = behind.pos
+        skip(_KEY, behind, None)
+        keys[part] = behind.pos
+    return ends, keys
+
+
+def _occurrences(data: Bytes, pattern: Bytes, start: int, end: int) -> Longs:
+    """Every place from *start* to *end* at which *pattern* stands."""
+    last = end - len(pattern) + 1
+    found = np.flatnonzero((data[start:last] == pattern[0]) & (data[start + 1 : last + 1] == pattern[1])) + start
+    every = np.ndarray(len(data) - len(pattern) + 1, f"V{len(pattern)}", data, strides=(1,))
+    places: Longs = found[every[found] == every[start]]
+    return places
 
 
 def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat.avro import decode_delete_list, delete_list, encode_delete_list
+from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.errors import CorruptBlockError, DataError, DecodeError, SchemaError
 
 from .conftest import DELETE, golden_blocks
@@ -218,6 +219,25 @@ def test_long_lists_of_deletes_of_one_size_come_back() -> None:
     keys = pa.array([f"key-{number:06d}" for number in range(LONG)])
     decoded = decode_delete_list(encode_delete_list(keys, "p", ORDERINGS["ints of one length"]))
     assert decoded.columns == [keys, pa.repeat("p", LONG), ORDERINGS["ints of one length"]]
+
+
+@pytest.mark.parametrize("path", ["", "p", "a/longer=path"])
+def test_the_partition_path_may_stand_in_values_by_chance(path: str) -> None:
+    random = np.random.default_rng(5)
+    values = random.integers(-(2**62), 2**62, LONG)
+    values[::7] = int.from_bytes(b"\x82\x80\x82\x80\x01", "little")
+    ordering = pa.array([value.tobytes() + b"\x02" + bytes([2 * len(path)]) + path.encode() for value in values])
+    for column in (ordering, pa.array(values)):
+        encoded = encode_delete_list(_keys(LONG), path, column)
+        found = delete_list._by_guessing(_cursor(encoded))
+        assert found is not None
+        assert found[0] == _keys(LONG)
+        assert found[2] == column
+
+
+def _cursor(encoded: bytes) -> Cursors:
+    data = np.frombuffer(encoded + bytes(PADDING), np.uint8)
+    return Cursors(data, np.zeros(1, np.int64), np.full(1, len(encoded), np.int64))
 
 
 def test_keys_that_look_like_deletes_do_not_lead_astray() -> None:
