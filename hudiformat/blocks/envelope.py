@@ -40,7 +40,7 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
         # A corrupt span has no envelope to rebuild: what stood there stands there again, a magic in front or not.
         starts_with_magic = block.size is None or block.size > len(block.content)
         return (MAGIC if starts_with_magic else b"", block.content, b"")
-    if block.version != FORMAT_VERSION or block.footer:
+    if block.version != FORMAT_VERSION or block.footer.entries:
         raise EncodeError(
             f"a block of log format version {block.version} with {len(block.footer)} footer entries cannot be read by "
             f"anybody: expected version {FORMAT_VERSION} and no footer"

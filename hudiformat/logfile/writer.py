@@ -94,7 +94,9 @@ class LogWriter:
             raise StorageError(f"the writer of {self.path} is closed", path=self.path)
         if not blocks:
             return AppendResult(self.path, self._file.size if self._file else 0, 0)
-        parts = [part for block in blocks for part in encode_block_parts(block)]
+        parts = encode_block_parts(blocks[0])
+        for block in blocks[1:]:
+            parts += encode_block_parts(block)
         file = self._file or self._open()
         path, offset = self._opened, file.size
         try:
@@ -104,10 +106,10 @@ class LogWriter:
         except BaseException:  # an interrupt leaves a torn tail as well
             self._roll_over(file)
             raise
-        result = AppendResult(path, offset, file.size - offset)
-        if file.size > self._max_size:  # HoodieLogFormatWriter rolls on >, not >=
+        end = file.size
+        if end > self._max_size:  # HoodieLogFormatWriter rolls on >, not >=
             self._roll_over(file)
-        return result
+        return AppendResult(path, offset, end - offset)
 
     def close(self) -> None:
         """Close the current file; a second call does nothing."""
