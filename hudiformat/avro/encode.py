@@ -69,8 +69,12 @@ def _chunks(batch: pa.RecordBatch, schema_json: str, *, framed: bool) -> Iterato
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
     fits = batch.schema.equals(target)  # then there is nothing to resolve, and nulls are looked at below
-    for chunk in _slices(batch):
-        cells = _record_cells(record, chunk if fits else resolve(chunk, target), None, "")
+    first = 0
+    while first < batch.num_rows:
+        chunk = batch.slice(first, _CHUNK_ROWS)
+        chunk = _not_too_large(chunk if fits else resolve(chunk, target))
+        first += chunk.num_rows
+        cells = _record_cells(record, chunk, None, "")
         lengths = size(cells, chunk.num_rows)
         if framed:
             cells.insert(0, _length_prefix(lengths))
@@ -78,14 +82,10 @@ def _chunks(batch: pa.RecordBatch, schema_json: str, *, framed: bool) -> Iterato
         yield join(cells, lengths)
 
 
-def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    first = 0
-    while first < batch.num_rows:
-        chunk = batch.slice(first, _CHUNK_ROWS)
-        while chunk.num_rows > 1 and chunk.nbytes > _CHUNK_BYTES:
-            chunk = chunk.slice(0, chunk.num_rows // 2)
-        first += chunk.num_rows
-        yield chunk
+def _not_too_large(chunk: pa.RecordBatch) -> pa.RecordBatch:
+    while chunk.num_rows > 1 and chunk.nbytes > _CHUNK_BYTES:
+        chunk = chunk.slice(0, chunk.num_rows // 2)
+    return chunk
 
 
 def _length_prefix(lengths: Longs) -> Word:
