@@ -66,10 +66,6 @@ def open_parent(path: str) -> tuple[Storage, str]:
 def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
     scheme, rest = uri.split("://", 1)
     arrow_uri = f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
-    if (
-        arrow_uri.startswith("s3://") and "allow_delayed_open=" not in uri
-    ):  # a small object takes one request, not three
-        arrow_uri += ("&" if "?" in uri else "?") + "allow_delayed_open=true"
     try:
         opened, base = fs.FileSystem.from_uri(arrow_uri)
     except pa.ArrowInvalid as error:
@@ -78,7 +74,16 @@ def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
         return _fsspec_from_uri(uri)
     except (OSError, pa.ArrowException) as error:
         raise _not_opened(uri, error) from error
-    return opened, base
+    return _with_delayed_open(opened), base
+
+
+def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:
+    """The same file system; on S3 one that makes a small object by one request instead of three."""
+    if not isinstance(filesystem, fs.S3FileSystem):
+        return filesystem
+    make, (settings,) = filesystem.__reduce__()
+    known = "allow_delayed_open" in settings  # not to the oldest versions of pyarrow
+    return make({**settings, "allow_delayed_open": True}) if known else filesystem
 
 
 def _fsspec_from_uri(uri: str) -> tuple[fs.FileSystem, str]:

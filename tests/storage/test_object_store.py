@@ -125,9 +125,7 @@ def _break_off(table: pa.Table) -> object:
 
 
 def test_a_table_is_opened_through_a_file_system_that_is_handed_in(s3: S3Server, bucket: str) -> None:
-    filesystem = fs.S3FileSystem(
-        access_key=KEY, secret_key=SECRET, endpoint_override=s3.endpoint, region="us-east-1", allow_delayed_open=True
-    )
+    filesystem = fs.S3FileSystem(access_key=KEY, secret_key=SECRET, endpoint_override=s3.endpoint, region="us-east-1")
     storage = hf.open_storage(f"{bucket}/t", filesystem=filesystem)
     hf.create_table(storage, name="t", schema=SCHEMA, record_key=["id"]).insert(rows(("a", 1, 10, "01")))
     assert found(hf.open_table(f"{bucket}/t")) == [("a", 1, 10, "01")]
@@ -181,11 +179,8 @@ def test_a_bucket_that_is_not_there_cannot_be_written(bucket: str) -> None:
     storage = open_storage(f"{bucket}-not-there/table")
     with pytest.raises(StorageError, match="cannot create .*NoSuchBucket"):
         storage.create("file", b"")
-    file = storage.open_new("log")
-    file.write(b"content")
-    with pytest.raises(StorageError, match="cannot close .*log"):
-        file.close()
-    file.close()
+    with pytest.raises(StorageError, match="cannot (create|close) .*log"):  # older versions of pyarrow look at once
+        storage.open_new("log").close()
     with pytest.raises(StorageError, match="cannot read"):
         storage.read("file")
 

@@ -37,7 +37,7 @@ def test_a_storage_that_is_open_is_the_place_itself(tmp_path: Path) -> None:
     [
         ("s3://bucket/a/table?region=us-east-1", "s3://bucket/a/table"),
         ("s3a://key:secret@bucket/table/?region=eu-west-1&scheme=http", "s3a://bucket/table"),
-        ("s3://bucket?region=us-east-1&allow_delayed_open=false", "s3://bucket"),
+        ("s3://bucket?region=us-east-1", "s3://bucket"),
         ("gs://bucket/table", "gs://bucket/table"),
         ("gcs://bucket/table", "gcs://bucket/table"),
         ("abfss://container@account.dfs.core.windows.net/t", "abfss://container@account.dfs.core.windows.net/t"),
