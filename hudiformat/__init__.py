@@ -2,7 +2,8 @@
 
 The log-block codec: :class:`LogReader`, :class:`LogDecoder`, :class:`LogWriter`, :func:`encode_block`,
 :func:`data_block`, :func:`delete_block`, :func:`rollback_block`.  Damage: :func:`verify_log`, :func:`salvage`.
-Tables: :func:`create_table`, :func:`open_table`.  On Spark: ``hudiformat.spark``, which is imported by itself.
+Tables: :func:`create_table`, :func:`open_table`, in whatever :func:`open_storage` opens.  On Spark:
+``hudiformat.spark``, which is imported by itself.
 """
 
 from hudiformat.blocks import (
@@ -48,6 +49,7 @@ from hudiformat.logfile import (
     verify_log,
 )
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.storage import open_storage
 from hudiformat.table import Commit, Table, create_table, open_table
 from hudiformat.view import FileSlice
 
@@ -94,6 +96,7 @@ __all__ = [
     "data_block",
     "delete_block",
     "encode_block",
+    "open_storage",
     "open_table",
     "rollback_block",
     "salvage",

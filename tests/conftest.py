@@ -1,19 +1,25 @@
-"""What tests share.  A test that takes ``spark`` or ``hudi`` gets the marker of that name, and bare pytest omits it."""
+"""What tests share.
+
+A test that takes ``spark``, ``hudi`` or ``s3`` gets the marker of that name, and bare pytest omits it.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from pyarrow import fs
 
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tools.environments import EnvironmentBuildError
 from tools.java import java_home
+from tools.s3_server import NoS3ServerError, S3Server, s3_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +35,7 @@ time.tzset()
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for name in ("spark", "hudi"):
+        for name in ("spark", "hudi", "s3"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
 
@@ -81,6 +87,29 @@ def hudi(java: Path) -> Iterator[RealHudi]:
         _missing(f"no environment for real Hudi: {error}")
     with server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real server that speaks S3; it is built on the first use."""
+    running = s3_server(tmp_path_factory.mktemp("s3"))
+    try:
+        server = running.__enter__()
+    except NoS3ServerError as error:
+        _missing(f"no S3 server: {error}")
+    yield server
+    running.__exit__(None, None, None)
+
+
+@pytest.fixture
+def bucket(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URI of a new bucket; the environment says where it is, and who one is there."""
+    for key, value in s3.environ.items():
+        monkeypatch.setenv(key, value)
+    name = f"bucket-{uuid.uuid4()}"
+    filesystem, _ = fs.FileSystem.from_uri(f"s3://{name}?allow_bucket_creation=true")
+    filesystem.create_dir(name)
+    return f"s3://{name}"
 
 
 def _missing(reason: str) -> NoReturn:

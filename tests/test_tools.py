@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import environments, java, venv
+from tools import environments, java, s3_server, venv
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -158,3 +158,44 @@ def test_an_environment_is_built_once_and_again_after_an_interruption(
 def test_a_failed_step_says_what_it_printed_last() -> None:
     with pytest.raises(environments.EnvironmentBuildError, match=r"install it failed \(3\):\nno such package"):
         environments._run("install it", [sys.executable, "-c", "import sys; print('no such package'); sys.exit(3)"])
+
+
+def fake_go(folder: Path, script: str) -> None:
+    folder.mkdir()
+    (folder / "go").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "go").chmod(0o755)
+
+
+def test_the_s3_server_is_built_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_go(tmp_path / "bin", f'echo "$@" >> {tmp_path}/log; mkdir -p $GOBIN; echo "#!/bin/sh" > $GOBIN/versitygw')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
+    program = s3_server.s3_program()
+    assert s3_server.s3_program() == program
+    assert program.read_text() == "#!/bin/sh\n"
+    assert (tmp_path / "log").read_text().split("@") == [f"install {s3_server.MODULE}", f"{s3_server.VERSION}\n"]
+
+
+def test_an_s3_server_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_go(tmp_path / "bin", "echo no such module >&2; exit 3")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(s3_server.NoS3ServerError, match=r"failed \(3\):\nno such module"):
+        s3_server.s3_program()
+
+
+def test_without_go_there_is_no_s3_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(s3_server, "GO_FOLDERS", ())
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
+    assert s3_server.main() == 1
+    assert "install Go 1.21 or later" in capsys.readouterr().err
+
+
+def test_an_s3_server_that_ends_at_once_says_what_it_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_go(tmp_path / "bin", "echo no room; exit 7")
+    monkeypatch.setattr(s3_server, "s3_program", lambda: tmp_path / "bin" / "go")
+    with pytest.raises(s3_server.NoS3ServerError, match="ended with 7: no room"), s3_server.s3_server(tmp_path / "s3"):
+        raise AssertionError("there is no server")

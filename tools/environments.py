@@ -104,7 +104,7 @@ def hudi_environment(java_home: Path) -> HudiEnvironment:
     """
     environment = HudiEnvironment(cache_folder() / f"hudi-{_key()}")
     if not environment.complete.exists():
-        with _locked(environment.folder.with_suffix(".lock")):
+        with locked(environment.folder.with_suffix(".lock")):
             if not environment.complete.exists():
                 _build(environment, java_home)
     return environment
@@ -122,7 +122,8 @@ def _key() -> str:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Keep others, who lock the same *path*, out for as long as the block lasts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

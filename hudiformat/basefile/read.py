@@ -23,9 +23,10 @@ def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: S
         StorageError: it cannot be read.
     """
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    data = pa.py_buffer(storage.map(path))
+    source = storage.open_input(path)
     try:
-        with pq.ParquetFile(pa.BufferReader(data)) as file:
+        # pre_buffer: what is wanted is fetched in a few requests, neighbours together
+        with source, pq.ParquetFile(source, pre_buffer=True) as file:
             present = set(file.schema_arrow.names)
             table = file.read([name for name in wanted.names if name in present])
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage

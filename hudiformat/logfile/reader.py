@@ -13,7 +13,7 @@ from hudiformat.blocks.batches import record_batches
 from hudiformat.blocks.block import LogBlock
 from hudiformat.errors import SchemaError, StorageError
 from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage import Storage, open_parent
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 """A path, or the bytes themselves."""
@@ -34,10 +34,7 @@ def map_source(source: Source, storage: Storage | None = None) -> tuple[str | No
 
 def place(path: str, storage: Storage | None = None) -> tuple[Storage, str]:
     """The storage of a file and its path there: those given, or the folder and the name."""
-    if storage is not None:
-        return storage, path
-    folder, separator, name = path.rpartition("/")  # not Path, which makes s3:/b of s3://b
-    return open_storage(folder + separator or "."), name
+    return open_parent(path) if storage is None else (storage, path)
 
 
 class LogReader:

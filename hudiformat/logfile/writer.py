@@ -38,7 +38,8 @@ class LogWriter:
 
     *name* is the first file's name.  The size is looked at after each append, so a file may pass *max_size* (bytes) by
     one append; the next file has the version after it and the writer's own write token.  A file that exists is never
-    appended to: its version is skipped, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns.
+    appended to: its version is skipped, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
+    on an object store a file appears, and is safe, when the writer closes it or rolls over.
     A file comes into being with its first block.  *on_create* is called with the path of each file, relative to the
     storage's root, before it is made.
 

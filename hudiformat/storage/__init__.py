@@ -3,8 +3,22 @@
 Paths are relative to the storage's root and always use ``/``; ``""`` is the root itself.
 """
 
+from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.file_map import FileMap, Trail
-from hudiformat.storage.local import LocalStorage, open_storage
-from hudiformat.storage.protocol import FileInfo, OutputFile, Storage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.opening import Location, open_parent, open_storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
 
-__all__ = ["FileInfo", "FileMap", "LocalStorage", "OutputFile", "Storage", "Trail", "open_storage"]
+__all__ = [
+    "ArrowStorage",
+    "Capabilities",
+    "FileInfo",
+    "FileMap",
+    "LocalStorage",
+    "Location",
+    "OutputFile",
+    "Storage",
+    "Trail",
+    "open_parent",
+    "open_storage",
+]

@@ -13,25 +13,13 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
+import pyarrow as pa
+
 from hudiformat.errors import StorageError
 from hudiformat.storage.file_map import FileMap
-from hudiformat.storage.protocol import FileInfo, OutputFile, Storage
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
 
 _IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
-
-
-def open_storage(path: str | os.PathLike[str]) -> Storage:
-    """The storage whose root is *path*.
-
-    Raises:
-        StorageError: the path names a scheme that is not supported.
-    """
-    text = os.fspath(path)
-    if text.startswith("file:"):
-        text = "/" + text.removeprefix("file:").lstrip("/")
-    if "://" in text:
-        raise StorageError(f"{text}: only local paths are supported, not {text.split('://', 1)[0]}://", path=text)
-    return LocalStorage(text)
 
 
 class LocalStorage:
@@ -43,6 +31,10 @@ class LocalStorage:
     @property
     def root(self) -> str:
         return str(self._root)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
     def _path(self, path: str) -> Path:
         return self._root / path if path else self._root
@@ -74,6 +66,9 @@ class LocalStorage:
                 return memoryview(FileMap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except OSError as error:
             raise _storage_error("read", self._path(path), error) from error
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return pa.BufferReader(self.map(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         target = self._path(path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,28 @@ class FileInfo:
     name: str
     size: int
     is_dir: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a storage can do beyond reading, listing and writing whole files.
+
+    Without ``append`` a file appears, whole, when it is closed, as on object stores; with it, it grows in the sight of
+    readers.  Without both ``append`` and ``rename`` nothing is lost but time.  With ``append`` and without ``rename``
+    no file can be made to appear whole: such a storage is good for reading only.
+    """
+
+    atomic_create: bool = False
+    """Of several writers that create one file exactly one wins; without it, those that look at the same moment all do,
+    and the last one's content stays: a table there has one writer at a time, or a lock elsewhere."""
+    append: bool = False
+    """What is written to a file that is still open can be read, and stays if the writer dies."""
+    sync: bool = False
+    """``OutputFile.sync`` returns once the data is on disk; without it, data is safe when the file has been closed."""
+    rename: bool = False
+    """A file takes another name in one step."""
+    map: bool = False
+    """Mapped files are read where they are touched; without it, they are fetched whole beforehand."""
 
 
 class OutputFile(Protocol):
@@ -29,11 +53,11 @@ class OutputFile(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return once everything written is on disk."""
+        """Return once everything written is on disk, where the storage has the capability ``sync``."""
         ...
 
     def close(self) -> None:
-        """Close the file; a second call does nothing."""
+        """Close the file, which on an object store is when it appears; a second call does nothing."""
         ...
 
     def __enter__(self) -> OutputFile: ...
@@ -43,12 +67,18 @@ class OutputFile(Protocol):
     ) -> None: ...
 
 
+@runtime_checkable
 class Storage(Protocol):
     """A folder tree.  An implementation can be pickled, and all its methods can be called from several threads."""
 
     @property
     def root(self) -> str:
-        """The folder that paths are relative to, as a user would name it."""
+        """The folder that paths are relative to, as a user would name it; without passwords."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the storage can do."""
         ...
 
     def list(self, path: str) -> list[FileInfo]:
@@ -64,19 +94,36 @@ class Storage(Protocol):
         ...
 
     def map(self, path: str) -> memoryview:
-        """The content of a file as it is now, read when touched.  Raises StorageError when it is missing."""
+        """The content of a file as it is now.  Raises StorageError when it is missing.
+
+        Where the storage maps, the content is read when it is touched.  Else it has been fetched before this returns:
+        a large file by several ranges at a time into a nameless temporary file.
+        """
+        ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A file of which ranges are read, as those of a few Parquet columns.  Raises StorageError when it is missing.
+
+        On an object store what is asked for is fetched, and nothing else.
+        """
         ...
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         """Make a file appear whole, with its folders.
 
-        Nobody ever sees a part of it.  Without *overwrite* exactly one of several writers wins; the others get a
-        StorageError.
+        Nobody ever sees a part of it.  Without *overwrite* a file that is there raises a StorageError, and of several
+        writers exactly one wins, where the storage has the capability ``atomic_create``.
+
+        Raises:
+            UnsupportedFeatureError: the storage has no way to make a file appear whole.
         """
         ...
 
     def open_new(self, path: str) -> OutputFile:
-        """A new file that grows as it is written, with its folders.  Raises StorageError when there is one."""
+        """A new file that is written piece by piece, with its folders.  Raises StorageError when there is one.
+
+        Its name has to be the writer's own: only a local file is refused to all but one of several writers.
+        """
         ...
 
     def delete(self, path: str) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
-from hudiformat.storage import open_storage
+from hudiformat.storage import Location, open_storage
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import TABLE_KEYS, parse_boolean, parse_write_options
 from hudiformat.table.schema import DELETED_FIELD, TableSchema
@@ -28,7 +27,7 @@ _VERSION = 9
 
 
 def create_table(
-    path: str | os.PathLike[str],
+    path: Location,
     *,
     name: str,
     schema: pa.Schema,
@@ -39,7 +38,7 @@ def create_table(
     version: int = 9,
     options: Mapping[str, str] | None = None,
 ) -> Table:
-    """A new, empty table at *path*.
+    """A new, empty table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
     Records are told apart by the columns *record_key*; of two with one key the one with the higher values in the
     columns *ordering* wins, without *ordering* the newer.  *partition_by* are the columns whose values name the
@@ -79,7 +78,7 @@ def create_table(
     )
     RowKeys.of(config).check(schema)
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
-    return open_table(path, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
+    return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
 
 
 def _refuse_unsupported(table_type: str, version: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import format_instant, parse_instant
-from hudiformat.storage import open_storage
+from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.begin import Commit
 from hudiformat.table.context import TableContext
@@ -24,10 +23,8 @@ from hudiformat.timeline import TableConfig, Timeline, load_table_config
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
 
 
-def open_table(
-    path: str | os.PathLike[str], *, options: Mapping[str, str] | None = None, clock: Clock | None = None
-) -> Table:
-    """The table at *path*.
+def open_table(path: Location, *, options: Mapping[str, str] | None = None, clock: Clock | None = None) -> Table:
+    """The table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
     *options* are Hudi's keys for what this table object writes.  *clock* gives the present moment in the table's time
     zone; without it the machine's clock does.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from types import TracebackType
 
+import pyarrow as pa
+
 from hudiformat.errors import StorageError
-from hudiformat.storage import FileInfo, OutputFile
+from hudiformat.storage import Capabilities, FileInfo, OutputFile
 
 
 class MemoryStorage:
@@ -16,6 +18,7 @@ class MemoryStorage:
     """
 
     root = "memory:/table"
+    capabilities = Capabilities(append=True)
 
     def __init__(self) -> None:
         self.files: dict[str, bytearray] = {}
@@ -39,6 +42,9 @@ class MemoryStorage:
         if path not in self.files:
             raise StorageError(f"cannot read {path}", path=path)
         return memoryview(bytes(self.files[path]))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return pa.BufferReader(self.map(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:  # noqa: ARG002
         if path in self.files and not overwrite:

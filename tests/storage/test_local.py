@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import FileInfo, LocalStorage, Storage, open_storage
+from hudiformat.storage import Capabilities, FileInfo, LocalStorage, Storage
 from hudiformat.storage.local import LocalOutputFile
 
 
@@ -22,22 +21,6 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
-def test_a_local_path_opens_with_and_without_scheme(tmp_path: Path, prefix: str) -> None:
-    assert open_storage(f"{prefix}{tmp_path}").root == str(tmp_path)
-
-
-def test_a_path_object_opens(tmp_path: Path) -> None:
-    assert open_storage(tmp_path).root == str(tmp_path)
-
-
-@pytest.mark.parametrize("scheme", ["s3", "gs", "hdfs"])
-def test_a_scheme_that_is_not_supported_is_named(scheme: str) -> None:
-    with pytest.raises(StorageError, match=re.escape(f"not {scheme}://")) as caught:
-        open_storage(f"{scheme}://bucket/table")
-    assert caught.value.path == f"{scheme}://bucket/table"
-
-
 def test_a_relative_root_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     storage = LocalStorage("table")
@@ -48,6 +31,10 @@ def test_a_relative_root_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.
 def test_a_storage_survives_pickle(storage: LocalStorage) -> None:
     copy: Storage = pickle.loads(pickle.dumps(storage))  # noqa: S301 - our own bytes
     assert copy.root == storage.root
+
+
+def test_the_local_file_system_can_do_everything(storage: LocalStorage) -> None:
+    assert storage.capabilities == Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
 
 # Listing

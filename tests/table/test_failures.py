@@ -16,7 +16,7 @@ import pytest
 
 from hudiformat import CommitError, HudiFormatError, StorageError, Table, open_table
 from hudiformat.naming import WriteToken
-from hudiformat.storage import FileInfo, LocalStorage, OutputFile, Storage
+from hudiformat.storage import Capabilities, FileInfo, LocalStorage, OutputFile, Storage
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import OpenWrite, begin_write, start_write
 from hudiformat.table.markers import create_marker, marked_files
@@ -89,6 +89,10 @@ class FaultyStorage:
     def root(self) -> str:
         return self.storage.root
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.storage.capabilities
+
     def list(self, path: str) -> list[FileInfo]:
         result: list[FileInfo] = self.faults.run(f"list {path}", lambda: self.storage.list(path))
         return result
@@ -103,6 +107,9 @@ class FaultyStorage:
     def map(self, path: str) -> memoryview:
         result: memoryview = self.faults.run(f"map {path}", lambda: self.storage.map(path))
         return result
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return self.faults.run(f"map {path}", lambda: self.storage.open_input(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         self.faults.run(f"create {path}", lambda: self.storage.create(path, data, overwrite=overwrite, sync=sync))

@@ -1,0 +1,236 @@
+"""File systems of ``pyarrow.fs``, those of fsspec among them, which pyarrow wraps: object stores, HDFS."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import pyarrow as pa
+from pyarrow import fs
+
+from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.storage.fetching import fetch
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
+from hudiformat.storage.putting import fsspec_of, put_of
+
+_OBJECT_STORE = Capabilities()
+_FILES = Capabilities(append=True, rename=True)
+_KNOWN = {
+    "s3": _OBJECT_STORE,
+    "gs": _OBJECT_STORE,
+    "local": _FILES,
+    "hdfs": _FILES,
+    # of fsspec
+    "s3a": _OBJECT_STORE,
+    "gcs": _OBJECT_STORE,
+    "abfs": _OBJECT_STORE,
+    "memory": _OBJECT_STORE,
+}
+_UNKNOWN = Capabilities(append=True)
+"""Nothing is promised; so nothing can be made to appear whole.  pyarrow's Azure, too, begins with an empty blob."""
+_CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # whose put can be conditional, if there is a way to it
+
+
+class ArrowStorage:
+    """A folder of a ``pyarrow.fs`` file system; see :class:`~hudiformat.storage.protocol.Storage`.
+
+    *base* is the folder's path there, and *root* what it is called in messages.  *capabilities* are those of a file
+    system that is not known here.
+    """
+
+    def __init__(
+        self,
+        filesystem: fs.FileSystem,
+        base: str,
+        *,
+        root: str | None = None,
+        capabilities: Capabilities | None = None,
+    ) -> None:
+        self._filesystem = filesystem
+        self._fsspec = fsspec_of(filesystem)
+        self._base = base.rstrip("/")
+        kind = _kind(filesystem)
+        self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
+        self._put = put_of(filesystem)
+        self._capabilities = capabilities or _capabilities(kind, can_put=self._put is not None)
+
+    @property
+    def root(self) -> str:
+        return self._root
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    def list(self, path: str) -> list[FileInfo]:
+        with self._errors("list", path):
+            try:
+                entries = self._filesystem.get_file_info(fs.FileSelector(self._path(path), allow_not_found=True))
+            except NotADirectoryError:
+                return []
+        infos = [FileInfo(entry.base_name, entry.size or 0, not entry.is_file) for entry in entries]
+        return sorted(infos, key=lambda info: info.name)
+
+    def exists(self, path: str) -> bool:
+        return self._type(path) is not fs.FileType.NotFound
+
+    def read(self, path: str) -> bytes:
+        with self._errors("read", path), self._filesystem.open_input_stream(self._path(path), compression=None) as file:
+            data: bytes = file.read()
+            return data
+
+    def map(self, path: str) -> memoryview:
+        with self.open_input(path) as file, self._errors("read", path):
+            return fetch(file)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        with self._errors("read", path):
+            return self._filesystem.open_input_file(self._path(path))
+
+    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:  # noqa: ARG002
+        if not overwrite and self.exists(path):
+            raise self._there_is_one(path)
+        with self._errors("create", path):
+            if not self._capabilities.append:
+                self._put_whole(path, data, overwrite=overwrite)
+            elif self._capabilities.rename:
+                self._create_by_rename(path, data)
+            else:
+                raise UnsupportedFeatureError(
+                    f"cannot create {self._name(path)}: a file that grows in sight of its readers, and cannot be "
+                    "renamed, never appears whole; capabilities= of open_storage is for file systems that can more",
+                    feature="creating whole files",
+                )
+
+    def _put_whole(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        if self._put is None:
+            self._write(self._path(path), data)
+        else:
+            self._put(self._path(path), data, overwrite=overwrite)
+
+    def _create_by_rename(self, path: str, data: bytes) -> None:
+        target = self._path(path)
+        folder = target.rpartition("/")[0]
+        temporary = f"{folder}/.hudiformat-{uuid.uuid4()}"
+        self._filesystem.create_dir(folder, recursive=True)
+        try:
+            self._write(temporary, data)
+            self._filesystem.move(temporary, target)
+        except BaseException:
+            self._filesystem.delete_file(temporary)
+            raise
+
+    def _write(self, target: str, data: bytes) -> None:
+        with self._filesystem.open_output_stream(target, compression=None) as file:
+            file.write(data)
+
+    def open_new(self, path: str) -> OutputFile:
+        if self.exists(path):
+            raise self._there_is_one(path)
+        target = self._path(path)
+        with self._errors("create", path):
+            if self._capabilities.append:  # object stores have no folders
+                self._filesystem.create_dir(target.rpartition("/")[0], recursive=True)
+            return ArrowOutputFile(self._filesystem.open_output_stream(target, compression=None), self._name(path))
+
+    def delete(self, path: str) -> bool:
+        kind = self._type(path)
+        if kind is fs.FileType.NotFound:
+            return False
+        with self._errors("delete", path):
+            try:
+                if kind is fs.FileType.Directory:
+                    self._filesystem.delete_dir(self._path(path))
+                else:
+                    self._filesystem.delete_file(self._path(path))
+            except FileNotFoundError:  # somebody else was faster
+                return False
+        return True
+
+    def _path(self, path: str) -> str:
+        target = f"{self._base}/{path}" if path else self._base
+        if self._fsspec is not None:
+            self._fsspec.invalidate_cache(target)  # or it goes on answering what it once saw
+        return target
+
+    def _name(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def _type(self, path: str) -> fs.FileType:
+        with self._errors("look up", path):
+            return self._filesystem.get_file_info(self._path(path)).type
+
+    def _there_is_one(self, path: str) -> StorageError:
+        name = self._name(path)
+        return StorageError(f"cannot create {name}: File exists", path=name)
+
+    @contextmanager
+    def _errors(self, action: str, path: str) -> Iterator[None]:
+        with _storage_errors(action, self._name(path)):
+            yield
+
+
+class ArrowOutputFile:
+    """A file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
+
+    def __init__(self, stream: pa.NativeFile, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def write(self, *parts: bytes | memoryview) -> None:
+        self._check_open("write")
+        with _storage_errors("write", self._name):
+            for part in parts:
+                self._size += self._stream.write(memoryview(part).cast("B"))
+
+    def sync(self) -> None:
+        self._check_open("sync")
+        with _storage_errors("sync", self._name):
+            self._stream.flush()
+
+    def _check_open(self, action: str) -> None:
+        if self._stream.closed:
+            raise StorageError(f"cannot {action} {self._name}: it is closed", path=self._name)
+
+    def close(self) -> None:
+        with _storage_errors("close", self._name):
+            self._stream.close()
+
+    def __enter__(self) -> ArrowOutputFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _storage_errors(action: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (StorageError, UnsupportedFeatureError):
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise StorageError(f"cannot {action} {name}: {error}", path=name) from error
+
+
+def _kind(filesystem: fs.FileSystem) -> str:
+    """The scheme of the file system's URIs."""
+    if (wrapped := fsspec_of(filesystem)) is not None:
+        protocol = wrapped.protocol
+        return str(protocol if isinstance(protocol, str) else protocol[0])
+    name: str = filesystem.type_name
+    return {"gcs": "gs", "abfs": "azure"}.get(name, name)  # "abfs" is what is said of fsspec's
+
+
+def _capabilities(kind: str, *, can_put: bool) -> Capabilities:
+    known = _KNOWN.get(kind, _UNKNOWN)
+    return Capabilities(atomic_create=can_put and kind in _CONDITIONAL, append=known.append, rename=known.rename)

@@ -1,0 +1,53 @@
+"""A file of an object store as bytes that can be looked at anywhere, as if it were mapped.
+
+Readers of log files look into the bytes where they please, and keep views of them, so there is no moment at which a
+missing piece could be fetched.  A file is therefore fetched as a whole, in ranges of which several are under way.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pyarrow as pa
+
+from hudiformat.storage.file_map import FileMap
+
+RANGE = 8 << 20
+"""Bytes of one request: large enough that its round trip does not count, as Arrow's readers have it too."""
+PARALLEL = 8
+"""Requests at a time; with RANGE this bounds the memory."""
+
+
+def fetch(file: pa.NativeFile) -> memoryview:
+    """All of *file*: in memory if one request brings it, else in a temporary file without a name, mapped.
+
+    Raises:
+        OSError: a range cannot be read, or ends too early.
+    """
+    size = file.size()
+    if size <= RANGE:
+        return memoryview(_read(file, 0, size))
+    with tempfile.TemporaryFile(prefix="hudiformat-") as target:
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            done = pool.map(partial(_copy, file, target.fileno(), size), range(0, size, RANGE))
+            for _ in done:  # raises what a range has raised
+                pass
+        return memoryview(FileMap(target.fileno(), size, access=mmap.ACCESS_READ))
+
+
+def _copy(file: pa.NativeFile, target: int, size: int, start: int) -> None:
+    data = memoryview(_read(file, start, min(RANGE, size - start)))
+    while data:
+        written = os.pwrite(target, data, start)
+        data, start = data[written:], start + written
+
+
+def _read(file: pa.NativeFile, start: int, count: int) -> bytes:
+    data: bytes = file.read_at(count, start)
+    if len(data) != count:
+        raise OSError(f"{len(data)} bytes instead of {count} at byte {start}")
+    return data

@@ -1,0 +1,121 @@
+"""Which storage a path means."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from hudiformat.errors import StorageError
+from hudiformat.storage.arrow import ArrowStorage
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Capabilities, Storage
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+Location: TypeAlias = str | os.PathLike[str] | Storage
+"""A path, a URI, or a storage that is open already, which then is the place itself."""
+
+_HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # what Hudi's users write: what pyarrow takes
+
+
+def open_storage(
+    path: Location,
+    *,
+    filesystem: fs.FileSystem | AbstractFileSystem | None = None,
+    capabilities: Capabilities | None = None,
+) -> Storage:
+    """The storage whose root is *path*: a local path, or a URI (``s3://bucket/table``).
+
+    URIs are pyarrow's (``s3``, ``gs``, ``hdfs``, ``abfs``; ``s3a`` is the same as ``s3``), options after ``?`` and
+    credentials included; where those are missing, the environment's count, as in ``AWS_ACCESS_KEY_ID``,
+    ``AWS_REGION`` and ``AWS_ENDPOINT_URL``.  Other schemes are fsspec's, if that is installed.  With *filesystem*, one
+    of ``pyarrow.fs`` or of fsspec, *path* is a path there.
+
+    *capabilities* says what a file system can do of which hudiformat does not know; such a one can only be read.
+
+    Raises:
+        StorageError: the scheme is not known, or the file system cannot be reached.
+
+    Source: spec/storage.md.
+    """
+    if isinstance(path, Storage):
+        return path
+    text = os.fspath(path)
+    if filesystem is not None:
+        return ArrowStorage(_arrow(filesystem), text.split("://", 1)[-1], capabilities=capabilities)
+    if text.startswith("file:"):
+        text = "/" + text.removeprefix("file:").lstrip("/")
+    if "://" not in text:
+        return LocalStorage(text)
+    opened, base = _from_uri(text)
+    return ArrowStorage(opened, base, root=_without_secrets(text), capabilities=capabilities)
+
+
+def open_parent(path: str) -> tuple[Storage, str]:
+    """The storage of the folder that the file *path* lies in, and the file's name there."""
+    path, mark, query = path.partition("?") if "://" in path else (path, "", "")
+    folder, separator, name = path.rpartition("/")  # not Path, which makes s3:/b of s3://b
+    return open_storage((folder + separator or ".") + mark + query), name
+
+
+def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
+    scheme, rest = uri.split("://", 1)
+    arrow_uri = f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
+    try:
+        opened, base = fs.FileSystem.from_uri(arrow_uri)
+    except pa.ArrowInvalid as error:
+        if "Unrecognized filesystem type" not in str(error):
+            raise _not_opened(uri, error) from error
+        return _fsspec_from_uri(uri)
+    except (OSError, pa.ArrowException) as error:
+        raise _not_opened(uri, error) from error
+    return _with_delayed_open(opened), base
+
+
+def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:
+    """The same file system; on S3 one that makes a small object by one request instead of three."""
+    if not isinstance(filesystem, fs.S3FileSystem):
+        return filesystem
+    make, (settings,) = filesystem.__reduce__()
+    known = "allow_delayed_open" in settings  # not to the oldest versions of pyarrow
+    return make({**settings, "allow_delayed_open": True}) if known else filesystem
+
+
+def _fsspec_from_uri(uri: str) -> tuple[fs.FileSystem, str]:
+    scheme = uri.split("://", 1)[0]
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise StorageError(
+            f"{_without_secrets(uri)}: pyarrow knows no {scheme}://; with hudiformat[fsspec] fsspec's file systems can "
+            "be used too",
+            path=_without_secrets(uri),
+        ) from error
+    try:
+        opened, base = url_to_fs(uri)
+    except (OSError, ValueError, ImportError) as error:  # ImportError: fsspec knows the scheme, its package is missing
+        raise _not_opened(uri, error) from error
+    return _arrow(opened), base
+
+
+def _arrow(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem:
+    if isinstance(filesystem, fs.FileSystem):
+        return filesystem
+    return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+
+
+def _without_secrets(uri: str) -> str:
+    """The URI without user, password and options: it appears in messages."""
+    parts = urlsplit(uri)
+    host = parts.netloc if parts.scheme.startswith("abfs") else parts.netloc.rpartition("@")[2]  # container@account
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+def _not_opened(uri: str, error: Exception) -> StorageError:
+    shown = _without_secrets(uri)
+    return StorageError(f"cannot open {shown}: {error}", path=shown)

@@ -1,0 +1,153 @@
+"""What every storage does, be it folders, an object store or memory."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hudiformat.errors import StorageError
+from hudiformat.storage import FileInfo, Storage, fetching
+
+
+def test_a_listing_is_sorted_and_has_sizes_and_folders(storage: Storage) -> None:
+    for path, data in {"b": b"12345", "a": b"", "c/d/file": b"x", "aa": b"1"}.items():
+        storage.create(path, data)
+    assert storage.list("") == [
+        FileInfo("a", 0, False),
+        FileInfo("aa", 1, False),
+        FileInfo("b", 5, False),
+        FileInfo("c", 0, True),
+    ]
+    assert storage.list("c") == [FileInfo("d", 0, True)]
+    assert storage.list("c/d") == [FileInfo("file", 1, False)]
+
+
+def test_a_listing_of_nothing_is_empty(storage: Storage) -> None:
+    storage.create("file", b"")
+    assert storage.list("missing") == []
+    assert storage.list("fil") == []
+    assert storage.list("file") == []
+
+
+def test_a_listing_shows_what_was_written_after_the_one_before(storage: Storage) -> None:
+    storage.create("a/1", b"")
+    assert len(storage.list("a")) == 1
+    storage.create("a/2", b"")
+    storage.delete("a/1")
+    assert [entry.name for entry in storage.list("a")] == ["2"]
+
+
+def test_files_and_folders_exist_and_nothing_else_does(storage: Storage) -> None:
+    storage.create("a/b/file", b"")
+    found = [storage.exists(path) for path in ("a", "a/b", "a/b/file", "a/b/fil", "missing")]
+    assert found == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("content", [b"", b"content"])
+def test_a_file_is_read_whole_mapped_or_in_ranges(storage: Storage, content: bytes) -> None:
+    storage.create("a/file", content)
+    assert storage.read("a/file") == content
+    assert bytes(storage.map("a/file")) == content
+    with storage.open_input("a/file") as file:
+        assert file.size() == len(content)
+        assert file.read_at(3, 0) == content[:3]
+
+
+def test_a_file_of_several_ranges_is_mapped_as_one(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "RANGE", 1000)
+    content = bytes(range(256)) * 40  # eleven ranges, the last one shorter
+    storage.create("file", content)
+    assert bytes(storage.map("file")) == content
+
+
+@pytest.mark.parametrize("call", ["read", "map", "open_input"])
+def test_what_is_not_there_cannot_be_read(storage: Storage, call: str) -> None:
+    with pytest.raises(StorageError, match="cannot read .*missing") as caught:
+        getattr(storage, call)("a/missing")
+    assert caught.value.path == f"{storage.root}/a/missing"
+
+
+def test_creating_what_exists_is_refused_and_changes_nothing(storage: Storage) -> None:
+    storage.create("a/file", b"first")
+    with pytest.raises(StorageError, match="cannot create .*file: File exists") as caught:
+        storage.create("a/file", b"second")
+    assert caught.value.path == f"{storage.root}/a/file"
+    assert storage.read("a/file") == b"first"
+    assert storage.list("a") == [FileInfo("file", 5, False)]
+
+
+def test_overwriting_replaces_the_content(storage: Storage) -> None:
+    storage.create("a/file", b"first")
+    storage.create("a/file", b"2", overwrite=True)
+    assert storage.read("a/file") == b"2"
+    assert storage.list("a") == [FileInfo("file", 1, False)]
+
+
+def test_of_several_writers_exactly_one_creates_the_file_where_that_is_promised(storage: Storage) -> None:
+    def create(number: int) -> bool:
+        try:
+            storage.create("file", b"%d" % number)
+        except StorageError:
+            return False
+        return True
+
+    for _ in range(5):
+        with ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(create, range(8)))
+        assert won[int(storage.read("file"))]
+        assert sum(won) == 1 or not storage.capabilities.atomic_create
+        storage.delete("file")
+
+
+def test_a_new_file_takes_pieces_and_knows_its_size(storage: Storage) -> None:
+    with storage.open_new("a/log") as file:
+        file.write(b"one", memoryview(b"two"), b"")
+        file.write()
+        file.sync()
+        file.write(memoryview(bytearray(16)).cast("q"))
+        assert file.size == 22
+    assert storage.list("a") == [FileInfo("log", 22, False)]
+    assert storage.read("a/log") == b"onetwo" + bytes(16)
+
+
+def test_a_new_file_is_empty_when_nothing_was_written(storage: Storage) -> None:
+    storage.open_new("a/marker").close()
+    assert storage.list("a") == [FileInfo("marker", 0, False)]
+
+
+def test_a_new_file_where_there_is_one_is_refused(storage: Storage) -> None:
+    storage.create("log", b"there")
+    with pytest.raises(StorageError, match="cannot create .*log: File exists"):
+        storage.open_new("log")
+    assert storage.read("log") == b"there"
+
+
+def test_a_closed_file_can_be_closed_again_and_no_longer_written(storage: Storage) -> None:
+    file = storage.open_new("log")
+    file.close()
+    file.close()
+    with pytest.raises(StorageError, match="cannot write .*log"):
+        file.write(b"lost")
+    with pytest.raises(StorageError, match="cannot sync .*log"):
+        file.sync()
+
+
+def test_files_and_folders_are_deleted_once(storage: Storage) -> None:
+    storage.create("a/b/file", b"")
+    storage.create("a/c", b"")
+    assert [storage.delete("a/c"), storage.delete("a/c")] == [True, False]
+    assert storage.exists("a/b/file")
+    assert storage.delete("a")
+    assert not storage.exists("a/b/file")
+    assert not storage.delete("missing")
+
+
+def test_a_storage_survives_pickle(storage: Storage) -> None:
+    storage.create("file", b"content")
+    copy: Storage = pickle.loads(pickle.dumps(storage))  # noqa: S301 - our own bytes
+    assert (copy.root, copy.capabilities) == (storage.root, storage.capabilities)
+    assert copy.read("file") == b"content"
+    copy.create("other", b"")
+    assert storage.exists("other")
