@@ -36,6 +36,8 @@ def comparable(columns: OrderingKeys, length: int) -> Integers:
 
 def _as_integers(column: pa.ChunkedArray) -> Integers:
     kind = column.type
+    if not len(column):
+        return np.zeros(0, np.int64)  # older pyarrow cannot rank no decimals
     if pa.types.is_integer(kind):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
