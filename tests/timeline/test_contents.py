@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import types
 from collections import Counter
 from collections.abc import Mapping
@@ -129,7 +130,7 @@ def test_the_schemas_are_hudis_but_for_their_comments(golden_tables: dict[str, P
             assert fastavro.reader(file).metadata["avro.schema"] == schema_text(record)
 
 
-def test_a_rollback_encodes_field_by_field() -> None:
+def test_a_rollback_encodes_as_the_page_in_spec_says() -> None:
     metadata = RollbackMetadata(
         "2",
         5,
@@ -140,15 +141,9 @@ def test_a_rollback_encodes_field_by_field() -> None:
     )
     data = encode_record_file(metadata)
     assert data.startswith(b"Obj\x01\x02\x16avro.schema")
-    record = b"".join(
-        (
-            b"\x022\x0a\x02",  # start "2", 5 ms, 1 file
-            b"\x02\x021\x00",  # one commit, "1"
-            b"\x02\x02p" + b"\x02p" + b"\x02\x02f\x00" + b"\x00" + b"\x00" + b"\x00" + b"\x00",  # one partition
-            b"\x00\x02",  # version 1, of the first branch
-            b"\x02\x021\x0ccommit\x00",  # one instant
-        )
-    )
+    page = (Path(__file__).parents[2] / "spec" / "timeline.md").read_text("utf-8")
+    example = page.split("The record's bytes:\n\n```\n", 1)[1].split("```", 1)[0]
+    record = b"".join(bytes.fromhex(re.split(r"\s{2,}", line)[0]) for line in example.splitlines())
     assert data[:-16].endswith(b"\x02" + bytes([len(record) * 2]) + record)
 
 
