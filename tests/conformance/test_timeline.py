@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,10 +15,19 @@ import pytest
 from hudiformat.naming import parse_instant
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
+    Action,
+    ActionInstant,
     ArchiveLimits,
+    CleanerPlan,
+    CompactionPlan,
+    Content,
     Instant,
+    InstantInfo,
     MergeMode,
+    RequestedReplaceMetadata,
+    RollbackPlan,
     TableConfig,
+    TableType,
     archive,
     encode_content,
     format_table_config,
@@ -32,6 +42,7 @@ from hudiformat.timeline import (
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import READ_OPTIMIZED
 from tests.timeline.conftest import GOLDEN, golden_tables, unpacked_table
+from tests.timeline.test_archiving import Table, number_of, time
 
 __all__ = ["golden_tables"]
 
@@ -129,11 +140,15 @@ def archived(hudi: RealHudi, table: Path) -> Any:
 def unpacked(name: str, target: Path) -> Path:
     """A golden table whose timeline's files are as old as their instants: in layout 1 Hudi reads that."""
     table = unpacked_table(GOLDEN / f"{name}.zip", target)
+    aged(table)
+    return table
+
+
+def aged(table: Path) -> None:
     config = load_table_config(LocalStorage(table))
-    for instant in list_instants(LocalStorage(table), config.timeline_folder, layout=config.layout_version):
+    for instant in files_of(table):
         seconds = parse_instant(instant.time).replace(tzinfo=timezone.utc).timestamp() + instant.state / 1000
         os.utime(table / instant_path(config, instant), (seconds, seconds))
-    return table
 
 
 def described(instant: Instant) -> list[str | None]:
@@ -288,6 +303,58 @@ def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None
         if went:
             assert ask(asked, "archived_contents({path})", ours) == ask(asked, "archived_contents({path})", theirs)
     assert gone > 60
+
+
+@pytest.mark.parametrize("table_type", TableType)
+@pytest.mark.parametrize("version", [6, 9])
+def test_archiving_any_timeline_does_what_hudis_does(
+    asked: RealHudi, tmp_path: Path, version: int, table_type: TableType
+) -> None:
+    gone = []
+    for seed in range(8):
+        ours, theirs = tmp_path / f"ours{seed}", tmp_path / f"theirs{seed}"
+        made = Table(ours, version, table_type)
+        made.storage.create(".hoodie/hoodie.properties", format_table_config(made.config, saved_at=SAVED))
+        (ours / made.config.history_folder).mkdir(parents=True)
+        happen(made, random.Random(seed))  # noqa: S311 - the same every time
+        aged(ours)
+        shutil.copytree(ours, theirs)
+        gone.append(len(archive(made.storage, made.config, FEW)))
+        asked.sql(CALL.format(theirs, "false"))
+        left = [instant.file_name for instant in files_of(ours)]
+        assert left == [instant.file_name for instant in files_of(theirs)], seed
+    assert len({*gone}) >= 4, gone  # not always all or nothing
+
+
+def happen(table: Table, chance: random.Random) -> None:
+    """Twenty instants of all kinds; cleans say that they went up to some write before them."""
+    writes = [Action.COMMIT, Action.REPLACE_COMMIT]
+    if table.config.table_type is TableType.MERGE_ON_READ:
+        writes = [Action.DELTA_COMMIT, Action.DELTA_COMMIT, Action.COMPACTION, Action.REPLACE_COMMIT]
+    plans: dict[Action, Content] = {
+        Action.COMPACTION: CompactionPlan(),
+        Action.REPLACE_COMMIT: RequestedReplaceMetadata(),
+        Action.ROLLBACK: RollbackPlan(InstantInfo(time(0), "commit"), ()),
+    }
+    for number in range(1, 21):
+        kind = chance.choice([*writes, *writes, Action.CLEAN, Action.ROLLBACK])
+        if kind is Action.CLEAN and number > 1:
+            to = chance.choice([None, ActionInstant(time(chance.randrange(1, number)), "commit", "COMPLETED")])
+            table.add(number, kind, CleanerPlan(to))
+        elif kind is not Action.CLEAN:
+            table.add(number, kind, plans.get(kind))
+    if chance.random() < 0.3:
+        table.begin(21 if chance.random() < 0.5 else 0, Action.DELTA_COMMIT)
+    saved = [
+        instant for instant in load_timeline(table.storage, table.config).completed_writes if chance.random() < 0.05
+    ]
+    for instant in saved:
+        table.add(number_of(instant), Action.SAVEPOINT)
+
+
+def files_of(table: Path) -> list[Instant]:
+    config = load_table_config(LocalStorage(table))
+    return list_instants(LocalStorage(table), config.timeline_folder, layout=config.layout_version)
 
 
 @pytest.mark.parametrize("name", ["v6-mor-compacted-h0150", "v9-mor-compacted-h120", "v8-cow-cdc-h102"])

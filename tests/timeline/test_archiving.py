@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
 from hudiformat.errors import CorruptTableError, OptionError, StorageError
@@ -56,12 +59,16 @@ METADATA: dict[Action, Metadata] = {
 }
 
 
-def time(number: int) -> str:
-    return f"202402291200000{number:02d}"
+def time(number: int, millis: int = 0) -> str:
+    return f"202402291200{number:02d}{millis:03d}"
+
+
+def number_of(instant: Instant) -> int:
+    return int(instant.time[12:14])
 
 
 class Table:
-    """A table whose instants are numbered; each is requested at its number and completed at half a step more."""
+    """A table whose instants are numbered: requested at the second of their number, completed half a second later."""
 
     def __init__(self, folder: Path, version: int, table_type: TableType) -> None:
         self.storage = LocalStorage(folder)
@@ -77,22 +84,22 @@ class Table:
     def add(self, number: int, action: Action, plan: Content | None = None) -> Instant:
         inflight = self.begin(number, action, plan)
         metadata = METADATA.get(action, COMMIT)
-        return complete(self.storage, self.config, inflight, metadata, completion_time=f"{time(number)}5")
+        return complete(self.storage, self.config, inflight, metadata, completion_time=time(number, 500))
 
     def add_all(self, *numbers: int, action: Action = Action.DELTA_COMMIT) -> list[Instant]:
         return [self.add(number, action) for number in numbers]
 
     def chosen(self, limits: ArchiveLimits = FEW) -> list[int]:
-        return [int(instant.time[-2:]) for instant in instants_to_archive(self.storage, self.config, limits)]
+        return [number_of(instant) for instant in instants_to_archive(self.storage, self.config, limits)]
 
     def archive(self, limits: ArchiveLimits = FEW) -> list[int]:
-        return [int(instant.time[-2:]) for instant in archive(self.storage, self.config, limits)]
+        return [number_of(instant) for instant in archive(self.storage, self.config, limits)]
 
     def archived(self) -> tuple[ArchivedInstant, ...]:
         return read_archived(self.storage, self.config)
 
     def active(self) -> list[int]:
-        return [int(instant.time[-2:]) for instant in load_timeline(self.storage, self.config).instants]
+        return [number_of(instant) for instant in load_timeline(self.storage, self.config).instants]
 
 
 @pytest.fixture(params=[6, 8, 9])
@@ -248,7 +255,7 @@ def test_what_the_metadata_table_has_not_compacted_stays(table: Table) -> None:
     )  # fmt: skip
     assert table.chosen() == []
     old = table.config.layout_version == 1
-    name = f"{time(3)}.commit" if old else f"{time(3)}_{time(3)}7.commit"
+    name = f"{time(3)}.commit" if old else f"{time(3)}_{time(3, 700)}.commit"
     table.storage.create(f".hoodie/metadata/{table.config.timeline_folder}/{name}", b"")
     assert table.chosen() == [1, 2]
 
@@ -280,7 +287,7 @@ def test_the_archive_grows(table: Table) -> None:
     for number in range(1, 9):
         table.add(number, Action.COMMIT)
         table.archive()
-    assert [int(one.instant.time[-2:]) for one in table.archived()] == [1, 2, 3, 4, 5, 6]
+    assert [number_of(one.instant) for one in table.archived()] == [1, 2, 3, 4, 5, 6]
     assert table.active() == [7, 8]
     names = [info.name for info in table.storage.list(table.config.history_folder)]
     if table.config.layout_version == 1:
@@ -356,7 +363,7 @@ def test_a_writer_that_dies_before_it_deletes_archives_nothing_twice(table: Tabl
         archive(DyingStorage(table.storage.root), table.config, FEW)
     assert table.active() == [1, 2, 3]
     assert table.archive() == [1, 2]
-    assert [int(one.instant.time[-2:]) for one in table.archived()] == [1, 2]
+    assert [number_of(one.instant) for one in table.archived()] == [1, 2]
     assert table.active() == [3]
 
 
@@ -372,7 +379,7 @@ def test_pending_states_are_deleted_first_and_completed_ones_from_the_oldest(new
     archive(Watched(newest.storage.root), newest.config, FEW)
     names = [name for name in deleted if "." in name]
     pending = [f"{time(number)}.{state}" for number in (1, 2) for state in ("commit.requested", "inflight")]
-    assert names == [*pending, f"{time(1)}_{time(1)}5.commit", f"{time(2)}_{time(2)}5.commit"]
+    assert names == [*pending, f"{time(1)}_{time(1, 500)}.commit", f"{time(2)}_{time(2, 500)}.commit"]
 
 
 def test_a_damaged_instant_is_not_archived_and_nothing_is_deleted(oldest: Table) -> None:
@@ -496,3 +503,33 @@ def test_blocks_that_cannot_be_read_are_passed_over(oldest: Table) -> None:
     path = f"{oldest.config.history_folder}/.commits_.archive.1_1-0-1"
     oldest.storage.create(path, sound[:40] + sound)
     assert [one.instant.time for one in oldest.archived()] == ["1"]
+
+
+ACTIONS = (Action.COMMIT, Action.DELTA_COMMIT, Action.COMPACTION, Action.REPLACE_COMMIT, Action.CLEAN, Action.ROLLBACK)
+STEPS = st.lists(st.sampled_from((*ACTIONS, "pending", "savepoint", "archive")), min_size=8, max_size=25)
+
+
+@settings(max_examples=15, deadline=None)  # of many files each
+@given(steps=STEPS, version=st.sampled_from([6, 9]), kind=st.sampled_from(TableType))
+def test_nothing_is_lost_and_what_is_written_last_stays(steps: list[Any], version: int, kind: TableType) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        table = Table(Path(folder), version, kind)
+        done, pending = [], []
+        for number, step in enumerate((*steps, "archive"), start=1):
+            if step == "archive":
+                before = load_timeline(table.storage, table.config)
+                went = set(archive(table.storage, table.config, FEW)) & set(before.completed_writes)
+                writes = load_timeline(table.storage, table.config).completed_writes
+                assert before.completed_writes[: len(went)] == tuple(sorted(went, key=lambda one: one.sort_key))
+                assert before.completed_writes[len(went) :] == writes
+                assert len(writes) >= min(len(before.completed_writes), FEW.min_commits)
+            elif step == "pending":
+                pending.append(table.begin(number, Action.DELTA_COMMIT))
+            elif step == "savepoint":
+                done.append(table.add(number, Action.SAVEPOINT))
+            else:
+                done.append(table.add(number, step))
+        active = load_timeline(table.storage, table.config)
+        found = [one.instant for one in table.archived()] + list(active.completed)
+        assert sorted((one.time, one.action) for one in found) == [(one.time, one.action) for one in done]
+        assert active.pending == tuple(pending)
