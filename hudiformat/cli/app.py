@@ -14,6 +14,7 @@ from hudiformat.cli.blocks import blocks
 from hudiformat.cli.output import warn
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
+from hudiformat.cli.timeline import timeline
 from hudiformat.cli.verify import verify
 from hudiformat.errors import HudiFormatError
 
@@ -32,15 +33,15 @@ Exit codes:
 @click.group(epilog=_EPILOG, no_args_is_help=False)
 @click.version_option(hudiformat.__version__, prog_name="hudiformat")
 def app() -> None:
-    """Look into Apache Hudi's log files, sound ones and damaged ones.
+    """Look into Apache Hudi's log files, sound ones and damaged ones, and into its tables.
 
-    With --json every command prints JSON Lines: one object per block, record or finding, as soon as it is known;
-    salvage, whose result is known at the end, prints one object.  There, binary values are hex, decimals, dates and
-    timestamps text, and numbers that are none "NaN", "Infinity" and "-Infinity".
+    With --json every command prints JSON Lines: one object per block, record, finding or instant, as soon as it is
+    known; salvage, whose result is known at the end, prints one object.  There, binary values are hex, decimals, dates
+    and timestamps text, and numbers that are none "NaN", "Infinity" and "-Infinity".
     """
 
 
-for command in (blocks, records, verify, salvage):
+for command in (blocks, records, verify, salvage, timeline):
     app.add_command(command)
 
 

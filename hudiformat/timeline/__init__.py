@@ -3,11 +3,26 @@
 The timeline alone decides what is in the table: a file counts when the instant in its name is completed.
 """
 
+from hudiformat.timeline.archived import ArchivedInstant
+from hudiformat.timeline.archiving import (
+    ArchiveLimits,
+    archive,
+    instants_to_archive,
+    read_archived,
+)
+from hudiformat.timeline.cleans import (
+    ActionInstant,
+    CleanerPlan,
+    CleanFileInfo,
+    CleanMetadata,
+    CleanPartitionMetadata,
+)
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
     RuntimeStats,
     WriteStat,
     decode_commit_metadata,
+    encode_commit_json,
     encode_commit_metadata,
 )
 from hudiformat.timeline.config_parsing import (
@@ -20,11 +35,54 @@ from hudiformat.timeline.config_storage import (
     PROPERTIES_FILE,
     format_table_config,
     load_table_config,
-    new_table_config,
+    recover_table_config,
+    update_table_config,
 )
-from hudiformat.timeline.instant import Action, Instant, State, parse_instant_name
-from hudiformat.timeline.plans import CompactionOperation, decode_compaction_plan
-from hudiformat.timeline.properties import format_properties, parse_properties, table_checksum
+from hudiformat.timeline.contents import (
+    Content,
+    Metadata,
+    Plan,
+    decode_content,
+    encode_content,
+    read_content,
+)
+from hudiformat.timeline.instant import (
+    Action,
+    Instant,
+    State,
+    parse_instant_name,
+)
+from hudiformat.timeline.new_table import new_table_config
+from hudiformat.timeline.plans import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringStrategy,
+    CompactionOperation,
+    CompactionPlan,
+    CompactionStrategy,
+    IndexCommitMetadata,
+    IndexPartitionInfo,
+    IndexPlan,
+    RequestedReplaceMetadata,
+    SliceInfo,
+    decode_compaction_plan,
+)
+from hudiformat.timeline.properties import (
+    format_properties,
+    parse_properties,
+    table_checksum,
+)
+from hudiformat.timeline.rollbacks import (
+    InstantInfo,
+    RestoreMetadata,
+    RestorePlan,
+    RollbackMetadata,
+    RollbackPartitionMetadata,
+    RollbackPlan,
+    RollbackRequest,
+    SavepointMetadata,
+    SavepointPartitionMetadata,
+)
 from hudiformat.timeline.table_config import (
     KeyGenerator,
     MergeMode,
@@ -37,11 +95,17 @@ from hudiformat.timeline.timeline import (
     Timeline,
     instant_path,
     latest_schema,
+    list_instants,
     load_timeline,
     read_compaction_plan,
     read_metadata,
 )
-from hudiformat.timeline.transitions import complete, create_requested, remove_pending, transition_inflight
+from hudiformat.timeline.transitions import (
+    complete,
+    create_requested,
+    remove_pending,
+    transition_inflight,
+)
 
 __all__ = [
     "META_FOLDER",
@@ -49,37 +113,76 @@ __all__ = [
     "SUPPORTED_VERSIONS",
     "VERSION_WITH_COMPLETION_TIMES",
     "Action",
+    "ActionInstant",
+    "ArchiveLimits",
+    "ArchivedInstant",
+    "CleanFileInfo",
+    "CleanMetadata",
+    "CleanPartitionMetadata",
+    "CleanerPlan",
+    "ClusteringGroup",
+    "ClusteringPlan",
+    "ClusteringStrategy",
     "CommitMetadata",
     "CompactionOperation",
+    "CompactionPlan",
+    "CompactionStrategy",
+    "Content",
+    "IndexCommitMetadata",
+    "IndexPartitionInfo",
+    "IndexPlan",
     "Instant",
+    "InstantInfo",
     "KeyGenerator",
     "MergeMode",
+    "Metadata",
     "PartialUpdateMode",
+    "Plan",
+    "RequestedReplaceMetadata",
+    "RestoreMetadata",
+    "RestorePlan",
+    "RollbackMetadata",
+    "RollbackPartitionMetadata",
+    "RollbackPlan",
+    "RollbackRequest",
     "RuntimeStats",
+    "SavepointMetadata",
+    "SavepointPartitionMetadata",
+    "SliceInfo",
     "State",
     "TableConfig",
     "TableType",
     "Timeline",
     "TimelineZone",
     "WriteStat",
+    "archive",
     "complete",
     "create_requested",
     "decode_commit_metadata",
     "decode_compaction_plan",
+    "decode_content",
+    "encode_commit_json",
     "encode_commit_metadata",
+    "encode_content",
     "format_properties",
     "format_table_config",
     "instant_path",
+    "instants_to_archive",
     "latest_schema",
+    "list_instants",
     "load_table_config",
     "load_timeline",
     "new_table_config",
     "parse_instant_name",
     "parse_properties",
     "parse_table_config",
+    "read_archived",
     "read_compaction_plan",
+    "read_content",
     "read_metadata",
+    "recover_table_config",
     "remove_pending",
     "table_checksum",
     "transition_inflight",
+    "update_table_config",
 ]

@@ -1,7 +1,7 @@
 """What a commit says it wrote: one statistic per file, and what the next writer has to know, such as the schema.
 
 JSON below table version 8, an Avro file from there on.  Fields that are not Hudi 1.2.0's are kept in ``extra`` when
-they are read; they have no place in the Avro schema, so encoding leaves them out, as Hudi does.
+they are read, and come back in JSON; the Avro schema has no place for them, so there they are left out, as Hudi does.
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.timeline.avro_file import AVRO_MAGIC, decode_avro_file, encode_avro_file
-from hudiformat.timeline.commit_schema import (
-    COMMIT_SCHEMA,
-    COMMIT_SCHEMA_TEXT,
-    REPLACE_COMMIT_SCHEMA,
-    REPLACE_COMMIT_SCHEMA_TEXT,
-)
+from hudiformat.timeline.records import avro_name
+from hudiformat.timeline.schemas import parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"
 NO_PREVIOUS_COMMIT = "null"  # the word, not a null: HoodieWriteStat.NULL_COMMIT
@@ -107,22 +103,19 @@ class CommitMetadata:
         return tuple(stat for stats in self.partition_to_write_stats.values() for stat in stats)
 
 
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-_STAT_NAMES = {attribute.name: _camel_case(attribute.name) for attribute in fields(WriteStat)[:-1]}
-_RUNTIME_NAMES = {attribute.name: _camel_case(attribute.name) for attribute in fields(RuntimeStats)}
+_STAT_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(WriteStat)[:-1]}
+_RUNTIME_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(RuntimeStats)}
+_LOG_NAMES = {"logVersion", "logOffset", "baseFile", "logFiles"}  # HoodieDeltaWriteStat
 _NOT_NULL = {attribute.name for attribute in fields(WriteStat) if attribute.default == 0}
 _TEXTS = {"file_id", "path", "prev_commit", "partition_path", "base_file", "prev_base_file", "temp_path"}
+_REPLACED = "partitionToReplaceFileIds"
 _METADATA_NAMES = {
     "partitionToWriteStats",
     "compacted",
     "extraMetadata",
     "version",
     "operationType",
-    "partitionToReplaceFileIds",
+    _REPLACED,
 }
 
 
@@ -134,22 +127,52 @@ def encode_commit_metadata(metadata: CommitMetadata) -> bytes:
 
     Source: CommitMetadataSerDeV2, MetadataConversionUtils.convertCommitMetadataToAvro, Hudi 1.2.0.
     """
-    record: dict[str, object] = {
+    name = commit_record_name(metadata)
+    return encode_avro_file(schema_text(name), parsed_schema(name), commit_record(metadata))
+
+
+def commit_record_name(metadata: CommitMetadata) -> str:
+    """The name of the Avro record for *metadata*: replace commits have one of their own."""
+    is_replace = metadata.partition_to_replace_file_ids is not None
+    return "HoodieReplaceCommitMetadata" if is_replace else "HoodieCommitMetadata"
+
+
+def commit_record(metadata: CommitMetadata) -> dict[str, object]:
+    """*metadata* as fastavro takes it."""
+    return {"version": None, **_common_fields(metadata, _encode_stat)}
+
+
+def encode_commit_json(metadata: CommitMetadata) -> bytes:
+    """The content of a completed or inflight commit's file for tables of version 6; what is in ``extra`` goes with it.
+
+    Source: CommitMetadataSerDeV1, JsonUtils, Hudi 1.2.0.
+    """
+    return json.dumps({**metadata.extra, **_common_fields(metadata, _json_stat)}, indent=2).encode()
+
+
+def _common_fields(metadata: CommitMetadata, encode: Callable[[WriteStat], dict[str, object]]) -> dict[str, object]:
+    replaced = metadata.partition_to_replace_file_ids
+    return {
         "partitionToWriteStats": {
-            partition: [_encode_stat(stat) for stat in stats]
+            partition: [encode(stat) for stat in stats]
             for partition, stats in metadata.partition_to_write_stats.items()
         },
         "compacted": metadata.compacted,
         "extraMetadata": dict(metadata.extra_metadata),
-        "version": None,
         "operationType": metadata.operation_type,
+        **(
+            {} if replaced is None else {"partitionToReplaceFileIds": {key: list(ids) for key, ids in replaced.items()}}
+        ),
     }
-    if metadata.partition_to_replace_file_ids is None:
-        return encode_avro_file(COMMIT_SCHEMA_TEXT, COMMIT_SCHEMA, record)
-    record["partitionToReplaceFileIds"] = {
-        partition: list(file_ids) for partition, file_ids in metadata.partition_to_replace_file_ids.items()
-    }
-    return encode_avro_file(REPLACE_COMMIT_SCHEMA_TEXT, REPLACE_COMMIT_SCHEMA, record)
+
+
+def _json_stat(stat: WriteStat) -> dict[str, object]:
+    """A base file's statistic has no fields of log files, nor any statistic what Hudi did not count."""
+    record = _encode_stat(stat)
+    left_out = set() if any(record[name] is not None for name in _LOG_NAMES) else _LOG_NAMES
+    if stat.total_log_files is None:
+        left_out = {*left_out, "totalLogFiles"}
+    return {**stat.extra, **{key: value for key, value in record.items() if key not in left_out}}
 
 
 def _encode_stat(stat: WriteStat) -> dict[str, object]:
@@ -172,6 +195,15 @@ def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
     if not data:
         return CommitMetadata()
     record = decode_avro_file(data, path=path) if data.startswith(AVRO_MAGIC) else _decode_json(data, path)
+    return commit_of_record(record, path=path)
+
+
+def commit_of_record(record: dict[str, Any], *, path: str) -> CommitMetadata:
+    """The metadata that a record of Avro's or JSON's stands for.
+
+    Raises:
+        CorruptTableError: values of other types than Hudi's; *path* is named.
+    """
     try:
         return _metadata(record)
     except _UnexpectedTypeError as error:
@@ -193,7 +225,7 @@ def _decode_json(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _metadata(record: dict[str, Any]) -> CommitMetadata:
-    replaced = record.get("partitionToReplaceFileIds")
+    replaced = record.get(_REPLACED)
     operation = record.get("operationType")
     return CommitMetadata(
         operation_type=None if operation is None else _expect(str, operation, "operationType"),
@@ -212,7 +244,7 @@ def _metadata(record: dict[str, Any]) -> CommitMetadata:
         if replaced is None
         else {
             partition: _list_of(_text, file_ids, partition)
-            for partition, file_ids in _mapping(replaced, "partitionToReplaceFileIds").items()
+            for partition, file_ids in _mapping(replaced, _REPLACED).items()
         },
         extra={key: value for key, value in record.items() if key not in _METADATA_NAMES},
     )

@@ -1,11 +1,11 @@
-"""Plans: what a pending action is going to do."""
+"""Plans of compactions, clusterings and indexings: what a pending action is going to do."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from hudiformat.errors import CorruptTableError
-from hudiformat.timeline.avro_file import decode_avro_file
+from hudiformat.timeline.records import decode_record_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,38 +13,141 @@ class CompactionOperation:
     """One file slice that a compaction will merge.  File names carry no folder.
 
     Log files of the group that are written after the compaction was scheduled belong to its next slice.
+
+    Source: HoodieCompactionOperation, Hudi 1.2.0.
     """
 
-    partition: str
-    file_id: str
-    base_instant: str | None
-    base_file: str | None
-    log_files: tuple[str, ...]
+    base_instant_time: str | None
+    delta_file_paths: tuple[str, ...] | None = None
+    data_file_path: str | None = None
+    file_id: str | None = None
+    partition_path: str | None = None
+    metrics: Mapping[str, float] | None = field(default=None, hash=False)
+    bootstrap_file_path: str | None = None
 
 
-def decode_compaction_plan(data: bytes, *, path: str) -> tuple[CompactionOperation, ...]:
-    """The operations of a compaction's or log compaction's plan.  Plans before version 2 name files with their folder.
+@dataclass(frozen=True, slots=True)
+class CompactionStrategy:
+    """Who is to run a plan; log compactions name themselves here.  Source: HoodieCompactionStrategy."""
+
+    compactor_class_name: str | None = None
+    strategy_params: Mapping[str, str] | None = field(default=None, hash=False)
+    version: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """The content of a requested compaction or log compaction.  Source: HoodieCompactionPlan, Hudi 1.2.0."""
+
+    operations: tuple[CompactionOperation, ...] | None = ()
+    extra_metadata: Mapping[str, str] | None = field(default_factory=dict, hash=False)
+    version: int | None = 2
+    strategy: CompactionStrategy | None = None
+    preserve_hoodie_metadata: bool | None = False
+    missing_schedule_partitions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceInfo:
+    """A file slice that a clustering reads; files by their full paths.  Source: HoodieSliceInfo."""
+
+    data_file_path: str | None = None
+    delta_file_paths: tuple[str, ...] | None = None
+    file_id: str | None = None
+    partition_path: str | None = None
+    bootstrap_file_path: str | None = None
+    version: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringGroup:
+    """Slices whose rows are written anew together.  Source: HoodieClusteringGroup."""
+
+    slices: tuple[SliceInfo, ...] | None = None
+    metrics: Mapping[str, float] | None = field(default=None, hash=False)
+    num_output_file_groups: int | None = 1
+    extra_metadata: Mapping[str, str] | None = field(default=None, hash=False)
+    version: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringStrategy:
+    """Who is to run a clustering.  Source: HoodieClusteringStrategy."""
+
+    strategy_class_name: str | None = None
+    strategy_params: Mapping[str, str] | None = field(default=None, hash=False)
+    version: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringPlan:
+    """What a clustering is going to do.  Source: HoodieClusteringPlan, Hudi 1.2.0."""
+
+    input_groups: tuple[ClusteringGroup, ...] | None = None
+    strategy: ClusteringStrategy | None = None
+    extra_metadata: Mapping[str, str] | None = field(default=None, hash=False)
+    version: int | None = 1
+    preserve_hoodie_metadata: bool | None = None
+    missing_schedule_partitions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedReplaceMetadata:
+    """The content of a requested replace commit or clustering; all null for an insert overwrite.
+
+    Source: HoodieRequestedReplaceMetadata, Hudi 1.2.0.
+    """
+
+    operation_type: str | None = None
+    clustering_plan: ClusteringPlan | None = None
+    extra_metadata: Mapping[str, str] | None = field(default=None, hash=False)
+    version: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPartitionInfo:
+    """A partition of the metadata table, and the instant up to which it is built.  Source: HoodieIndexPartitionInfo."""
+
+    version: int | None = 1
+    metadata_partition_path: str | None = None
+    index_upto_instant: str | None = None
+    extra_metadata: Mapping[str, str] | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """The content of a requested indexing.  Source: HoodieIndexPlan, Hudi 1.2.0."""
+
+    version: int | None = 1
+    index_partition_infos: tuple[IndexPartitionInfo, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCommitMetadata:
+    """The content of a completed indexing.  Source: HoodieIndexCommitMetadata, Hudi 1.2.0."""
+
+    version: int | None = 1
+    operation_type: str | None = None
+    index_partition_infos: tuple[IndexPartitionInfo, ...] | None = None
+
+
+def decode_compaction_plan(data: bytes, *, path: str) -> CompactionPlan:
+    """The plan of a compaction or log compaction.  Plans before version 2 name files with their folder, which is lost.
 
     Raises:
         CorruptTableError: not an Avro file, or not a plan; *path* is named.
 
-    Source: CompactionUtils.getCompactionPlan, CompactionOperation, CompactionV2MigrationHandler, Hudi 1.2.0.
+    Source: CompactionUtils.getCompactionPlan, CompactionV2MigrationHandler, Hudi 1.2.0.
     """
-    record = decode_avro_file(data, path=path)
-    try:
-        return tuple(
-            CompactionOperation(
-                partition=operation["partitionPath"] or "",
-                file_id=operation["fileId"],
-                base_instant=operation["baseInstantTime"],
-                base_file=_file_name(operation["dataFilePath"]),
-                log_files=tuple(_file_name(name) or "" for name in operation["deltaFilePaths"] or ()),
-            )
-            for operation in record["operations"] or ()
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CorruptTableError(f"{path}: expected a compaction plan: {error!r}", path=path) from error
+    plan = decode_record_file(CompactionPlan, data, path=path)
+    return replace(plan, operations=tuple(map(_without_folders, plan.operations or ())))
 
 
-def _file_name(path: str | None) -> str | None:
-    return path.rsplit("/", 1)[-1] if path else None
+def _without_folders(operation: CompactionOperation) -> CompactionOperation:
+    names = operation.delta_file_paths
+    base = operation.data_file_path
+    return replace(
+        operation,
+        data_file_path=base and base.rsplit("/", 1)[-1],
+        delta_file_paths=names and tuple(name.rsplit("/", 1)[-1] for name in names),
+    )

@@ -13,7 +13,7 @@ from hudiformat.errors import NameFormatError
 from hudiformat.storage import Storage
 from hudiformat.timeline.commit_metadata import CommitMetadata, decode_commit_metadata
 from hudiformat.timeline.instant import Action, Instant, State, parse_instant_name
-from hudiformat.timeline.plans import CompactionOperation, decode_compaction_plan
+from hudiformat.timeline.plans import CompactionPlan, decode_compaction_plan
 from hudiformat.timeline.table_config import TableConfig
 
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
@@ -55,6 +55,16 @@ class Timeline:
         return tuple(instant for instant in self.completed if instant.action in _WRITES)
 
     @property
+    def by_completion_time(self) -> tuple[Instant, ...]:
+        """All completed instants in the order in which they were completed.
+
+        Those of layout 1, whose names do not say when, count by their requested times.
+
+        Source: InstantComparators.CompletionTimeBasedComparator, Hudi 1.2.0.
+        """
+        return tuple(sorted(self.completed, key=lambda done: (done.completion_time or done.time, done.time)))
+
+    @property
     def latest_instant_time(self) -> str | None:
         """The greatest of all requested and completion times, which a new instant has to exceed; None when empty."""
         times = [instant.time for instant in self.instants]
@@ -79,15 +89,20 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 
     Source: ActiveTimelineV1, ActiveTimelineV2, Hudi 1.2.0.
     """
+    return Timeline.of(list_instants(storage, config.timeline_folder, layout=config.layout_version))
+
+
+def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant]:
+    """Every instant in every state that a file in *folder* stands for, in the timeline's order."""
     instants = []
-    for info in storage.list(config.timeline_folder):
+    for info in storage.list(folder):
         if info.is_dir:
             continue
         try:
-            instants.append(parse_instant_name(info.name, layout=config.layout_version))
+            instants.append(parse_instant_name(info.name, layout=layout))
         except NameFormatError:
             continue  # hoodie.properties, checksums, temporary files
-    return Timeline.of(instants)
+    return sorted(instants, key=lambda instant: instant.sort_key)
 
 
 def read_metadata(storage: Storage, config: TableConfig, instant: Instant) -> CommitMetadata:
@@ -101,7 +116,7 @@ def read_metadata(storage: Storage, config: TableConfig, instant: Instant) -> Co
     return decode_commit_metadata(storage.read(path), path=f"{storage.root}/{path}")
 
 
-def read_compaction_plan(storage: Storage, config: TableConfig, instant: Instant) -> tuple[CompactionOperation, ...]:
+def read_compaction_plan(storage: Storage, config: TableConfig, instant: Instant) -> CompactionPlan:
     """What a pending compaction or log compaction is going to merge; its plan is in the requested file.
 
     Raises:

@@ -5,32 +5,37 @@ Whoever dies between two steps leaves a pending instant, which readers do not lo
 
 from __future__ import annotations
 
-from hudiformat.errors import CommitError, UnsupportedFeatureError
+from hudiformat.errors import CommitError
 from hudiformat.storage import Storage
-from hudiformat.timeline.commit_metadata import CommitMetadata, encode_commit_metadata
 from hudiformat.timeline.config_parsing import VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.contents import Content, Metadata, encode_content
 from hudiformat.timeline.instant import Action, Instant, State
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import instant_path
 
 
-def create_requested(storage: Storage, config: TableConfig, time: str, action: Action) -> Instant:
-    """Announce an instant: its requested file, which is empty for commits.
+def create_requested(
+    storage: Storage, config: TableConfig, time: str, action: Action, plan: Content | None = None
+) -> Instant:
+    """Announce an instant: its requested file, with a *plan* where it has one; that of a commit is empty.
+
+    A savepoint has no requested file; it begins inflight.
 
     Raises:
+        CommitError: a clustering in timeline layout 1, where it is called a replace commit.
         StorageError: there is one with this time already.
-        UnsupportedFeatureError: the table is below version 8.
 
-    Source: ActiveTimelineV2.createNewInstant, Hudi 1.2.0.
+    Source: ActiveTimelineV2.createNewInstant and saveToPendingReplaceCommit, Hudi 1.2.0.
     """
-    _refuse_old_layout(config)
-    instant = Instant(time, action, State.REQUESTED)
-    storage.create(instant_path(config, instant), b"", overwrite=False)
+    if action is Action.CLUSTERING and config.version < VERSION_WITH_COMPLETION_TIMES:
+        raise CommitError("timeline layout 1 calls a clustering a replacecommit", path=storage.root)
+    instant = Instant(time, action, State.INFLIGHT if action is Action.SAVEPOINT else State.REQUESTED)
+    storage.create(instant_path(config, instant), _encoded(plan, config), overwrite=False)
     return instant
 
 
 def transition_inflight(
-    storage: Storage, config: TableConfig, instant: Instant, metadata: CommitMetadata | None = None
+    storage: Storage, config: TableConfig, instant: Instant, metadata: Content | None = None
 ) -> Instant:
     """Begin a requested instant.  Hudi writes what it plans to write as *metadata*; an empty file is as good.
 
@@ -42,29 +47,30 @@ def transition_inflight(
     """
     _expect_state(storage, config, instant, State.REQUESTED)
     inflight = Instant(instant.time, instant.action, State.INFLIGHT)
-    content = b"" if metadata is None else encode_commit_metadata(metadata)
-    storage.create(instant_path(config, inflight), content, overwrite=False)
+    storage.create(instant_path(config, inflight), _encoded(metadata, config), overwrite=False)
     return inflight
 
 
 def complete(
-    storage: Storage, config: TableConfig, instant: Instant, metadata: CommitMetadata, *, completion_time: str
+    storage: Storage, config: TableConfig, instant: Instant, metadata: Metadata, *, completion_time: str
 ) -> Instant:
-    """Make everything that an inflight instant wrote visible, in one atomic step.
+    """Make everything that an inflight instant did visible, in one atomic step.
 
     *completion_time* is an instant later than every other time on the timeline, drawn when all files are on disk.
+    Timeline layout 1 has no place for it: there it only has to be right.
 
     Raises:
         CommitError: the instant is not inflight, its inflight file is gone, or it would complete before it began.
         StorageError: the file cannot be created.
 
-    Source: ActiveTimelineV2.saveAsComplete, Hudi 1.2.0.
+    Source: ActiveTimelineV1 and V2.saveAsComplete, Hudi 1.2.0.
     """
     if completion_time <= instant.time:
         raise CommitError(f"{instant} cannot complete at {completion_time}, which is not after it", path=storage.root)
     _expect_state(storage, config, instant, State.INFLIGHT)
-    done = Instant(instant.time, instant.action.completed_as, State.COMPLETED, completion_time)
-    storage.create(instant_path(config, done), encode_commit_metadata(metadata), overwrite=False)
+    in_name = completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
+    done = Instant(instant.time, instant.action.completed_as, State.COMPLETED, in_name)
+    storage.create(instant_path(config, done), encode_content(metadata, config), overwrite=False)
     return done
 
 
@@ -86,16 +92,11 @@ def remove_pending(storage: Storage, config: TableConfig, instant: Instant) -> N
 
 
 def _expect_state(storage: Storage, config: TableConfig, instant: Instant, state: State) -> None:
-    _refuse_old_layout(config)
     if instant.state is not state:
         raise CommitError(f"expected an instant that is {state.name.lower()}, found {instant}", path=storage.root)
     if not storage.exists(instant_path(config, instant)):
         raise CommitError(f"{instant} is no longer on the timeline: it has been rolled back", path=storage.root)
 
 
-def _refuse_old_layout(config: TableConfig) -> None:
-    if config.version < VERSION_WITH_COMPLETION_TIMES:
-        raise UnsupportedFeatureError(
-            f"writing to tables of version {config.version} is not supported: upgrade to version 9 with Apache Hudi",
-            feature=f"writing table version {config.version}",
-        )
+def _encoded(content: Content | None, config: TableConfig) -> bytes:
+    return b"" if content is None else encode_content(content, config)

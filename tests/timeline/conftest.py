@@ -12,6 +12,13 @@ import pytest
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
+def unpacked_table(archive: Path, target: Path) -> Path:
+    """The folder of an archive's table, unpacked below *target*."""
+    with zipfile.ZipFile(archive) as content:
+        content.extractall(target, [name for name in content.namelist() if name.startswith("table/")])
+    return target / "table"
+
+
 @pytest.fixture(scope="session")
 def golden_tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Each golden table by its name: a folder with ``table/.hoodie`` and ``manifest.json``."""

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
@@ -20,9 +21,10 @@ from hudiformat.timeline import (
     WriteStat,
     decode_commit_metadata,
     decode_compaction_plan,
+    encode_commit_json,
     encode_commit_metadata,
 )
-from hudiformat.timeline.commit_schema import COMMIT_SCHEMA_TEXT, REPLACE_COMMIT_SCHEMA_TEXT
+from hudiformat.timeline.schemas import schema_text
 
 PATH = "/table/.hoodie/timeline/1_2.deltacommit"
 SYNC = 16
@@ -51,7 +53,7 @@ def test_a_delta_commit_encodes_field_by_field() -> None:
     expected = b"".join(
         (
             b"Obj\x01\x02\x16avro.schema",  # one entry, whose key has 11 characters
-            b"\xba\x33" + COMMIT_SCHEMA_TEXT.encode() + b"\x00",  # 3293 characters; no more entries
+            b"\xba\x33" + schema_text("HoodieCommitMetadata").encode() + b"\x00",  # 3293 characters; no more entries
         )
     )
     assert data.startswith(expected)
@@ -105,6 +107,7 @@ def test_every_commit_of_the_golden_tables_comes_back(golden_tables: dict[str, P
             assert encoded[header + SYNC : -SYNC] == data[header + SYNC : -SYNC]
             same += 1
         elif data:
+            assert_the_same_json(json.loads(encode_commit_json(metadata)), json.loads(data))
             assert not metadata.extra
             # All that JSON holds and Avro does not.
             assert {key for stat in metadata.write_stats for key in stat.extra} <= {
@@ -120,6 +123,16 @@ def test_every_commit_of_the_golden_tables_comes_back(golden_tables: dict[str, P
             json_files += 1
     assert same > 200
     assert json_files > 100
+
+
+def assert_the_same_json(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Equal but for counters that Hudi 0.15 does not write where they are 0."""
+    our_stats, their_stats = ours.pop("partitionToWriteStats"), theirs.pop("partitionToWriteStats")
+    assert ours == theirs
+    assert our_stats.keys() == their_stats.keys()
+    for partition, found in our_stats.items():
+        for our, their in zip(found, their_stats[partition], strict=True):
+            assert our == {"numUpdates": 0, "prevBaseFile": None, "totalLogReadTimeMs": 0, **their}
 
 
 def test_replace_commits_name_the_groups_they_take_away(golden_tables: dict[str, Path]) -> None:
@@ -139,23 +152,24 @@ def test_replace_commits_name_the_groups_they_take_away(golden_tables: dict[str,
 def test_the_replace_schema_is_hudis_too(golden_tables: dict[str, Path]) -> None:
     (path, *_) = timeline_files({"": golden_tables["v9-mor-clustered-h120"]}, "replacecommit")
     with path.open("rb") as file:
-        assert fastavro.reader(file).metadata["avro.schema"] == REPLACE_COMMIT_SCHEMA_TEXT
+        assert fastavro.reader(file).metadata["avro.schema"] == schema_text("HoodieReplaceCommitMetadata")
 
 
 def test_compaction_plans_name_what_they_merge(golden_tables: dict[str, Path]) -> None:
     (path,) = timeline_files({"": golden_tables["v9-mor-compaction-pending-h120"]}, "compaction.requested")
     group = "aac15a8f-77a0-4cd5-b43b-96af88e25cd9-0"
-    assert decode_compaction_plan(path.read_bytes(), path=str(path)) == (
-        CompactionOperation(
-            partition="",
-            file_id=group,
-            base_instant="20261121055648018",
-            base_file=f"{group}_0-2846-5145_20261121055648018.parquet",
-            log_files=(f".{group}_20261121055648548.log.1_0-2864-5162",),
-        ),
+    (operation,) = decode_compaction_plan(path.read_bytes(), path=str(path)).operations or ()
+    assert operation.metrics is not None
+    assert operation == CompactionOperation(
+        base_instant_time="20261121055648018",
+        delta_file_paths=(f".{group}_20261121055648548.log.1_0-2864-5162",),
+        data_file_path=f"{group}_0-2846-5145_20261121055648018.parquet",
+        file_id=group,
+        partition_path="",
+        metrics=operation.metrics,
     )
     for other in timeline_files(golden_tables, "compaction.requested", "logcompaction.requested"):
-        assert decode_compaction_plan(other.read_bytes(), path=str(other))
+        assert decode_compaction_plan(other.read_bytes(), path=str(other)).operations
 
 
 def avro(record: Mapping[str, object], *fields: str, kind: object = "long", count: int = 1) -> bytes:
@@ -178,8 +192,8 @@ def test_a_plan_of_version_1_names_files_with_their_folder() -> None:
     paths = {"dataFilePath": None, "deltaFilePaths": ["file:/t/p/.a_1.log.1"]}
     record = {"operations": [{"partitionPath": "p", "fileId": "a", "baseInstantTime": "1", **paths}]}
     data = avro(record, "operations", kind={"type": "array", "items": operation})
-    expected = CompactionOperation("p", "a", "1", None, (".a_1.log.1",))
-    assert decode_compaction_plan(data, path=PATH) == (expected,)
+    expected = CompactionOperation("1", (".a_1.log.1",), None, "a", "p")
+    assert decode_compaction_plan(data, path=PATH).operations == (expected,)
 
 
 def test_an_empty_file_holds_no_metadata() -> None:
@@ -249,6 +263,9 @@ def test_unknown_fields_of_json_are_kept() -> None:
     assert metadata.operation_type is None
     expected = WriteStat("a", cdc_stats={"p/x.cdc": 0}, runtime_stats=RuntimeStats(), extra={"new": [1]})
     assert metadata.write_stats == (expected,)
+    again = json.loads(encode_commit_json(metadata))
+    assert again["more"] == {"b": 2}
+    assert again["partitionToWriteStats"]["p"][0]["new"] == [1]
 
 
 def test_a_number_that_avro_cannot_hold_is_refused() -> None:
@@ -282,6 +299,7 @@ METADATA = st.builds(
 @given(METADATA)
 def test_metadata_survives_its_bytes(metadata: CommitMetadata) -> None:
     assert decode_commit_metadata(encode_commit_metadata(metadata), path=PATH) == metadata
+    assert decode_commit_metadata(encode_commit_json(metadata), path=PATH) == metadata
     assert pickle.loads(pickle.dumps(metadata)) == metadata  # noqa: S301
 
 

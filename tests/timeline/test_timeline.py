@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.errors import CommitError, StorageError, UnsupportedFeatureError
+from hudiformat.errors import CommitError, StorageError
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
+    ActionInstant,
+    CleanerPlan,
+    CleanMetadata,
     CommitMetadata,
     Instant,
+    SavepointMetadata,
+    SavepointPartitionMetadata,
     State,
     TableConfig,
     Timeline,
@@ -24,6 +29,7 @@ from hudiformat.timeline import (
     load_timeline,
     new_table_config,
     read_compaction_plan,
+    read_content,
     read_metadata,
     remove_pending,
     transition_inflight,
@@ -76,8 +82,8 @@ def test_a_pending_compaction_has_its_plan_in_the_requested_file(golden_tables: 
         config = load_table_config(storage)
         (pending,) = load_timeline(storage, config).pending
         assert pending.action is Action.COMPACTION
-        assert read_compaction_plan(storage, config, pending)
-        assert read_compaction_plan(storage, config, Instant(pending.time, pending.action, State.INFLIGHT))
+        assert read_compaction_plan(storage, config, pending).operations
+        assert read_compaction_plan(storage, config, Instant(pending.time, pending.action, State.INFLIGHT)).operations
 
 
 def test_only_the_newest_state_of_an_instant_counts() -> None:
@@ -204,13 +210,47 @@ def test_a_pending_savepoint_has_no_requested_file_to_remove(storage: LocalStora
     assert load_timeline(storage, config).instants == ()
 
 
-def test_tables_of_version_6_are_not_written(golden_tables: dict[str, Path]) -> None:
-    storage = LocalStorage(golden_tables["v6-mor-avro-h0150"] / "table")
-    config = load_table_config(storage)
-    with pytest.raises(UnsupportedFeatureError, match="writing to tables of version 6"):
-        create_requested(storage, config, T1, Action.DELTA_COMMIT)
-    with pytest.raises(UnsupportedFeatureError, match="writing to tables of version 6"):
-        transition_inflight(storage, config, Instant(T1, Action.DELTA_COMMIT, State.REQUESTED))
+def test_a_commit_of_version_6_has_no_completion_time_and_is_json(storage: LocalStorage) -> None:
+    config = new_table_config(name="t", record_key_fields=["k"], version=6)
+    inflight = transition_inflight(storage, config, create_requested(storage, config, T1, Action.COMPACTION))
+    instant = complete(storage, config, inflight, CommitMetadata("COMPACT", compacted=True), completion_time=T2)
+    assert instant == done(T1, None, Action.COMMIT)
+    names = [f"{T1}.commit", f"{T1}.compaction.inflight", f"{T1}.compaction.requested"]
+    assert [info.name for info in storage.list(".hoodie")] == names
+    assert json.loads(storage.read(f".hoodie/{T1}.commit"))["compacted"] is True
+    assert load_timeline(storage, config).by_completion_time == (instant,)
+
+
+def test_layout_1_has_no_clustering(storage: LocalStorage) -> None:
+    config = new_table_config(name="t", record_key_fields=["k"], version=6)
+    with pytest.raises(CommitError, match="calls a clustering a replacecommit"):
+        create_requested(storage, config, T1, Action.CLUSTERING)
+
+
+def test_a_clean_carries_its_plan_and_what_it_did(storage: LocalStorage, config: TableConfig) -> None:
+    plan = CleanerPlan(ActionInstant(T1, "commit", "COMPLETED"), T1)
+    requested = create_requested(storage, config, T2, Action.CLEAN, plan)
+    metadata = CleanMetadata(T2, 5, 0, T1, T1, {})
+    inflight = transition_inflight(storage, config, requested)
+    instant = complete(storage, config, inflight, metadata, completion_time=T3)
+    found = [read_content(storage, config, each) for each in (requested, inflight, instant)]
+    assert found == [plan, None, metadata]
+
+
+def test_a_savepoint_begins_inflight(storage: LocalStorage, config: TableConfig) -> None:
+    inflight = create_requested(storage, config, T1, Action.SAVEPOINT)
+    assert inflight.state is State.INFLIGHT
+    metadata = SavepointMetadata("me", 1709208000000, "", {"": SavepointPartitionMetadata("", ("a.parquet",))})
+    instant = complete(storage, config, inflight, metadata, completion_time=T2)
+    assert load_timeline(storage, config).instants == (instant,)
+    assert read_content(storage, config, instant) == metadata
+
+
+def test_completion_orders_otherwise_than_requests() -> None:
+    late, early = done(T1, T4), done(T2, T3)
+    timeline = Timeline.of([late, early, Instant(T3, Action.COMMIT, State.INFLIGHT)])
+    assert timeline.completed == (late, early)
+    assert timeline.by_completion_time == (early, late)
 
 
 TIMES = st.text("0123456789", min_size=1, max_size=4)

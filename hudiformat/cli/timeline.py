@@ -1,0 +1,70 @@
+"""``hudiformat timeline``: what happened to a table, the archived part of it too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from hudiformat.cli.output import Column, Table, say_json
+from hudiformat.cli.source import json_option
+from hudiformat.storage import Storage, open_storage
+from hudiformat.timeline import Instant, TableConfig, load_table_config, load_timeline, read_archived
+
+_COLUMNS = (
+    Column("instant", 17),
+    Column("completed", 17),
+    Column("action", 13),
+    Column("state", 9),
+    Column("archived"),
+)
+_EPILOG = """\b
+Examples:
+  hudiformat timeline path/to/table
+  hudiformat timeline --archived --json path/to/table | jq 'select(.state != "COMPLETED")'
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="List what happened to a table.")
+@click.argument("table", type=click.Path())
+@click.option("--archived", is_flag=True, help="Begin with the instants that have been archived.")
+@json_option
+def timeline(table: str, *, archived: bool, as_json: bool) -> int:
+    """List the instants of a TABLE by the times at which they were requested, each in its newest state.
+
+    Names in tables of version 6 do not say when an instant was completed.
+    """
+    storage = open_storage(table)
+    config = load_table_config(storage)
+    printed = None if as_json else Table(*_COLUMNS)
+    for instant, is_archived in _instants(storage, config, archived=archived):
+        if printed is None:
+            say_json(_described(instant, is_archived=is_archived))
+        else:
+            cells = (instant.time, instant.completion_time, instant.action.value, instant.state.name)
+            colour = None if instant.is_completed else "yellow"
+            printed.row(*cells, "yes" if is_archived else "", colour=colour)
+    return 0
+
+
+def _instants(storage: Storage, config: TableConfig, *, archived: bool) -> Iterator[tuple[Instant, bool]]:
+    """The instants, and whether they have been archived; one that is in both places still counts as active."""
+    active = load_timeline(storage, config).instants
+    times = {(instant.time, instant.action) for instant in active}
+    if archived:
+        for one in read_archived(storage, config, contents=False):
+            if (one.instant.time, one.instant.action) not in times:
+                yield one.instant, True
+    for instant in active:
+        yield instant, False
+
+
+def _described(instant: Instant, *, is_archived: bool) -> dict[str, Any]:
+    return {
+        "instant": instant.time,
+        "completion_time": instant.completion_time,
+        "action": instant.action.value,
+        "state": instant.state.name,
+        "archived": is_archived,
+    }

@@ -1,0 +1,165 @@
+"""The archived timeline of layout 1: log files of Avro blocks, a record for every state of every instant.
+
+The files are ``.commits_.archive.<N>_1-0-1``, N rising.  A state may stand in two of them: a writer that died between
+archiving and deleting, or that was merging small files, leaves it so.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import fastavro
+
+from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
+from hudiformat.errors import CorruptTableError, DecodeError
+from hudiformat.logfile import LogReader
+from hudiformat.storage import Storage
+from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
+from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
+from hudiformat.timeline.commit_metadata import CommitMetadata, commit_of_record, commit_record
+from hudiformat.timeline.contents import Content, Metadata, Plan, read_content
+from hudiformat.timeline.instant import Action, Instant, State
+from hudiformat.timeline.plans import CompactionPlan, IndexCommitMetadata, RequestedReplaceMetadata
+from hudiformat.timeline.records import from_record, to_record
+from hudiformat.timeline.rollbacks import RollbackMetadata, SavepointMetadata
+from hudiformat.timeline.schemas import parsed_schema, schema_text
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.wire import Cursor, int32
+
+_NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(_.*)?")
+_RECORD = "HoodieArchivedMetaEntry"
+_CONTENT_VERSION = 3
+_BATCH = 10  # hoodie.commits.archival.batch
+
+_FIELDS: Mapping[str, type[Content]] = {
+    "hoodieCommitMetadata": CommitMetadata,
+    "hoodieReplaceCommitMetadata": CommitMetadata,
+    "hoodieCleanMetadata": CleanMetadata,
+    "hoodieRollbackMetadata": RollbackMetadata,
+    "hoodieSavePointMetadata": SavepointMetadata,
+    "hoodieIndexCommitMetadata": IndexCommitMetadata,
+    "hoodieCompactionPlan": CompactionPlan,
+    "hoodieCleanerPlan": CleanerPlan,
+    "hoodieRequestedReplaceMetadata": RequestedReplaceMetadata,
+}
+"""The record's field for each kind of content; source: MetadataConversionUtils.createMetaWrapper, Hudi 1.2.0."""
+
+_FIELD_OF = {kind: name for name, kind in _FIELDS.items()}
+
+
+def read_archive_logs(storage: Storage, config: TableConfig) -> list[ArchivedInstant]:
+    """The archived instants of a table of timeline layout 1, in no particular order.
+
+    Instants of which the archive has no completed state are left out.  Blocks that cannot be read are passed over, as
+    Hudi does.
+
+    Raises:
+        CorruptTableError: a record is none of Hudi's; the file is named.
+
+    Source: ArchivedTimelineV1, ArchivedTimelineLoaderV1, Hudi 1.2.0.
+    """
+    completed: dict[tuple[str, Action], ArchivedInstant] = {}
+    plans: dict[tuple[str, Action], Plan] = {}
+    for path in _archive_files(storage, config.history_folder):
+        for record in _records(storage, path):
+            instant, contents = _entry(record, path=f"{storage.root}/{path}")
+            key = instant.time, instant.action.completed_as
+            for plan in contents:
+                if isinstance(plan, Plan):
+                    plans[key] = plan
+            if instant.is_completed:
+                metadata = next((content for content in contents if isinstance(content, Metadata)), None)
+                completed[key] = ArchivedInstant(instant, metadata)
+    return [ArchivedInstant(done.instant, done.metadata, plans.get(key)) for key, done in completed.items()]
+
+
+def write_archive_log(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
+    """Add a file with every state of *instants* to the archived timeline of layout 1.
+
+    Source: TimelineArchiverV1.archive, MetadataConversionUtils.createMetaWrapper, Hudi 1.2.0.
+    """
+    records = [
+        _record(instant, read_content(storage, config, instant))
+        for files in instants
+        for instant in (*files.pending, files.completed)
+    ]
+    blocks = [_block(records[first : first + _BATCH]) for first in range(0, len(records), _BATCH)]
+    numbers = (int(match[1]) for info in storage.list(config.history_folder) if (match := _NAME.fullmatch(info.name)))
+    number = max(numbers, default=0) + 1
+    storage.create(f"{config.history_folder}/.commits_.archive.{number}_1-0-1", b"".join(blocks), overwrite=False)
+
+
+def _archive_files(storage: Storage, folder: str) -> list[str]:
+    matches = [match for info in storage.list(folder) if (match := _NAME.fullmatch(info.name))]
+    return [f"{folder}/{match[0]}" for match in sorted(matches, key=lambda match: int(match[1]))]
+
+
+def _records(storage: Storage, path: str) -> Iterator[dict[str, Any]]:
+    for block in LogReader(path, storage=storage):
+        if block.type is BlockType.AVRO_DATA:
+            try:
+                schema = fastavro.parse_schema(json.loads(block.schema))
+                yield from _block_records(block.content, schema)
+            except (DecodeError, ValueError, LookupError, EOFError, TypeError) as error:
+                named = f"{storage.root}/{path}"
+                raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
+
+
+def _block_records(content: bytes | memoryview, schema: Any) -> Iterator[dict[str, Any]]:
+    cursor = Cursor(memoryview(content))
+    cursor.int32("content version")
+    for _ in range(cursor.int32("record count")):
+        data = io.BytesIO(cursor.take(cursor.int32("record length"), "record"))
+        yield fastavro.schemaless_reader(data, schema, None)
+
+
+def _block(records: Sequence[Mapping[str, Any]]) -> bytes:
+    parts = [int32(_CONTENT_VERSION), int32(len(records))]
+    for record in records:
+        buffer = io.BytesIO()
+        fastavro.schemaless_writer(buffer, parsed_schema(_RECORD), record)
+        parts += [int32(buffer.tell()), buffer.getvalue()]
+    header = BlockHeader({HeaderKey.SCHEMA: schema_text(_RECORD)})
+    return encode_block(LogBlock(BlockType.AVRO_DATA, header, b"".join(parts)))
+
+
+def _entry(record: Mapping[str, Any], *, path: str) -> tuple[Instant, list[Content]]:
+    try:
+        action, state = Action(record["actionType"]), State[record.get("actionState") or "COMPLETED"]
+        time = record["commitTime"]
+    except (KeyError, ValueError) as error:
+        raise CorruptTableError(f"{path}: expected archived instants: {error!r}", path=path) from error
+    done = state is State.COMPLETED
+    contents = [
+        commit_of_record(record[name], path=path)
+        if kind is CommitMetadata
+        else from_record(kind, record[name], path=path)
+        for name, kind in _FIELDS.items()
+        if record.get(name) is not None
+    ]
+    return Instant(time, action, state, record.get("stateTransitionTime") if done else None), contents
+
+
+def _record(instant: Instant, content: Content | None) -> dict[str, Any]:
+    return {
+        "commitTime": instant.time,
+        "actionType": instant.action.value,
+        "actionState": instant.state.name,
+        # Hudi takes the file's modification time, and cannot read a completed state without one.
+        "stateTransitionTime": instant.time if instant.is_completed else None,
+        **({} if content is None else _field(instant, content)),
+    }
+
+
+def _field(instant: Instant, content: Content) -> dict[str, Any]:
+    if not isinstance(content, CommitMetadata):
+        name = _FIELD_OF.get(type(content))  # Hudi has no place for the plans of rollbacks
+        return {} if name is None else {name: to_record(content)}
+    record = commit_record(content)
+    if instant.action is not Action.REPLACE_COMMIT:
+        return {"hoodieCommitMetadata": record}
+    return {"hoodieReplaceCommitMetadata" if instant.is_completed else "HoodieInflightReplaceMetadata": record}

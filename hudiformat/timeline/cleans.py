@@ -1,0 +1,80 @@
+"""What cleans say in their files: what they are going to delete, and what they deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
+KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
+SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
+"""A plan's extra metadata: the savepoints that held files back, by commas.  Source: CleanerUtils."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionInstant:
+    """An instant with its state, in words.  Source: HoodieActionInstant."""
+
+    timestamp: str
+    action: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanFileInfo:
+    """A file to be deleted, by its full path.  Source: HoodieCleanFileInfo."""
+
+    file_path: str | None = None
+    is_bootstrap_base_file: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerPlan:
+    """The content of a requested clean.
+
+    Plans of version 2 name files in ``file_paths_to_be_deleted_per_partition``; those of version 1, without their
+    folder, in ``files_to_be_deleted_per_partition``.
+
+    Source: HoodieCleanerPlan, CleanPlanner, Hudi 1.2.0.
+    """
+
+    earliest_instant_to_retain: ActionInstant | None = None
+    last_completed_commit_timestamp: str = ""
+    policy: str = KEEP_LATEST_COMMITS
+    files_to_be_deleted_per_partition: Mapping[str, tuple[str, ...]] | None = field(default_factory=dict, hash=False)
+    version: int | None = 2
+    file_paths_to_be_deleted_per_partition: Mapping[str, tuple[CleanFileInfo, ...]] | None = field(
+        default_factory=dict, hash=False
+    )
+    partitions_to_be_deleted: tuple[str, ...] | None = ()
+    extra_metadata: Mapping[str, str] | None = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPartitionMetadata:
+    """What a clean did in one partition; files by their names.  Source: HoodieCleanPartitionMetadata."""
+
+    partition_path: str
+    policy: str
+    delete_path_patterns: tuple[str, ...]
+    success_delete_files: tuple[str, ...]
+    failed_delete_files: tuple[str, ...]
+    is_partition_deleted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CleanMetadata:
+    """The content of a completed clean.  ``earliest_commit_to_retain`` is empty where the policy has none.
+
+    Source: HoodieCleanMetadata, Hudi 1.2.0.
+    """
+
+    start_clean_time: str
+    time_taken_in_millis: int
+    total_files_deleted: int
+    earliest_commit_to_retain: str
+    last_completed_commit_timestamp: str
+    partition_metadata: Mapping[str, CleanPartitionMetadata] = field(hash=False)
+    version: int | None = 2
+    bootstrap_partition_metadata: Mapping[str, CleanPartitionMetadata] | None = field(default_factory=dict, hash=False)
+    extra_metadata: Mapping[str, str] | None = field(default_factory=dict, hash=False)

@@ -1,0 +1,181 @@
+"""The archived timeline of layout 2: Parquet files, and manifests that say which of them count.
+
+A file holds instants in the order of their times, and its name their range and its level:
+``<first>_<last>_<level>.parquet``.  Manifest N lists all files that count; the file ``_version_`` holds the newest N,
+and where it is missing or lies the greatest N that there is counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.blocks import encode_parquet
+from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.storage import Storage
+from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
+from hudiformat.timeline.avro_file import decode_avro_file
+from hudiformat.timeline.cleans import CleanerPlan
+from hudiformat.timeline.contents import Metadata, Plan, decode_content
+from hudiformat.timeline.instant import Action, Instant, State
+from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan
+from hudiformat.timeline.records import decode_record_file, from_record
+from hudiformat.timeline.schemas import schema_text
+from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import instant_path
+
+_VERSION_FILE = "_version_"
+_MANIFEST = re.compile(r"manifest_([0-9]+)")
+_MANIFESTS_KEPT = 3  # hoodie.timeline.manifest.retained.versions
+_TIMES = ["instantTime", "completionTime", "action"]
+_RECORD = "HoodieLSMTimelineInstant"
+_RECORD_VERSION = 1
+_SCHEMA = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in _TIMES),
+        pa.field("metadata", pa.binary()),
+        pa.field("plan", pa.binary()),
+        pa.field("version", pa.int32(), nullable=False),
+    ]
+)
+
+
+def read_history(storage: Storage, config: TableConfig, *, contents: bool = True) -> list[ArchivedInstant]:
+    """The archived instants of a table of timeline layout 2, in no particular order.
+
+    Raises:
+        CorruptTableError: a manifest or a file is damaged, or a file is missing.
+
+    Source: ArchivedTimelineLoaderV2, LSMTimeline, Hudi 1.2.0.
+    """
+    _, files = _latest_manifest(storage, config.history_folder)
+    found = []
+    for name in files:
+        path = f"{config.history_folder}/{name}"
+        rows = _read_rows(storage, path, None if contents else _TIMES)
+        found += [_archived(row, path=f"{storage.root}/{path}") for row in rows]
+    return found
+
+
+def write_history(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
+    """Add a file of *instants*, in the order of their times, to the archived timeline of layout 2.
+
+    The manifest makes it count.  A file of that name that counts already was written before a crash, and stays.  Hudi
+    merges ten files of a level into one of the next when it archives; here that is left to it.
+
+    Source: LSMTimelineWriter.write and updateManifest, MetadataConversionUtils.createLSMTimelineInstant, Hudi 1.2.0.
+    """
+    folder = config.history_folder
+    version, files = _latest_manifest(storage, folder)
+    name = f"{instants[0].completed.time}_{instants[-1].completed.time}_0.parquet"
+    if name in files:
+        return
+    rows = [_row(storage, config, one) for one in instants]
+    data = encode_parquet(pa.Table.from_pylist(rows, schema=_SCHEMA), schema_text(_RECORD)).to_pybytes()
+    storage.create(f"{folder}/{name}", data, overwrite=True)  # what does not count is of a writer that died
+    files[name] = len(data)
+    manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)
+    storage.create(f"{folder}/manifest_{version + 1}", manifest.encode(), overwrite=True)
+    storage.create(f"{folder}/{_VERSION_FILE}", str(version + 1).encode(), overwrite=True)
+    for old in _manifest_versions(storage, folder):
+        if old <= version + 1 - _MANIFESTS_KEPT:
+            storage.delete(f"{folder}/manifest_{old}")
+
+
+def _manifest_versions(storage: Storage, folder: str) -> list[int]:
+    matches = (_MANIFEST.fullmatch(info.name) for info in storage.list(folder))
+    return sorted(int(match[1]) for match in matches if match)
+
+
+def _latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]:
+    """The number of the newest manifest, 0 for none, and the sizes of the files that it lists."""
+    try:
+        text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()
+        versions = [int(text)] if text.isdigit() else []
+    except StorageError:  # a writer that is about to write it anew, or no archive at all
+        versions = []
+    version = max(versions or _manifest_versions(storage, folder), default=0)
+    if version == 0:
+        return 0, {}
+    path = f"{folder}/manifest_{version}"
+    try:
+        manifest = json.loads(storage.read(path))
+        return version, {entry["fileName"]: entry["fileLen"] for entry in manifest["files"]}
+    except (ValueError, TypeError, KeyError, RecursionError, StorageError) as error:
+        named = f"{storage.root}/{path}"
+        raise CorruptTableError(f"{named}: expected the archived timeline's manifest: {error}", path=named) from error
+
+
+def _read_rows(storage: Storage, path: str, columns: list[str] | None) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(storage.read(path)), columns=columns).to_pylist()
+    except (pa.ArrowException, OSError, StorageError) as error:
+        named = f"{storage.root}/{path}"
+        raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
+    return rows
+
+
+def _archived(row: dict[str, Any], *, path: str) -> ArchivedInstant:
+    try:
+        action = Action(row["action"])
+        instant = Instant(row["instantTime"], action, State.COMPLETED, row["completionTime"])
+    except (KeyError, ValueError) as error:
+        raise CorruptTableError(f"{path}: expected archived instants: {error!r}", path=path) from error
+    metadata, plan = row.get("metadata"), row.get("plan")
+    return ArchivedInstant(
+        instant,
+        None if metadata is None else _metadata(metadata, instant, path=path),
+        None if plan is None else _plan(plan, action, path=path),
+    )
+
+
+def _metadata(data: bytes, instant: Instant, *, path: str) -> Metadata | None:
+    content = decode_content(data, instant, path=path)
+    return content if isinstance(content, Metadata) else None
+
+
+def _plan(data: bytes, action: Action, *, path: str) -> Plan | None:
+    if action is Action.CLEAN:
+        return decode_record_file(CleanerPlan, data, path=path)
+    if action is not Action.REPLACE_COMMIT:
+        return decode_compaction_plan(data, path=path)
+    record = decode_avro_file(data, path=path)
+    # Hudi puts an inflight file that is not empty in the place of the plan.
+    is_plan = "clusteringPlan" in record
+    return from_record(RequestedReplaceMetadata, record, path=path) if is_plan else None
+
+
+def _row(storage: Storage, config: TableConfig, files: InstantFiles) -> dict[str, Any]:
+    done = files.completed
+    return {
+        "instantTime": done.time,
+        "completionTime": done.completion_time or done.time,
+        "action": done.action.value,
+        "metadata": storage.read(instant_path(config, done)) or None,
+        "plan": _plan_bytes(storage, config, files),
+        "version": _RECORD_VERSION,
+    }
+
+
+_WITH_PLAN = {
+    Action.CLEAN: (State.REQUESTED,),
+    Action.COMPACTION: (State.REQUESTED,),
+    Action.LOG_COMPACTION: (State.REQUESTED,),
+    Action.REPLACE_COMMIT: (State.INFLIGHT, State.REQUESTED),
+    Action.CLUSTERING: (State.INFLIGHT, State.REQUESTED),
+}
+
+
+def _plan_bytes(storage: Storage, config: TableConfig, files: InstantFiles) -> bytes | None:
+    """The first file that is not empty of those that Hudi takes for the plan."""
+    for instant in sorted(files.pending, key=lambda instant: -instant.state):
+        if instant.state in _WITH_PLAN.get(instant.action, ()):
+            data = storage.read(instant_path(config, instant))
+            if data:
+                return data
+    return None

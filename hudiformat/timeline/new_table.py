@@ -1,0 +1,140 @@
+"""The configuration of a new table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hudiformat.errors import OptionError
+from hudiformat.timeline.config_parsing import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_of
+from hudiformat.timeline.properties import CHECKSUM_KEY, table_checksum
+from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType, TimelineZone
+
+_NEWEST_VERSION = 9
+_EXTRACTORS = "org.apache.hudi.hive."
+_MERGERS = {
+    MergeMode.EVENT_TIME_ORDERING: ("DefaultHoodieRecordPayload", "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"),
+    MergeMode.COMMIT_TIME_ORDERING: ("OverwriteWithLatestAvroPayload", "ce9acb64-bde0-424c-9b91-f6ebba25356d"),
+}
+"""What says the merge mode below table version 9: the payload class and the id of the merge strategy."""
+
+
+def new_table_config(
+    *,
+    name: str,
+    record_key_fields: Sequence[str],
+    partition_fields: Sequence[str] = (),
+    ordering_fields: Sequence[str] = (),
+    table_type: TableType = TableType.MERGE_ON_READ,
+    merge_mode: MergeMode | None = None,
+    key_generator: KeyGenerator | None = None,
+    hive_style_partitioning: bool = False,
+    url_encode_partitioning: bool = False,
+    populate_meta_fields: bool = True,
+    drop_partition_columns: bool = False,
+    partition_metafile_use_base_format: bool = False,
+    cdc_enabled: bool = False,
+    timeline_zone: TimelineZone = TimelineZone.LOCAL,
+    database: str = "",
+    version: int = _NEWEST_VERSION,
+    extra: Mapping[str, str] | None = None,
+) -> TableConfig:
+    """The configuration of a new table, with the keys that Hudi writes for one of that *version*.
+
+    Without *merge_mode* the higher ordering value wins where there are ordering fields, else the later write.  Without
+    *key_generator* it follows from the numbers of fields, as in Hudi.  *extra* properties are added last.
+
+    Raises:
+        OptionError: no name, a field's name that a comma-separated list cannot hold, another version than 6, 8 and
+            9, or several ordering fields below 9.
+
+    Source: HoodieTableConfig.create, KeyGenUtils.inferKeyGeneratorType, HoodieTableConfigUtils, and the tables that
+        Hudi 1.2.0 (6 and 9) and 1.0.2 (8) create.
+    """
+    _check_names(name, (*record_key_fields, *partition_fields, *ordering_fields))
+    if version not in SUPPORTED_VERSIONS:
+        supported = ", ".join(map(str, SUPPORTED_VERSIONS))
+        raise OptionError(f"expected a table version of {supported}, found {version}", option="hoodie.table.version")
+    if version < _NEWEST_VERSION and len(ordering_fields) > 1:
+        raise OptionError(
+            f"a table of version {version} has one ordering field, found {', '.join(ordering_fields)}",
+            option="hoodie.table.ordering.fields",
+        )
+    mode = merge_mode or (MergeMode.EVENT_TIME_ORDERING if ordering_fields else MergeMode.COMMIT_TIME_ORDERING)
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": table_type.value,
+        "hoodie.table.version": str(version),
+        "hoodie.timeline.layout.version": "1" if version < VERSION_WITH_COMPLETION_TIMES else "2",
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "history",
+        "hoodie.table.timeline.timezone": timeline_zone.value,
+        "hoodie.table.partition.fields": ",".join(partition_fields),
+        "hoodie.table.keygenerator.type": (key_generator or _inferred(record_key_fields, partition_fields)).name,
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.cdc.enabled": _flag(cdc_enabled),
+        "hoodie.populate.meta.fields": _flag(populate_meta_fields),
+        "hoodie.partition.metafile.use.base.format": _flag(partition_metafile_use_base_format),
+        "hoodie.datasource.write.drop.partition.columns": _flag(drop_partition_columns),
+        "hoodie.datasource.write.hive_style_partitioning": _flag(hive_style_partitioning),
+        "hoodie.datasource.write.partitionpath.urlencode": _flag(url_encode_partitioning),
+        CHECKSUM_KEY: str(table_checksum(name, database)),
+        **_versions_own(version, mode, ordering_fields),
+    }
+    if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 did not have these
+        extractor = _extractor(partition_fields, hive_style=hive_style_partitioning)
+        properties |= {"hoodie.table.format": "native", "hoodie.table.partition_extractor_class": extractor}
+    if record_key_fields:
+        properties["hoodie.table.recordkey.fields"] = ",".join(record_key_fields)
+    if database:
+        properties["hoodie.database.name"] = database
+    if cdc_enabled:
+        properties["hoodie.table.cdc.supplemental.logging.mode"] = "DATA_BEFORE_AFTER"
+    return config_of({**properties, **(extra or {})}, path="hoodie.properties")
+
+
+def _check_names(table: str, fields: Sequence[str]) -> None:
+    if not table:
+        raise OptionError("a table needs a name", option="hoodie.table.name")
+    for field in fields:
+        if not field or "," in field or ":" in field:
+            raise OptionError(f"expected the name of a column, found {field!r}", option="hoodie.table.recordkey.fields")
+
+
+def _flag(value: bool) -> str:  # noqa: FBT001 - the only argument
+    return "true" if value else "false"
+
+
+def _extractor(partition_fields: Sequence[str], *, hive_style: bool) -> str:
+    if not partition_fields:
+        return f"{_EXTRACTORS}NonPartitionedExtractor"
+    if len(partition_fields) > 1:
+        return f"{_EXTRACTORS}MultiPartKeysValueExtractor"
+    return f"{_EXTRACTORS}{'HiveStyle' if hive_style else 'SinglePart'}PartitionValueExtractor"
+
+
+def _inferred(record_key_fields: Sequence[str], partition_fields: Sequence[str]) -> KeyGenerator:
+    if not partition_fields:
+        return KeyGenerator.NON_PARTITION
+    is_simple = len(partition_fields) == 1 and len(record_key_fields) <= 1
+    return KeyGenerator.SIMPLE if is_simple else KeyGenerator.COMPLEX
+
+
+def _versions_own(version: int, mode: MergeMode, ordering_fields: Sequence[str]) -> dict[str, str]:
+    """What says the merge mode and the ordering fields, which differs from version to version."""
+    ordering = ",".join(ordering_fields)
+    properties = {}
+    if version < _NEWEST_VERSION:
+        if ordering:
+            properties["hoodie.table.precombine.field"] = ordering  # Hudi up to 1.0 knows no other
+        if mode in _MERGERS:
+            payload, strategy = _MERGERS[mode]
+            properties["hoodie.compaction.payload.class"] = f"org.apache.hudi.common.model.{payload}"
+            properties["hoodie.record.merge.strategy.id"] = strategy
+    if ordering and version != VERSION_WITH_COMPLETION_TIMES:
+        properties["hoodie.table.ordering.fields"] = ordering
+    if version >= VERSION_WITH_COMPLETION_TIMES:
+        properties["hoodie.record.merge.mode"] = mode.value
+        properties["hoodie.table.initial.version"] = str(version)
+        properties["hoodie.table.multiple.base.file.formats.enable"] = "false"
+    return properties
