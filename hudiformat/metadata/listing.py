@@ -47,7 +47,21 @@ class Listing:
 
         Source: BaseTableMetadata.fetchAllPartitionPaths.
         """
-        entries = self._look_up(_ALL_PARTITIONS)
+        return self._paths(self._look_up(_ALL_PARTITIONS))
+
+    def files(self, partition: str) -> list[FileInfo]:
+        """The files in a partition, sorted by name; none where there is no such partition.
+
+        Source: BaseTableMetadata.fetchAllFilesInPartition.
+        """
+        return _files(self._look_up(partition or _NO_PARTITION))
+
+    def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
+        """Each partition path and its files; everything is read once, where look-ups would go through the index."""
+        every = self._read_all()
+        return ((path, _files(every.get(path or _NO_PARTITION))) for path in self._paths(every.get(_ALL_PARTITIONS)))
+
+    def _paths(self, entries: FileEntries | None) -> list[str]:
         if entries is None:
             raise CorruptTableError(
                 f"{self._root}: expected the key {_ALL_PARTITIONS} in the metadata table, found none", path=self._root
@@ -55,27 +69,33 @@ class Listing:
         paths = _present(entries)
         return [""] if paths == [_NO_PARTITION] else paths
 
-    def files(self, partition: str) -> list[FileInfo]:
-        """The files in a partition, sorted by name; none where there is no such partition.
-
-        Source: BaseTableMetadata.fetchAllFilesInPartition.
-        """
-        entries = self._look_up(partition or _NO_PARTITION) or {}
-        return [FileInfo(name, entries[name].size, is_dir=False) for name in _present(entries)]
-
-    def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Each partition path and its files."""
-        return ((path, self.files(path)) for path in self.partitions())
-
     def _look_up(self, key: str) -> FileEntries | None:
         found: FileEntries | None = None
         for part in self._parts:
             if isinstance(part, Deletes):
                 found = None if key in part.keys else found
             elif (value := part.file.get(key)) is not None:
-                entries = decode_file_entries(value, part.schema)
-                found = entries if found is None else combine(found, entries)
+                found = _on_top(found, decode_file_entries(value, part.schema))
         return found
+
+    def _read_all(self) -> dict[str, FileEntries]:
+        found: dict[str, FileEntries] = {}
+        for part in self._parts:
+            if isinstance(part, Deletes):
+                found = {key: entries for key, entries in found.items() if key not in part.keys}
+                continue
+            for row, value in part.file:
+                key = row.decode(errors="replace")
+                found[key] = _on_top(found.get(key), decode_file_entries(value, part.schema))
+        return found
+
+
+def _on_top(older: FileEntries | None, newer: FileEntries) -> FileEntries:
+    return newer if older is None else combine(older, newer)
+
+
+def _files(entries: FileEntries | None) -> list[FileInfo]:
+    return [] if entries is None else [FileInfo(name, entries[name].size, is_dir=False) for name in _present(entries)]
 
 
 def _present(entries: FileEntries) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from hudiformat.errors import HudiFormatError, HudiFormatWarning
 from hudiformat.metadata import listing
@@ -27,7 +27,8 @@ def partition_files(context: TableContext, partition: str | None = None) -> Iter
     """
     if _has_metadata_table(context):
         try:
-            return list(_listed_by_metadata(context, partition))
+            found = listing(context.storage, context.config, context.timeline())
+            return list(found) if partition is None else [(partition, found.files(partition))]
         except HudiFormatError as error:
             message = f"{context.storage.root}: the metadata table is not used, as it cannot be read: {error}"
             warnings.warn(message, HudiFormatWarning, stacklevel=3)
@@ -41,9 +42,3 @@ def _has_metadata_table(context: TableContext) -> bool:
         return False
     # Since the table was opened a writer may have dropped it.
     return _FILES in load_table_config(context.storage).metadata_partitions
-
-
-def _listed_by_metadata(context: TableContext, partition: str | None) -> Iterator[PartitionFiles]:
-    found = listing(context.storage, context.config, context.timeline())
-    paths = found.partitions() if partition is None else [partition]
-    return ((path, found.files(path)) for path in paths)
