@@ -13,10 +13,13 @@ import fastavro
 import pyarrow as pa
 
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
+from hudiformat.errors import NameFormatError
 from hudiformat.hfile import encode_hfile
 from hudiformat.metadata import Listing, listing
+from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import FileInfo, LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
+from hudiformat.view import Visibility
 
 ALL = "__all_partitions__"
 GONE = -1
@@ -145,6 +148,19 @@ class MadeTable:
 
 def sizes(files: Sequence[FileInfo]) -> dict[str, int]:
     return {file.name: file.size for file in files}
+
+
+def data_files(files: list[FileInfo], visibility: Visibility) -> list[FileInfo]:
+    """Those that are Hudi's and of a completed write: what others left is in a folder, and not in a metadata table."""
+    found = []
+    for file in files:
+        try:
+            name = LogFileName.parse(file.name) if file.name.startswith(".") else BaseFileName.parse(file.name)
+        except NameFormatError:
+            continue
+        if visibility.is_committed(name.instant):
+            found.append(file)
+    return found
 
 
 _ROLLBACK: dict[str, Any] = {

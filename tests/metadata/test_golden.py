@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.errors import NameFormatError
 from hudiformat.metadata import METADATA_FOLDER, listing
-from hudiformat.naming import BaseFileName, LogFileName
-from hudiformat.storage import FileInfo, LocalStorage
+from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
 from hudiformat.view import Visibility, list_partitions
+from tests.metadata.tables import data_files
 from tests.table.golden import GOLDEN, NAMES, unpack
 
 
@@ -22,19 +21,6 @@ def has_metadata_table(name: str) -> bool:
 
 
 WITH_METADATA_TABLE = [name for name in NAMES if has_metadata_table(name)]
-
-
-def data_files(files: list[FileInfo], visibility: Visibility) -> list[FileInfo]:
-    """Those that are Hudi's and of a completed write: what others left is in a folder, and not in a metadata table."""
-    found = []
-    for file in files:
-        try:
-            name = LogFileName.parse(file.name) if file.name.startswith(".") else BaseFileName.parse(file.name)
-        except NameFormatError:
-            continue
-        if visibility.is_committed(name.instant):
-            found.append(file)
-    return found
 
 
 def test_tables_of_both_layouts_are_there() -> None:
