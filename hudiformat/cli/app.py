@@ -14,6 +14,7 @@ from hudiformat.cli.blocks import blocks
 from hudiformat.cli.output import warn
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
+from hudiformat.cli.slices import slices
 from hudiformat.cli.timeline import timeline
 from hudiformat.cli.verify import verify
 from hudiformat.errors import HudiFormatError
@@ -41,7 +42,7 @@ def app() -> None:
     """
 
 
-for command in (blocks, records, verify, salvage, timeline):
+for command in (blocks, records, verify, salvage, slices, timeline):
     app.add_command(command)
 
 

@@ -44,10 +44,8 @@ class TableContext:
     def visibility(self) -> Visibility:
         """Which instants' files can be seen now."""
         timeline = self.timeline()
-        return Visibility(
-            completion={done.time: done.completion_time or done.time for done in timeline.completed},
-            first_active=timeline.first_active,
-            pending=frozenset(pending.time for pending in timeline.pending),
+        return Visibility.of(
+            timeline,
             replaced={
                 (path, file_id): instant.time
                 for instant in timeline.completed_writes

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
+from hudiformat.metadata import METADATA_FOLDER
 from hudiformat.storage import Storage
-from hudiformat.timeline import META_FOLDER, PROPERTIES_FILE, TableConfig, format_table_config
+from hudiformat.timeline import PROPERTIES_FILE, TableConfig, format_table_config
 
 _PARTITIONS = "hoodie.table.metadata.partitions"
-_FOLDER = f"{META_FOLDER}/metadata"
 
 
 def drop_metadata_table(storage: Storage, config: TableConfig) -> None:
@@ -25,4 +25,4 @@ def drop_metadata_table(storage: Storage, config: TableConfig) -> None:
     properties = {**config.properties, _PARTITIONS: "", f"{_PARTITIONS}.inflight": ""}
     text = format_table_config(replace(config, properties=properties), saved_at=datetime.now(timezone.utc))
     storage.create(PROPERTIES_FILE, text, overwrite=True)
-    storage.delete(_FOLDER)
+    storage.delete(METADATA_FOLDER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -15,12 +15,13 @@ from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.begin import Commit
 from hudiformat.table.context import TableContext
+from hudiformat.table.listing import partition_files
 from hudiformat.table.plan import Operation
 from hudiformat.table.read import SliceReader, refuse_unreadable
 from hudiformat.table.transaction import Clock, TableClock
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import TableConfig, Timeline, load_table_config
-from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
+from hudiformat.view import FileSlice, build_slices, latest_slices
 
 
 def open_table(path: Location, *, options: Mapping[str, str] | None = None, clock: Clock | None = None) -> Table:
@@ -81,18 +82,16 @@ class Table:
     def file_slices(self, partition: str | None = None, *, as_of: str | date | None = None) -> list[FileSlice]:
         """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
 
+        Files are listed by the table's metadata table where it has one, unless ``hoodie.metadata.enable`` is false.
+
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
         refuse_unreadable(self.config)
         visibility = self.context.visibility()
         moment = None if as_of is None else as_instant(as_of)
-        if partition is not None:
-            listings: Iterable[Any] = [(partition, [e for e in self.context.storage.list(partition) if not e.is_dir])]
-        else:
-            listings = list_partitions(self.context.storage)
         return [
             file_slice
-            for path, files in listings
+            for path, files in partition_files(self.context, partition)
             for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
         ]
 

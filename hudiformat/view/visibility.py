@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hudiformat.timeline import Timeline
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -21,6 +23,16 @@ class Visibility:
     first_active: str | None = None
     pending: frozenset[str] = field(default_factory=frozenset)
     replaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, timeline: Timeline, replaced: Mapping[tuple[str, str], str] | None = None) -> Visibility:
+        """What can be seen by a timeline; where an instant has no completion time, its own time counts."""
+        return cls(
+            completion={done.time: done.completion_time or done.time for done in timeline.completed},
+            first_active=timeline.first_active,
+            pending=frozenset(pending.time for pending in timeline.pending),
+            replaced=replaced or {},
+        )
 
     def is_committed(self, instant: str) -> bool:
         """Whether files of *instant* can be seen."""

@@ -57,7 +57,7 @@ def test_the_version_is_the_packages(command: Command) -> None:
 def test_the_help_names_every_command_and_exit_code(command: Command) -> None:
     result = command("--help")
     assert result.code == 0
-    assert all(f"  {name} " in result.out for name in COMMANDS)
+    assert all(f"  {name} " in result.out for name in (*COMMANDS, "slices"))
     assert "JSON Lines" in result.out
     assert "1  findings" in result.out
     assert "binary values are hex" in " ".join(result.out.split())

@@ -1,0 +1,125 @@
+"""A partition of the metadata table: look-ups by key in the HFiles of its newest file slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hudiformat.blocks import BlockType, LogBlock
+from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
+from hudiformat.hfile import HFileReader
+from hudiformat.logfile import LogReader
+from hudiformat.merge import counting_blocks
+from hudiformat.metadata.instants import valid_instants
+from hudiformat.storage import Storage
+from hudiformat.timeline import (
+    META_FOLDER,
+    PROPERTIES_FILE,
+    VERSION_WITH_COMPLETION_TIMES,
+    Action,
+    TableConfig,
+    Timeline,
+    load_timeline,
+    parse_table_config,
+)
+from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
+
+METADATA_FOLDER = f"{META_FOLDER}/metadata"
+"""Where a table's metadata table lies."""
+
+_SCHEMA = "schema"  # of an HFile's file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records in one HFile; *schema* is the Avro schema of their values, as JSON."""
+
+    file: HFileReader
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """Keys that a delete block takes out."""
+
+    keys: frozenset[str]
+
+
+Part = Records | Deletes
+"""A base file or a log block."""
+
+
+def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, partition: str) -> list[Part]:
+    """The base files and log blocks that make up *partition*, in the order in which they are merged.
+
+    *config* and *timeline* are the table's, not the metadata table's.  Of a base file nothing is read but its index.
+
+    Raises:
+        CorruptTableError: there is no such partition, or the metadata table is damaged.
+        DecodeError: a file of it is damaged.
+        StorageError: a file of it is missing.
+        UnsupportedFeatureError: it cannot be read yet.
+
+    Source: HoodieBackedTableMetadata.readSliceWithFilter.
+    """
+    own_config = _own_config(storage)
+    own = load_timeline(storage, own_config)
+    if own_config.version < VERSION_WITH_COMPLETION_TIMES and any(
+        instant.action is Action.COMPACTION for instant in own.pending
+    ):
+        feature = "pending compaction in a metadata table of version 6"
+        raise UnsupportedFeatureError(f"{storage.root}: cannot read a {feature} yet", feature=feature)
+    folder = f"{METADATA_FOLDER}/{partition}"
+    visibility = Visibility.of(own)
+    slices = latest_slices(build_slices(folder, storage.list(folder), visibility))
+    if not slices:
+        raise CorruptTableError(f"{storage.root}/{folder}: expected a file slice, found none", path=storage.root)
+    valid = valid_instants(storage, config, timeline, own)
+    return [part for file_slice in slices for part in _parts(storage, file_slice, visibility, valid)]
+
+
+def _own_config(storage: Storage) -> TableConfig:
+    """The metadata table's properties; its timeline's folder is relative to the table that it belongs to."""
+    path = f"{METADATA_FOLDER}/{PROPERTIES_FILE}"
+    config = parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
+    return replace(config, timeline_folder=f"{METADATA_FOLDER}/{config.timeline_folder}")
+
+
+def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, valid: frozenset[str]) -> Iterator[Part]:
+    folder = file_slice.partition_path
+    if file_slice.base_file is not None:
+        yield _base_records(storage, f"{folder}/{file_slice.base_file.name}")
+    paths = [f"{folder}/{log.name}" for log in file_slice.log_files]
+    every = (block for path in paths for block in _sound_blocks(storage, path))
+    for block in counting_blocks(every):
+        # Blocks of version 6 stand in files of the slice's instant, so that the view has not asked for theirs.
+        instant = block.instant or ""
+        if instant in valid and visibility.is_committed(instant):
+            yield _block_part(block)
+
+
+def _base_records(storage: Storage, path: str) -> Records:
+    if not path.endswith(".hfile"):
+        raise UnsupportedFeatureError(f"{storage.root}/{path}: expected an HFile", feature="base file that is no HFile")
+    file = HFileReader(storage.map(path))
+    schema = file.file_info.get(_SCHEMA)
+    if schema is None:
+        raise CorruptTableError(f"{storage.root}/{path}: expected a schema in its file info", path=storage.root)
+    return Records(file, schema.decode(errors="replace"))
+
+
+def _sound_blocks(storage: Storage, path: str) -> Iterator[LogBlock]:
+    """The blocks of a log file; a query passes corrupt ones over, but here files of the table would be missing."""
+    for block in LogReader(path, storage=storage):
+        if block.type is BlockType.CORRUPT:
+            raise CorruptBlockError(f"{storage.root}/{path}: {block.reason}", offset=block.offset)
+        yield block
+
+
+def _block_part(block: LogBlock) -> Part:
+    if block.type is BlockType.DELETE:
+        return Deletes(frozenset(block.deletes()["record_key"].to_pylist()))
+    if block.type is not BlockType.HFILE_DATA:
+        feature = f"{block.type.name} block in a metadata table"
+        raise UnsupportedFeatureError(f"cannot read a {feature}: expected HFILE_DATA", feature=feature)
+    return Records(HFileReader(memoryview(block.content)), block.schema)

@@ -1,0 +1,44 @@
+"""Which files a table has: by its metadata table where it has one, or by looking into its folders."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from hudiformat.errors import HudiFormatError, HudiFormatWarning
+from hudiformat.metadata import listing
+from hudiformat.storage import FileInfo
+from hudiformat.table.context import TableContext
+from hudiformat.timeline import load_table_config
+from hudiformat.view import list_partitions
+
+_FILES = "files"
+
+PartitionFiles = tuple[str, list[FileInfo]]
+"""A partition path and the files in it."""
+
+
+def partition_files(context: TableContext, partition: str | None = None) -> Iterable[PartitionFiles]:
+    """The files of one partition path, or of all.
+
+    A metadata table that cannot be read is passed over with a warning: the folders say the same.
+
+    Source: FileSystemViewManager, TableMetadataFactory, Hudi 1.2.0.
+    """
+    if _has_metadata_table(context):
+        try:
+            found = listing(context.storage, context.config, context.timeline())
+            return list(found) if partition is None else [(partition, found.files(partition))]
+        except HudiFormatError as error:
+            message = f"{context.storage.root}: the metadata table is not used, as it cannot be read: {error}"
+            warnings.warn(message, HudiFormatWarning, stacklevel=3)
+    if partition is None:
+        return list_partitions(context.storage)
+    return [(partition, [entry for entry in context.storage.list(partition) if not entry.is_dir])]
+
+
+def _has_metadata_table(context: TableContext) -> bool:
+    if context.options.metadata_enable is False or _FILES not in context.config.metadata_partitions:
+        return False
+    # Since the table was opened a writer may have dropped it.
+    return _FILES in load_table_config(context.storage).metadata_partitions

@@ -1,0 +1,191 @@
+"""Tables with a metadata table, made as Hudi lays them out; of commits only the names, which are all that counts."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
+from hudiformat.errors import NameFormatError
+from hudiformat.hfile import encode_hfile
+from hudiformat.metadata import Listing, listing
+from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.storage import FileInfo, LocalStorage
+from hudiformat.timeline import load_table_config, load_timeline
+from hudiformat.view import Visibility
+
+ALL = "__all_partitions__"
+GONE = -1
+SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "HoodieMetadataRecord",
+        "namespace": "org.apache.hudi.avro.model",
+        "fields": [
+            {"name": "key", "type": "string"},
+            {"name": "type", "type": "int"},
+            {
+                "name": "filesystemMetadata",
+                "type": [
+                    "null",
+                    {
+                        "type": "map",
+                        "values": {
+                            "type": "record",
+                            "name": "HoodieMetadataFileInfo",
+                            "fields": [{"name": "size", "type": "long"}, {"name": "isDeleted", "type": "boolean"}],
+                        },
+                    },
+                ],
+            },
+        ],
+    }
+)
+_PARSED = fastavro.parse_schema(json.loads(SCHEMA))
+_PROPERTIES = """hoodie.table.name=t
+hoodie.table.type=MERGE_ON_READ
+hoodie.table.version={version}
+hoodie.timeline.layout.version={layout}
+hoodie.table.recordkey.fields=k
+hoodie.table.partition.fields=p
+hoodie.table.metadata.partitions=files
+"""
+
+Content = Mapping[str, Mapping[str, int] | None]
+"""By key the names with their sizes, GONE for those that are deleted; None for a record that names none."""
+
+
+def record(names: Mapping[str, int] | None) -> bytes:
+    entries = (
+        None
+        if names is None
+        else {name: {"size": max(size, 0), "isDeleted": size == GONE} for name, size in names.items()}
+    )
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, _PARSED, {"key": "", "type": 2, "filesystemMetadata": entries})
+    return buffer.getvalue()
+
+
+def hfile(content: Content, *, info: Mapping[str, bytes] | None = None) -> bytes:
+    keys = sorted(content)
+    values = pa.array([record(content[key]) for key in keys], pa.binary())
+    file_info = {"schema": SCHEMA.encode()} if info is None else info
+    return encode_hfile(pa.array([key.encode() for key in keys], pa.binary()), values, file_info=file_info)
+
+
+def data_block(instant: str, content: Content) -> bytes:
+    header = BlockHeader({HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: SCHEMA})
+    return encode_block(LogBlock(BlockType.HFILE_DATA, header, hfile(content)))
+
+
+@dataclass
+class MadeTable:
+    """A table at *path* that begins without partitions; instants are completed a second after they began."""
+
+    path: Path
+    version: int = 9
+
+    def __post_init__(self) -> None:
+        for folder in (self.path, self.own):
+            self.write(
+                folder / ".hoodie" / "hoodie.properties",
+                _PROPERTIES.format(version=self.version, layout=2 if self.version > 6 else 1).encode(),
+            )
+
+    @property
+    def own(self) -> Path:
+        return self.path / ".hoodie" / "metadata"
+
+    @property
+    def files(self) -> Path:
+        return self.own / "files"
+
+    @staticmethod
+    def write(path: Path, data: bytes = b"") -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def instant(self, folder: Path, name: str, data: bytes = b"") -> Path:
+        return self.write(folder / ".hoodie" / ("timeline" if self.version > 6 else "") / name, data)
+
+    def complete(self, time: str, action: str = "deltacommit", *, data: bytes = b"", own: bool = False) -> None:
+        """Have an instant completed on the table's timeline, or on the metadata table's own."""
+        completion = f"_{int(time) + 1:017d}" if self.version > 6 else ""
+        self.instant(self.own if own else self.path, f"{time}{completion}.{action}", data)
+
+    def base(self, time: str, content: Content, *, info: Mapping[str, bytes] | None = None) -> Path:
+        """A base file, and the instant that wrote it."""
+        self.complete(time, "deltacommit" if time.startswith("0000") else "commit", own=True)
+        return self.write(self.files / f"files-0000-0_0-0-0_{time}.hfile", hfile(content, info=info))
+
+    def log(self, time: str, *blocks: bytes, version: int = 1) -> Path:
+        """A log file; no instant."""
+        return self.write(self.files / f".files-0000-0_{time}.log.{version}_0-0-0", b"".join(blocks))
+
+    def commit(self, time: str, content: Content) -> None:
+        """A write of the table: what it says to the metadata table, and its instant on both timelines."""
+        self.log(time, data_block(time, content))
+        self.complete(time, own=True)
+        self.complete(time)
+
+    def listing(self) -> Listing:
+        storage = LocalStorage(self.path)
+        config = load_table_config(storage)
+        return listing(storage, config, load_timeline(storage, config))
+
+    def listed(self) -> dict[str, dict[str, int]]:
+        """Partition path -> file name -> size."""
+        return {path: sizes(files) for path, files in self.listing()}
+
+
+def sizes(files: Sequence[FileInfo]) -> dict[str, int]:
+    return {file.name: file.size for file in files}
+
+
+def data_files(files: list[FileInfo], visibility: Visibility) -> list[FileInfo]:
+    """Those that are Hudi's and of a completed write: what others left is in a folder, and not in a metadata table."""
+    found = []
+    for file in files:
+        try:
+            name = LogFileName.parse(file.name) if file.name.startswith(".") else BaseFileName.parse(file.name)
+        except NameFormatError:
+            continue
+        if visibility.is_committed(name.instant):
+            found.append(file)
+    return found
+
+
+_ROLLBACK: dict[str, Any] = {
+    "type": "record",
+    "name": "HoodieRollbackMetadata",
+    "fields": [{"name": "commitsRollback", "type": {"type": "array", "items": "string"}}],
+}
+_RESTORE = {
+    "type": "record",
+    "name": "HoodieRestoreMetadata",
+    "fields": [
+        {"name": "hoodieRestoreMetadata", "type": {"type": "map", "values": {"type": "array", "items": _ROLLBACK}}}
+    ],
+}
+
+
+def rollback_metadata(*instants: str) -> bytes:
+    return _container(_ROLLBACK, {"commitsRollback": instants})
+
+
+def restore_metadata(*instants: str) -> bytes:
+    return _container(_RESTORE, {"hoodieRestoreMetadata": {time: [{"commitsRollback": [time]}] for time in instants}})
+
+
+def _container(schema: Any, value: Mapping[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, fastavro.parse_schema(schema), [value])
+    return buffer.getvalue()
