@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -26,6 +27,8 @@ _BEFORE_LEAD = len(MAGIC) + LENGTH_SIZE
 """The lead is what lies between the block's size and the length of its content: version, type and header."""
 _MAGIC = f"V{len(MAGIC)}"
 _TAIL = [("footers", ">i4"), ("pointer", ">i8")]
+_NO_MORE = (None, None)  # neither reason nor quirks
+_make = partial(tuple.__new__, LogBlock)  # in two thirds of the time of a call of the class
 _FEWEST, _MOST = 16, 1024  # how many blocks are looked at before the first of them is given out
 _RUN_BYTES = 1 << 24  # of the file, for their pages count as memory until the next run is looked at
 _LEAD_BYTES = 1 << 22  # that are gathered for the comparison
@@ -47,7 +50,18 @@ def blocks_like(data: memoryview, model: LogBlock) -> Iterator[list[LogBlock]]:
         alike = _count_alike(data, places, lead)
         if alike:
             yield [
-                LogBlock(kind, header, data[place + before : end - TAIL_SIZE], footer, version, place, end - place)
+                _make(
+                    (
+                        kind,
+                        header,
+                        data[place + before : end - TAIL_SIZE],
+                        footer,
+                        version,
+                        place,
+                        end - place,
+                        *_NO_MORE,
+                    )
+                )
                 for place, end in pairwise(places[: alike + 1].tolist())
             ]
         if alike < count:
