@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in ("spark", "hudi", "s3"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
+    # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3")))
 
 
 @pytest.fixture(scope="session")

@@ -141,6 +141,7 @@ def test_a_bomb_is_unpacked_no_further_than_declared() -> None:
         (gzip.compress(b"abc")[:-5] + b"xxxxx", "incorrect data check"),
         (b"not gzip at all", "incorrect header check"),
     ],
+    ids=["empty", "torn", "changed", "something else"],
 )
 def test_a_damaged_packed_content(content: bytes, message: str) -> None:
     unpacked = 3 if content else 0

@@ -143,7 +143,9 @@ def test_a_write_and_its_rollback_both_count(table: MadeTable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "data"), [("rollback", rollback_metadata(T2)), ("restore", restore_metadata(T1, T2))], ids=str
+    ("action", "data"),
+    [("rollback", rollback_metadata(T2)), ("restore", restore_metadata(T1, T2))],
+    ids=["rollback", "restore"],
 )
 def test_an_archived_write_counts_when_it_was_rolled_back(tmp_path: Path, action: str, data: bytes) -> None:
     made = MadeTable(tmp_path)

@@ -61,7 +61,7 @@ def test_a_uri_opens_and_its_secrets_are_not_in_the_root(uri: str, root: str) ->
         (MemoryFileSystem(), "memory://a/table", OBJECT_STORE),
         (LocalFileSystem(), "file://a/table", Capabilities(append=True)),
     ],
-    ids=str,
+    ids=["local", "s3", "s3-role", "s3-proxy", "gcs", "fsspec-memory", "fsspec-local"],
 )
 def test_a_file_system_can_be_handed_in(filesystem: Any, root: str, capabilities: Capabilities) -> None:
     storage = open_storage("/a/table/", filesystem=filesystem)

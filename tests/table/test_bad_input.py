@@ -126,7 +126,9 @@ def test_a_partition_value_that_leads_out_of_the_table(tmp_path: Path, value: st
 
 
 @pytest.mark.parametrize(
-    "data", [None, [{"k": "a"}], {"k": ["a"]}, "k", pa.chunked_array([["a"]]), pa.array([1])], ids=repr
+    "data",
+    [None, [{"k": "a"}], {"k": ["a"]}, "k", pa.chunked_array([["a"]]), pa.array([1])],
+    ids=["none", "list", "dict", "text", "chunked-array", "array"],
 )
 def test_what_is_no_table_of_rows(tmp_path: Path, data: Any) -> None:
     refuse(tmp_path, data, DataError, f"expected rows.*found {type(data).__name__}")
