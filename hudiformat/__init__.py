@@ -25,6 +25,7 @@ from hudiformat.errors import (
     EncodeError,
     HudiFormatError,
     HudiFormatWarning,
+    LockError,
     NameFormatError,
     NotATableError,
     OptionError,
@@ -35,6 +36,7 @@ from hudiformat.errors import (
     TruncatedBlockError,
     UnsupportedFeatureError,
     UnsupportedVersionError,
+    WriteConflictError,
 )
 from hudiformat.logfile import (
     DEFAULT_LOG_MAX_SIZE,
@@ -73,6 +75,7 @@ __all__ = [
     "HeaderKey",
     "HudiFormatError",
     "HudiFormatWarning",
+    "LockError",
     "LogBlock",
     "LogDecoder",
     "LogFileName",
@@ -91,6 +94,7 @@ __all__ = [
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",
+    "WriteConflictError",
     "WriteToken",
     "create_table",
     "data_block",

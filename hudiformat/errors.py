@@ -137,5 +137,13 @@ class CommitError(TableError):
     """A write that did not become visible; the table is as it was before."""
 
 
+class WriteConflictError(CommitError):
+    """Another writer has committed to the same file groups in the meantime: nothing was written; write again."""
+
+
+class LockError(TableError):
+    """Another writer keeps the lock of the table for too long."""
+
+
 class HudiFormatWarning(UserWarning):
     """Something that was done in another way than asked, or an option that means nothing here."""

@@ -21,8 +21,9 @@ from hudiformat.spark.errors import reraised
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
 from hudiformat.table import Commit, Operation, RowKeys, TableSchema, WritePlan, WriteTask, open_table
-from hudiformat.table.begin import begin_write, check_rows
+from hudiformat.table.begin import check_rows, write_and_commit
 from hudiformat.table.write import combines, combining_fields
+from hudiformat.timeline import WriteStat
 
 _PATH, _GROUP, _KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 _TAGS = (_PATH, _GROUP, _KEY)
@@ -70,13 +71,16 @@ def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str,
     schema = check_rows(context, operation, arrow_schema(df.schema))
     if operation is Operation.DELETE:
         df = df.select(*schema.arrow.names)
-    with begin_write(context, operation) as write, reraised():
-        combine = combines(operation, context.options)
-        ordering = combining_fields(context.config, operation)
-        moved = _moved(df, write.plan, schema, ordering if combine else None)
-        task = partial(_write_group, write.plan, schema, combine=combine)
-        messages = moved.mapInArrow(task, "stats binary").collect()
-        return write.commit(stat for message in messages for stat in decode_stats(message["stats"]))
+    combine = combines(operation, context.options)
+    ordering = combining_fields(context.config, operation)
+
+    def write_files(plan: WritePlan) -> Iterator[WriteStat]:
+        moved = _moved(df, plan, schema, ordering if combine else None)
+        messages = moved.mapInArrow(partial(_write_group, plan, schema, combine=combine), "stats binary").collect()
+        return (stat for message in messages for stat in decode_stats(message["stats"]))
+
+    with reraised():
+        return write_and_commit(context, operation, write_files)
 
 
 def _moved(df: DataFrame, plan: WritePlan, schema: TableSchema, ordering: tuple[str, ...] | None) -> DataFrame:

@@ -70,8 +70,7 @@ class ArrowStorage:
                 entries = self._filesystem.get_file_info(fs.FileSelector(self._path(path), allow_not_found=True))
             except NotADirectoryError:
                 return []
-        infos = [FileInfo(entry.base_name, entry.size or 0, not entry.is_file) for entry in entries]
-        return sorted(infos, key=lambda info: info.name)
+        return sorted(map(_file_info, entries), key=lambda info: info.name)
 
     def exists(self, path: str) -> bool:
         return self._type(path) is not fs.FileType.NotFound
@@ -220,6 +219,12 @@ def _storage_errors(action: str, name: str) -> Iterator[None]:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise StorageError(f"cannot {action} {name}: {error}", path=name) from error
+
+
+def _file_info(entry: fs.FileInfo) -> FileInfo:
+    nanoseconds = entry.mtime_ns
+    modified = None if nanoseconds is None else nanoseconds // 1_000_000
+    return FileInfo(entry.base_name, entry.size or 0, not entry.is_file, modified)
 
 
 def _kind(filesystem: fs.FileSystem) -> str:

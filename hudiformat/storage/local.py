@@ -189,8 +189,10 @@ class LocalOutputFile:
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
     """None for a file that went away after it was listed, and for a link to nowhere."""
     try:
-        is_dir = entry.is_dir()
-        return FileInfo(entry.name, 0 if is_dir else entry.stat().st_size, is_dir)
+        if entry.is_dir():
+            return FileInfo(entry.name, 0, is_dir=True)
+        found = entry.stat()
+        return FileInfo(entry.name, found.st_size, is_dir=False, modified=found.st_mtime_ns // 1_000_000)
     except FileNotFoundError:
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
@@ -11,11 +11,15 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One entry of a listing: ``name`` without its folder, ``size`` in bytes (0 for a folder)."""
+    """One entry of a listing: ``name`` without its folder, ``size`` in bytes (0 for a folder).
+
+    ``modified`` is when the file was last written, in milliseconds since 1970; None where the listing does not say.
+    """
 
     name: str
     size: int
     is_dir: bool
+    modified: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ the instant and hands out the plan that the tasks share; leaving it without a co
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.errors import HudiFormatWarning, UnsupportedFeatureError
+from hudiformat.errors import HudiFormatWarning, UnsupportedFeatureError, WriteConflictError
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.metadata_table import drop_metadata_table
-from hudiformat.table.options import INDEX_TYPES
+from hudiformat.table.options import INDEX_TYPES, NON_BLOCKING
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
@@ -88,6 +88,29 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
     return table
 
 
+def write_and_commit(
+    context: TableContext, operation: Operation, write_files: Callable[[WritePlan], Iterable[WriteStat]]
+) -> Commit:
+    """A write from its beginning to its commit; *write_files* makes the files and says what they hold.
+
+    Where another writer was faster, the write is begun anew ``hoodie.write.num.retries.on.conflict.failures`` times.
+
+    Raises:
+        UnsupportedFeatureError: the table cannot be written.
+        WriteConflictError: another writer was faster every time.
+        CommitError: the write could not be made visible; the table is as it was.
+    """
+
+    def once() -> Commit:
+        with begin_write(context, operation) as write:
+            return write.commit(write_files(write.plan))
+
+    for _ in range(context.options.conflict_retries):
+        with suppress(WriteConflictError):
+            return once()
+    return once()
+
+
 @contextmanager
 def begin_write(context: TableContext, operation: Operation) -> Iterator[OpenWrite]:
     """A write of *context*'s table; leaving the block without a commit takes everything away again.
@@ -116,7 +139,7 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
                 stacklevel=2,
             )
         drop_metadata_table(context.storage, current)
-    transaction = Transaction.begin(context.storage, context.config, operation, context.clock)
+    transaction = Transaction.begin(context, operation)
     plan = WritePlan(
         root=context.storage.root,
         config=context.config,
@@ -144,6 +167,9 @@ def _refuse_unsupported(context: TableContext) -> None:
         "bootstrapped tables": config.bootstrap_base_path is not None,
         f"the index {context.options.index_type}": context.options.index_type not in INDEX_TYPES,
         "the metadata table (hoodie.metadata.enable=true)": context.options.metadata_enable is True,
+        "without blocking other writers but with a bucket index": (
+            context.options.concurrency == NON_BLOCKING and context.options.index_type != "BUCKET"
+        ),
     }
     for feature, present in refused.items():
         if present:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hudiformat.errors import SchemaError
 from hudiformat.storage import Storage
+from hudiformat.table.clock import Clock
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
-from hudiformat.table.transaction import Clock
 from hudiformat.timeline import Action, Instant, TableConfig, Timeline, latest_schema, load_timeline, read_metadata
 from hudiformat.view import Visibility
 

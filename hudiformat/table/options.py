@@ -17,6 +17,14 @@ from typing import Any
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
 
 _MIB = 1024 * 1024
+SINGLE_WRITER, OPTIMISTIC, NON_BLOCKING = (
+    "SINGLE_WRITER",
+    "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "NON_BLOCKING_CONCURRENCY_CONTROL",
+)
+EAGER, LAZY, NEVER = "EAGER", "LAZY", "NEVER"
+FILE_SYSTEM_PROVIDER = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+IN_PROCESS_PROVIDER = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,8 @@ class WriteOptions:
     """What a write was asked to do.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
-    ``parquet_compression`` is for base files and for Parquet blocks in log files.
+    ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``concurrency`` and
+    ``failed_writes`` are words of Hudi's WriteConcurrencyMode and HoodieFailedWritesCleaningPolicy.
     """
 
     index_type: str = "SIMPLE"
@@ -41,11 +50,31 @@ class WriteOptions:
     combine_before_upsert: bool = True
     metadata_enable: bool | None = None
     sync: bool = True
+    concurrency: str = SINGLE_WRITER
+    failed_writes: str | None = None
+    conflict_retries: int = 0
+    lock_provider: str = FILE_SYSTEM_PROVIDER
+    lock_path: str = ""
+    lock_expire_minutes: int = 0
+    lock_retries: int = 50
+    lock_retry_wait_ms: int = 5000
+    heartbeat_interval_ms: int = 60_000
+    heartbeat_misses: int = 2
 
     @property
     def parquet_codec(self) -> str:
         """``parquet_compression`` by the name that it has in Arrow."""
         return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
+
+    @property
+    def has_other_writers(self) -> bool:
+        """Whether other writers may be at work on the table at the same time."""
+        return self.concurrency != SINGLE_WRITER
+
+    @property
+    def failed_writes_policy(self) -> str:
+        """When failed writes of others are taken away; beside other writers only those without a heartbeat are."""
+        return self.failed_writes or (LAZY if self.has_other_writers else EAGER)
 
 
 INDEX_TYPES = ("SIMPLE", "BLOOM", "BUCKET")
@@ -71,6 +100,11 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
             result = replace(result, **{name: parse(key, str(value))})
         elif key not in TABLE_KEYS:
             _refuse_unknown(key)
+    if result.has_other_writers and result.failed_writes == EAGER:
+        key = "hoodie.clean.failed.writes.policy"
+        raise OptionError(
+            f"{key}=EAGER takes away what other writers are writing: with {result.concurrency} it is LAZY", option=key
+        )
     return result
 
 
@@ -96,14 +130,32 @@ def _hudi_keys() -> frozenset[str]:
 _warned: set[str] = set()
 
 
-def _integer(key: str, value: str) -> int:
+def _integer(key: str, value: str, *, least: int = 1) -> int:
     try:
         number = int(value)
     except ValueError:
-        number = 0
-    if number <= 0:
-        raise OptionError(f"{key}: expected a positive whole number, found {value!r}", option=key)
+        number = least - 1
+    if number < least:
+        kind = "positive whole number" if least else "whole number from 0 on"
+        raise OptionError(f"{key}: expected a {kind}, found {value!r}", option=key)
     return number
+
+
+def _count(key: str, value: str) -> int:
+    return _integer(key, value, least=0)
+
+
+def _upper(*allowed: str) -> Callable[[str, str], str]:
+    return lambda key, value: _one_of(*allowed)(key, value.upper())
+
+
+def _lock_provider(key: str, value: str) -> str:
+    if value not in (FILE_SYSTEM_PROVIDER, IN_PROCESS_PROVIDER):
+        raise UnsupportedFeatureError(
+            f"{key}={value}: supported are {FILE_SYSTEM_PROVIDER} and {IN_PROCESS_PROVIDER}",
+            feature=f"lock provider {value}",
+        )
+    return value
 
 
 def parse_boolean(key: str, value: str) -> bool:
@@ -176,6 +228,17 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
     "hudiformat.sync": ("sync", parse_boolean),
+    "hoodie.write.concurrency.mode": ("concurrency", _upper(SINGLE_WRITER, OPTIMISTIC, NON_BLOCKING)),
+    "hoodie.clean.failed.writes.policy": ("failed_writes", _upper(EAGER, LAZY, NEVER)),
+    "hoodie.cleaner.policy.failed.writes": ("failed_writes", _upper(EAGER, LAZY, NEVER)),
+    "hoodie.write.num.retries.on.conflict.failures": ("conflict_retries", _count),
+    "hoodie.write.lock.provider": ("lock_provider", _lock_provider),
+    "hoodie.write.lock.filesystem.path": ("lock_path", lambda _key, value: value),
+    "hoodie.write.lock.filesystem.expire": ("lock_expire_minutes", _count),
+    "hoodie.write.lock.client.num_retries": ("lock_retries", _count),
+    "hoodie.write.lock.client.wait_time_ms_between_retry": ("lock_retry_wait_ms", _integer),
+    "hoodie.client.heartbeat.interval_in_ms": ("heartbeat_interval_ms", _integer),
+    "hoodie.client.heartbeat.tolerable.misses": ("heartbeat_misses", _integer),
 }
 
 TABLE_KEYS = (

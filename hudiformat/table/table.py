@@ -14,11 +14,11 @@ from hudiformat.naming import format_instant, parse_instant
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.begin import Commit
+from hudiformat.table.clock import Clock, TableClock
 from hudiformat.table.context import TableContext
 from hudiformat.table.listing import partition_files
 from hudiformat.table.plan import Operation
 from hudiformat.table.read import SliceReader, refuse_unreadable
-from hudiformat.table.transaction import Clock, TableClock
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import TableConfig, Timeline, load_table_config
 from hudiformat.view import FileSlice, build_slices, latest_slices

@@ -1,79 +1,79 @@
-"""One write from its instant to its commit, and the taking away of writes that never got there.
+"""One write from its instant to its commit.
 
 A write becomes visible in one step: the completed instant appears on the timeline, whole.  Before that step nothing of
-it can be seen, after it nothing is left to do that matters.
+it can be seen, after it nothing is left to do that matters.  Beside other writers the two ends of a write are under the
+table's lock, and it commits only if it conflicts with nothing that was committed since it began.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 
-from hudiformat.errors import CommitError, HudiFormatError, NameFormatError, StorageError
-from hudiformat.naming import BaseFileName, LogFileName, next_instant
-from hudiformat.storage import Storage
-from hudiformat.table.markers import delete_markers, marked_files, marked_instants
+from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
+from hudiformat.naming import next_instant
+from hudiformat.table.conflicts import Claim, clustered_groups, conflict_with_commit, conflict_with_plan, planned_groups
+from hudiformat.table.context import TableContext
+from hudiformat.table.heartbeat import Heartbeat, living
+from hudiformat.table.locks import held, lock_of
+from hudiformat.table.markers import delete_markers, marked_files
+from hudiformat.table.options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.plan import Operation
+from hudiformat.table.rollback import Rollbacks, take_files_away
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
     Instant,
-    TableConfig,
+    RequestedReplaceMetadata,
+    State,
     Timeline,
-    TimelineZone,
     WriteStat,
     complete,
     create_requested,
     load_timeline,
+    read_compaction_plan,
+    read_content,
+    read_metadata,
     remove_pending,
     transition_inflight,
 )
-from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
-Clock = Callable[[], datetime]
-
-_HEARTBEATS = ".hoodie/.heartbeat"  # Hudi's writers touch a file there for as long as they live
-
-
-@dataclass(frozen=True, slots=True)
-class TableClock:
-    """The present moment in the time zone that a table's instants are written in.  It travels to other processes."""
-
-    zone: TimelineZone
-
-    def __call__(self) -> datetime:
-        """The moment, without a zone."""
-        if self.zone is TimelineZone.UTC:
-            return datetime.now(timezone.utc).replace(tzinfo=None)
-        return datetime.now()  # noqa: DTZ005 - LOCAL, Hudi's default, is the machine's own zone
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 class Transaction:
     """A write that has an instant: requested and inflight on the timeline, until it commits or is abandoned."""
 
-    def __init__(self, storage: Storage, config: TableConfig, instant: Instant, clock: Clock) -> None:
-        self._storage = storage
-        self._config = config
-        self._clock = clock
+    def __init__(
+        self, context: TableContext, instant: Instant, seen: frozenset[Instant], heartbeat: Heartbeat | None
+    ) -> None:
+        self._context = context
+        self._seen = seen
+        self._heartbeat = heartbeat
         self._is_committed = False
         self.instant = instant
 
     @classmethod
-    def begin(cls, storage: Storage, config: TableConfig, operation: Operation, clock: Clock) -> Transaction:
-        """Take away what failed writes have left, choose the next instant, and put it on the timeline."""
-        timeline = load_timeline(storage, config)
-        for pending in timeline.pending:
-            if pending.action is Action.DELTA_COMMIT:
-                roll_back(storage, config, pending)
-        for time_ in _orphans(storage, timeline):
-            _take_files_away(storage, time_)
-        time_ = next_instant(clock(), timeline.latest_instant_time)
-        instant = create_requested(storage, config, time_, Action.DELTA_COMMIT)
-        metadata = CommitMetadata(operation_type=operation.value)
-        instant = transition_inflight(storage, config, instant, metadata)
-        return cls(storage, config, instant, clock)
+    def begin(cls, context: TableContext, operation: Operation) -> Transaction:
+        """Take away what failed writes have left, choose the next instant, and put it on the timeline.
+
+        Raises:
+            LockError: another writer keeps the table's lock.
+        """
+        storage, config, options = context.storage, context.config, context.options
+        with _exclusive(context):
+            take_failed_writes_away(context)
+            timeline = context.timeline()
+            time_ = next_instant(context.clock(), timeline.latest_instant_time)
+            heartbeat = None
+            if options.failed_writes_policy == LAZY:
+                heartbeat = Heartbeat(storage, time_, interval=options.heartbeat_interval_ms / 1000)
+                heartbeat.start()  # before the instant can be seen: nobody may take it for a dead writer's
+            instant = create_requested(storage, config, time_, Action.DELTA_COMMIT)
+            metadata = CommitMetadata(operation_type=operation.value)
+            instant = transition_inflight(storage, config, instant, metadata)
+        return cls(context, instant, frozenset(timeline.completed), heartbeat)
 
     def commit(self, operation: Operation, stats: Iterable[WriteStat], schema: str) -> tuple[Instant, CommitMetadata]:
         """Make the write visible, whole.
@@ -81,93 +81,118 @@ class Transaction:
         Files that were begun and are in no statistic, those of failed attempts of a task, are taken away first.
 
         Raises:
+            WriteConflictError: another writer has committed to the same file groups since this write began.
             CommitError: the completed instant could not be written; the table is as it was.
+            LockError: another writer keeps the table's lock.
         """
         by_partition: dict[str, list[WriteStat]] = {}
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
         kept = {stat.path for group in by_partition.values() for stat in group}
-        for path in marked_files(self._storage, self.instant.time):
+        storage = self._context.storage
+        for path in marked_files(storage, self.instant.time):
             if path not in kept:
-                self._storage.delete(path)
+                storage.delete(path)
         metadata = CommitMetadata(
             operation_type=operation.value,
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
             extra_metadata={"schema": schema},
         )
-        latest = load_timeline(self._storage, self._config).latest_instant_time
-        completed_at = next_instant(self._clock(), latest)
-        try:
-            done = complete(self._storage, self._config, self.instant, metadata, completion_time=completed_at)
-        except HudiFormatError as error:
-            found = self._completed_instant()  # the file may be there although its creation failed, in a sync say
-            if found is None:
-                raise CommitError(
-                    f"the instant {self.instant.time} could not be completed: {error}", path=self._storage.root
-                ) from error
-            done = found
+        with _exclusive(self._context):
+            self._refuse_conflicts(operation, metadata)
+            done = self._complete(metadata)
         self._is_committed = True
+        self._stop_heartbeat()
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
-            delete_markers(self._storage, self.instant.time)
+            delete_markers(storage, self.instant.time)
         return done, metadata
 
     def abandon(self) -> None:
-        """Take away everything that the write has left, unless it has been committed."""
+        """Take away everything that the write has left, unless it has been committed.
+
+        Nobody has seen any of it, so this is no rollback on the timeline.
+        """
         if self._is_committed:
             return
-        timeline = load_timeline(self._storage, self._config)
-        if any(pending.time == self.instant.time for pending in timeline.pending):
-            roll_back(self._storage, self._config, self.instant)
+        self._stop_heartbeat()
+        storage, config = self._context.storage, self._context.config
+        if any(pending.time == self.instant.time for pending in self._context.timeline().pending):
+            take_files_away(storage, self.instant.time)
+            # The instant goes last: whoever is stopped half-way leaves the next one something to find.
+            remove_pending(storage, config, self.instant)
 
-    def _completed_instant(self) -> Instant | None:
-        completed = load_timeline(self._storage, self._config).completed
-        return next((done for done in completed if done.time == self.instant.time), None)
+    def _complete(self, metadata: CommitMetadata) -> Instant:
+        storage, config = self._context.storage, self._context.config
+        completed_at = next_instant(self._context.clock(), self._context.timeline().latest_instant_time)
+        try:
+            return complete(storage, config, self.instant, metadata, completion_time=completed_at)
+        except HudiFormatError as error:
+            # The file may be there although its creation failed, in a sync say.
+            for done in load_timeline(storage, config).completed:
+                if done.time == self.instant.time:
+                    return done
+            raise CommitError(
+                f"the instant {self.instant.time} could not be completed: {error}", path=storage.root
+            ) from error
+
+    def _refuse_conflicts(self, operation: Operation, metadata: CommitMetadata) -> None:
+        if self._context.options.concurrency != OPTIMISTIC:
+            return
+        by_bucket = self._context.options.index_type == "BUCKET"
+        claim = Claim.of(operation, metadata.write_stats, by_bucket=by_bucket)
+        timeline = self._context.timeline()
+        for reason in (self._conflict(claim, other, by_bucket=by_bucket) for other in self._others(timeline)):
+            if reason is not None:
+                root = self._context.storage.root
+                raise WriteConflictError(
+                    f"{root}: the write {self.instant.time} cannot commit: {reason}; nothing was written, write again "
+                    "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
+                    path=root,
+                )
+
+    def _others(self, timeline: Timeline) -> list[Instant]:
+        done = [instant for instant in timeline.completed_writes if instant not in self._seen]
+        planned = (Action.COMPACTION, Action.CLUSTERING)
+        return done + [instant for instant in timeline.pending if instant.action in planned]
+
+    def _conflict(self, claim: Claim, other: Instant, *, by_bucket: bool) -> str | None:
+        storage, config = self._context.storage, self._context.config
+        if other.is_completed:
+            found = read_metadata(storage, config, other)
+            is_compaction = other.action is Action.COMMIT and found.operation_type == "COMPACT"
+            return conflict_with_commit(claim, other, found, is_compaction=is_compaction, by_bucket=by_bucket)
+        if other.action is Action.COMPACTION:
+            groups = planned_groups(read_compaction_plan(storage, config, other), by_bucket=by_bucket)
+            return conflict_with_plan(claim, other, groups, rewrites=False)
+        plan = read_content(storage, config, Instant(other.time, other.action, State.REQUESTED))
+        clustered = clustered_groups(plan, by_bucket=by_bucket) if isinstance(plan, RequestedReplaceMetadata) else []
+        return conflict_with_plan(claim, other, clustered, rewrites=True)
+
+    def _stop_heartbeat(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+            self._heartbeat = None
 
 
-def roll_back(storage: Storage, config: TableConfig, pending: Instant) -> None:
-    """Take away the files of a write that did not complete, and then its instant.
-
-    The instant goes last: whoever is stopped half-way leaves the next one something to find.
-    """
-    _take_files_away(storage, pending.time)
-    storage.delete(f"{_HEARTBEATS}/{pending.time}")
-    remove_pending(storage, config, pending)
-
-
-def _orphans(storage: Storage, timeline: Timeline) -> list[str]:
-    """Instants that are nowhere but have markers: a task of a write that had been rolled back was still at work.
-
-    An instant before the timeline's first may have been committed and archived, and is none.
-    """
-    on_timeline = {instant.time for instant in timeline.instants}
-    first = timeline.first_active or ""
-    return [time for time in marked_instants(storage) if time > first and time not in on_timeline]
+def take_failed_writes_away(context: TableContext) -> None:
+    """Roll back writes that did not complete: all of them, or beside other writers those without a sign of life."""
+    options = context.options
+    if options.failed_writes_policy not in (EAGER, LAZY):
+        return
+    rollbacks = Rollbacks(context.storage, context.config, context.clock)
+    timeline = context.timeline()
+    tolerance = options.heartbeat_interval_ms * options.heartbeat_misses / 1000
+    alive = living(context.storage, tolerance=tolerance) if options.failed_writes_policy == LAZY else frozenset()
+    finished = rollbacks.finish_pending(timeline)
+    for pending in timeline.pending:
+        if pending.action in _WRITES and pending.time not in alive | finished:
+            rollbacks.roll_back(pending)
+    rollbacks.sweep_orphans()
 
 
-def _take_files_away(storage: Storage, instant: str) -> None:
-    for path in marked_files(storage, instant):
-        storage.delete(path)
-    # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
-    for folder, entries in list(list_partitions(storage)):
-        for name in (entry.name for entry in entries if _instant_of(entry.name) == instant):
-            storage.delete(f"{folder}/{name}" if folder else name)
-        _leave_partition(storage, folder, instant)
-    delete_markers(storage, instant)
-
-
-def _instant_of(name: str) -> str | None:
-    try:
-        return (LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)).instant
-    except NameFormatError:
-        return None
-
-
-def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
-    """Take away a partition that the failed write had just made."""
-    entries = [entry.name for entry in storage.list(folder)]
-    metadata = f"{folder}/{PARTITION_METADATA_FILE}" if folder else PARTITION_METADATA_FILE
-    if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
-        storage.delete(metadata)
-        while folder and not storage.list(folder):
-            storage.delete(folder)
-            folder = folder.rpartition("/")[0]
+def _exclusive(context: TableContext) -> AbstractContextManager[None]:
+    options = context.options
+    if not options.has_other_writers:
+        return nullcontext()
+    patience = options.lock_retries * options.lock_retry_wait_ms / 1000
+    return held(lock_of(context.storage, options), patience=patience)

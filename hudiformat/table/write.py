@@ -11,7 +11,7 @@ from hudiformat.errors import DataError
 from hudiformat.merge.ordering import comparable
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
-from hudiformat.table.begin import Commit, begin_write, check_rows
+from hudiformat.table.begin import Commit, check_rows, write_and_commit
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import WriteOptions
@@ -33,8 +33,7 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit
     keys = RowKeys.of(context.config)
     keys.record_keys(rows)  # bad keys and paths are found before the timeline is touched
     keys.partition_paths(rows)
-    with begin_write(context, operation) as write:
-        return write.commit(write_prepared(write.plan, rows, storage=context.storage))
+    return write_and_commit(context, operation, lambda plan: write_prepared(plan, rows, storage=context.storage))
 
 
 def write_prepared(plan: WritePlan, rows: pa.Table, *, storage: Storage | None = None) -> list[WriteStat]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,6 +23,12 @@ def test_a_listing_is_sorted_and_has_sizes_and_folders(storage: Storage) -> None
     ]
     assert storage.list("c") == [FileInfo("d", 0, True)]
     assert storage.list("c/d") == [FileInfo("file", 1, False)]
+
+
+def test_a_listing_says_when_a_file_was_written(storage: Storage) -> None:
+    storage.create("a", b"1")
+    (found,) = storage.list("")
+    assert found.modified is None or abs(time.time() * 1000 - found.modified) < 60_000
 
 
 def test_a_listing_of_nothing_is_empty(storage: Storage) -> None:

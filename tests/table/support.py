@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat import Table, create_table, open_table
+from hudiformat.table.options import TABLE_KEYS
 
 SCHEMA = pa.schema(
     [
@@ -39,9 +40,8 @@ def new_table(path: Path, *, clock: Clock | None = None, sync: bool = False, **c
     options = {"hudiformat.sync": str(sync), **changes.pop("options", {})}
     arguments = {"name": "t", "schema": SCHEMA, "record_key": ["k"], "ordering": ["ts"], "partition_by": ["p"]}
     create_table(path, **{**arguments, **changes}, options=options)
-    index = {key: value for key, value in options.items() if "write." not in key and "table." not in key}
-    index.pop("hoodie.record.merge.mode", None)
-    return open_table(path, options=index, clock=clock or Clock())
+    chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
+    return open_table(path, options=chosen, clock=clock or Clock())
 
 
 def rows(*values: Row, schema: pa.Schema = SCHEMA) -> pa.Table:

@@ -1,0 +1,180 @@
+"""Taking away writes that did not complete, or that shall not have been.
+
+A rollback is an instant of its own: its plan is on the timeline before the first file goes, so that whoever is stopped
+half-way leaves the next writer something to finish.
+Source: BaseRollbackPlanActionExecutor, BaseRollbackActionExecutor, Hudi 1.2.0; spec/timeline.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.naming import BaseFileName, LogFileName, next_instant
+from hudiformat.storage import Storage
+from hudiformat.table.clock import Clock
+from hudiformat.table.heartbeat import forget
+from hudiformat.table.markers import delete_markers, marked_files, marked_instants
+from hudiformat.timeline import (
+    Action,
+    Instant,
+    InstantInfo,
+    RollbackMetadata,
+    RollbackPartitionMetadata,
+    RollbackPlan,
+    RollbackRequest,
+    State,
+    TableConfig,
+    Timeline,
+    complete,
+    create_requested,
+    instant_path,
+    load_timeline,
+    read_content,
+    remove_pending,
+    transition_inflight,
+)
+from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Rollbacks:
+    """The rollbacks of one table."""
+
+    storage: Storage
+    config: TableConfig
+    clock: Clock
+
+    def roll_back(self, target: Instant) -> Instant:
+        """Take away all that *target*, pending by now, has written, and then itself; the rollback's instant.
+
+        Raises:
+            StorageError: a file cannot be deleted; the rollback stays pending, and the next writer goes on with it.
+        """
+        requests = tuple(self._requests(target.time))
+        plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
+        now = next_instant(self.clock(), load_timeline(self.storage, self.config).latest_instant_time)
+        return self._run(create_requested(self.storage, self.config, now, Action.ROLLBACK, plan), plan)
+
+    def finish_pending(self, timeline: Timeline) -> frozenset[str]:
+        """Go on with the rollbacks that others began; the instants that they have rolled back."""
+        done = set()
+        for rollback in timeline.pending:
+            if rollback.action is Action.ROLLBACK:
+                plan = self._plan(rollback)
+                self._run(rollback, plan)
+                done.add(_target(plan).commit_time)
+        return frozenset(done)
+
+    def sweep_orphans(self) -> None:
+        """Take away the files of instants that are nowhere: a task of a write already rolled back was still at work.
+
+        An instant before the timeline's first may have been committed and archived, and is none.
+        """
+        marked = marked_instants(self.storage)  # before the timeline: who has markers had an instant first
+        timeline = load_timeline(self.storage, self.config)
+        on_timeline = {instant.time for instant in timeline.instants}
+        first = timeline.first_active or ""
+        for instant in marked:
+            if instant > first and instant not in on_timeline:
+                take_files_away(self.storage, instant)
+
+    def _run(self, rollback: Instant, plan: RollbackPlan) -> Instant:
+        began = time.monotonic()
+        target = _target(plan)
+        if rollback.state is State.REQUESTED:
+            rollback = transition_inflight(self.storage, self.config, rollback)
+        take_files_away(self.storage, target.commit_time)
+        forget(self.storage, target.commit_time)
+        self._remove(target)
+        metadata = RollbackMetadata(
+            start_rollback_time=rollback.time,
+            time_taken_in_millis=int((time.monotonic() - began) * 1000),
+            total_files_deleted=sum(len(request.files_to_be_deleted) for request in plan.rollback_requests or ()),
+            commits_rollback=(target.commit_time,),
+            partition_metadata=_partition_metadata(plan),
+            instants_rollback=(target,),
+        )
+        now = next_instant(self.clock(), load_timeline(self.storage, self.config).latest_instant_time)
+        return complete(self.storage, self.config, rollback, metadata, completion_time=now)
+
+    def _remove(self, target: InstantInfo) -> None:
+        for instant in load_timeline(self.storage, self.config).pending:
+            if instant.time == target.commit_time and instant.action is not Action.ROLLBACK:
+                remove_pending(self.storage, self.config, instant)
+
+    def _requests(self, instant: str) -> Iterator[RollbackRequest]:
+        for path in sorted({*marked_files(self.storage, instant), *_files_of(self.storage, instant)}):
+            folder, _, name = path.rpartition("/")
+            parsed = _parsed(name)
+            yield RollbackRequest(
+                partition_path=folder,
+                file_id=parsed.file_id if parsed else "",
+                latest_base_instant=instant,
+                files_to_be_deleted=(f"{self.storage.root}/{path}",),
+                log_blocks_to_be_deleted={},
+            )
+
+    def _plan(self, rollback: Instant) -> RollbackPlan:
+        requested = Instant(rollback.time, rollback.action, State.REQUESTED)
+        plan = read_content(self.storage, self.config, requested)
+        if not isinstance(plan, RollbackPlan) or plan.instant_to_rollback is None:
+            path = f"{self.storage.root}/{instant_path(self.config, requested)}"
+            raise CorruptTableError(f"{path}: expected the plan of a rollback that names an instant", path=path)
+        return plan
+
+
+def take_files_away(storage: Storage, instant: str) -> None:
+    """Delete the files of an instant, the partitions that it had just made, and its markers."""
+    for path in marked_files(storage, instant):
+        storage.delete(path)
+    # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
+    for path in list(_files_of(storage, instant)):
+        storage.delete(path)
+    for folder, _ in list(list_partitions(storage)):
+        _leave_partition(storage, folder, instant)
+    delete_markers(storage, instant)
+
+
+def _files_of(storage: Storage, instant: str) -> Iterator[str]:
+    for folder, entries in list_partitions(storage):
+        for entry in entries:
+            parsed = _parsed(entry.name)
+            if parsed is not None and parsed.instant == instant:
+                yield f"{folder}/{entry.name}" if folder else entry.name
+
+
+def _parsed(name: str) -> LogFileName | BaseFileName | None:
+    try:
+        return LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
+    except NameFormatError:
+        return None
+
+
+def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
+    """Take away a partition that the failed write had just made."""
+    entries = [entry.name for entry in storage.list(folder)]
+    metadata = f"{folder}/{PARTITION_METADATA_FILE}" if folder else PARTITION_METADATA_FILE
+    if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
+        storage.delete(metadata)
+        while folder and not storage.list(folder):
+            storage.delete(folder)
+            folder = folder.rpartition("/")[0]
+
+
+def _target(plan: RollbackPlan) -> InstantInfo:
+    assert plan.instant_to_rollback is not None  # noqa: S101 - _plan has looked
+    return plan.instant_to_rollback
+
+
+def _partition_metadata(plan: RollbackPlan) -> dict[str, RollbackPartitionMetadata]:
+    files: dict[str, list[str]] = defaultdict(list)
+    for request in plan.rollback_requests or ():
+        files[request.partition_path] += request.files_to_be_deleted
+    return {
+        path: RollbackPartitionMetadata(path, tuple(deleted), rollback_log_files={}, log_files_from_failed_commit={})
+        for path, deleted in files.items()
+    }
