@@ -6,23 +6,22 @@ the instant and hands out the plan that the tasks share; leaving it without a co
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.errors import HudiFormatWarning, UnsupportedFeatureError, WriteConflictError
+from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
-from hudiformat.table.metadata_table import drop_metadata_table
+from hudiformat.table.metadata_table import without_metadata_table
 from hudiformat.table.options import INDEX_TYPES, NON_BLOCKING
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
-from hudiformat.timeline import TableType, WriteStat, load_table_config
+from hudiformat.timeline import TableType, WriteStat
 
 _VERSION = 9
 
@@ -129,16 +128,7 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
     """As :func:`begin_write`, where the caller sees to the end: commit, or ``transaction.abandon()``."""
     _refuse_unsupported(context)
     schema = context.schema()
-    current = load_table_config(context.storage)
-    if current.metadata_partitions:
-        if context.options.metadata_enable is None:  # nobody has said that it shall go
-            warnings.warn(
-                f"{context.storage.root}: the metadata table cannot be kept up yet and is dropped, as Hudi drops it "
-                "with hoodie.metadata.enable=false; a writer that has it on builds it anew",
-                HudiFormatWarning,
-                stacklevel=2,
-            )
-        drop_metadata_table(context.storage, current)
+    without_metadata_table(context)
     transaction = Transaction.begin(context, operation)
     plan = WritePlan(
         root=context.storage.root,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hudiformat.errors import SchemaError
 from hudiformat.storage import Storage
 from hudiformat.table.clock import Clock
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
+from hudiformat.table.service_options import ServiceOptions
 from hudiformat.timeline import Action, Instant, TableConfig, Timeline, latest_schema, load_timeline, read_metadata
 from hudiformat.view import Visibility
 
@@ -22,6 +23,7 @@ class TableContext:
     config: TableConfig
     options: WriteOptions
     clock: Clock
+    services: ServiceOptions = field(default_factory=ServiceOptions)
 
     def timeline(self) -> Timeline:
         """The instants of the active timeline, as they are now."""

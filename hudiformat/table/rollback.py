@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hudiformat.errors import CorruptTableError, NameFormatError
@@ -38,6 +38,9 @@ from hudiformat.timeline import (
     transition_inflight,
 )
 from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
+
+WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+"""What changes a table's rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +86,36 @@ class Rollbacks:
                 take_files_away(self.storage, instant)
 
     def _run(self, rollback: Instant, plan: RollbackPlan) -> Instant:
-        began = time.monotonic()
-        target = _target(plan)
         if rollback.state is State.REQUESTED:
             rollback = transition_inflight(self.storage, self.config, rollback)
+        metadata = self._execute(_target(plan), plan.rollback_requests or (), at=rollback.time)
+        now = next_instant(self.clock(), load_timeline(self.storage, self.config).latest_instant_time)
+        return complete(self.storage, self.config, rollback, metadata, completion_time=now)
+
+    def take_away(self, target: InstantInfo, *, at: str) -> RollbackMetadata:
+        """Take away what *target* has written, and itself, as a part of the restore that began *at*."""
+        return self._execute(target, tuple(self._requests(target.commit_time)), at=at)
+
+    def _execute(self, target: InstantInfo, requests: Sequence[RollbackRequest], *, at: str) -> RollbackMetadata:
+        began = time.monotonic()
+        self._hide(target)
         take_files_away(self.storage, target.commit_time)
         forget(self.storage, target.commit_time)
         self._remove(target)
-        metadata = RollbackMetadata(
-            start_rollback_time=rollback.time,
+        return RollbackMetadata(
+            start_rollback_time=at,
             time_taken_in_millis=int((time.monotonic() - began) * 1000),
-            total_files_deleted=sum(len(request.files_to_be_deleted) for request in plan.rollback_requests or ()),
+            total_files_deleted=sum(len(request.files_to_be_deleted) for request in requests),
             commits_rollback=(target.commit_time,),
-            partition_metadata=_partition_metadata(plan),
+            partition_metadata=_partition_metadata(requests),
             instants_rollback=(target,),
         )
-        now = next_instant(self.clock(), load_timeline(self.storage, self.config).latest_instant_time)
-        return complete(self.storage, self.config, rollback, metadata, completion_time=now)
+
+    def _hide(self, target: InstantInfo) -> None:
+        """Make a completed write a pending one again: nobody may read files of it while they go."""
+        for instant in load_timeline(self.storage, self.config).completed:
+            if instant.time == target.commit_time and instant.action in WRITES:
+                self.storage.delete(instant_path(self.config, instant))
 
     def _remove(self, target: InstantInfo) -> None:
         for instant in load_timeline(self.storage, self.config).pending:
@@ -170,9 +186,9 @@ def _target(plan: RollbackPlan) -> InstantInfo:
     return plan.instant_to_rollback
 
 
-def _partition_metadata(plan: RollbackPlan) -> dict[str, RollbackPartitionMetadata]:
+def _partition_metadata(requests: Sequence[RollbackRequest]) -> dict[str, RollbackPartitionMetadata]:
     files: dict[str, list[str]] = defaultdict(list)
-    for request in plan.rollback_requests or ():
+    for request in requests:
         files[request.partition_path] += request.files_to_be_deleted
     return {
         path: RollbackPartitionMetadata(path, tuple(deleted), rollback_log_files={}, log_files_from_failed_commit={})

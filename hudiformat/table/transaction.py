@@ -20,7 +20,7 @@ from hudiformat.table.locks import held, lock_of
 from hudiformat.table.markers import delete_markers, marked_files
 from hudiformat.table.options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.plan import Operation
-from hudiformat.table.rollback import Rollbacks, take_files_away
+from hudiformat.table.rollback import WRITES, Rollbacks, take_files_away
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -38,8 +38,6 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 class Transaction:
@@ -62,7 +60,7 @@ class Transaction:
             LockError: another writer keeps the table's lock.
         """
         storage, config, options = context.storage, context.config, context.options
-        with _exclusive(context):
+        with exclusive(context):
             take_failed_writes_away(context)
             timeline = context.timeline()
             time_ = next_instant(context.clock(), timeline.latest_instant_time)
@@ -98,7 +96,7 @@ class Transaction:
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
             extra_metadata={"schema": schema},
         )
-        with _exclusive(self._context):
+        with exclusive(self._context):
             self._refuse_conflicts(operation, metadata)
             done = self._complete(metadata)
         self._is_committed = True
@@ -185,12 +183,16 @@ def take_failed_writes_away(context: TableContext) -> None:
     alive = living(context.storage, tolerance=tolerance) if options.failed_writes_policy == LAZY else frozenset()
     finished = rollbacks.finish_pending(timeline)
     for pending in timeline.pending:
-        if pending.action in _WRITES and pending.time not in alive | finished:
+        if pending.action in WRITES and pending.time not in alive | finished:
             rollbacks.roll_back(pending)
     rollbacks.sweep_orphans()
 
 
-def _exclusive(context: TableContext) -> AbstractContextManager[None]:
+def exclusive(context: TableContext) -> AbstractContextManager[None]:
+    """The table's lock, for as long as a block lasts; nothing for a table that has one writer.
+
+    Entering it raises a LockError where another writer has the lock for too long.
+    """
     options = context.options
     if not options.has_other_writers:
         return nullcontext()

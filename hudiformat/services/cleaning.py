@@ -1,0 +1,214 @@
+"""Cleaning: file slices that no query of the retained window needs are deleted.
+
+The plan is on the timeline before the first file goes.  Rules and words: spec/services.md.
+Source: CleanPlanner, CleanerUtils, CleanPlanActionExecutor, CleanActionExecutor, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import groupby
+
+from hudiformat.errors import CorruptTableError
+from hudiformat.naming import format_instant, next_instant
+from hudiformat.table.context import TableContext
+from hudiformat.table.listing import partition_files
+from hudiformat.table.metadata_table import without_metadata_table
+from hudiformat.table.service_options import BY_COMMITS, BY_HOURS, BY_VERSIONS, ServiceOptions
+from hudiformat.table.transaction import exclusive
+from hudiformat.timeline import (
+    Action,
+    ActionInstant,
+    CleanerPlan,
+    CleanFileInfo,
+    CleanMetadata,
+    CleanPartitionMetadata,
+    Instant,
+    SavepointMetadata,
+    State,
+    Timeline,
+    complete,
+    create_requested,
+    read_compaction_plan,
+    read_content,
+    transition_inflight,
+)
+from hudiformat.view import FileSlice, build_slices
+
+_PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
+
+
+def clean(context: TableContext) -> Instant | None:
+    """Finish what an earlier clean left, then delete what the policy no longer keeps; None where there is nothing.
+
+    Raises:
+        LockError: another writer keeps the table's lock.
+        StorageError: a file cannot be deleted; the clean stays pending, and the next one goes on with it.
+    """
+    without_metadata_table(context)
+    done = None
+    with exclusive(context):
+        for pending in context.timeline().pending:
+            if pending.action is Action.CLEAN:
+                done = _run(context, pending, _read_plan(context, pending))
+        plan = plan_clean(context)
+        if plan is None:
+            return done
+        now = next_instant(context.clock(), context.timeline().latest_instant_time)
+        requested = create_requested(context.storage, context.config, now, Action.CLEAN, plan)
+        return _run(context, requested, plan)
+
+
+def plan_clean(context: TableContext) -> CleanerPlan | None:
+    """What a clean would delete now; None where that is nothing."""
+    timeline, options = context.timeline(), context.services
+    earliest = _earliest_to_retain(context, timeline, options)
+    if earliest is None and options.clean_policy != BY_VERSIONS:
+        return None
+    planner = _Planner(context, timeline, earliest)
+    files = {path: found for path, found in planner.partitions() if found}
+    if not files:
+        return None
+    saved = [instant.time for instant in planner.savepoints]
+    return CleanerPlan(
+        earliest_instant_to_retain=None
+        if earliest is None
+        else ActionInstant(earliest.time, earliest.action.value, earliest.state.name),
+        last_completed_commit_timestamp=timeline.completed_writes[-1].time,
+        policy=options.clean_policy,
+        file_paths_to_be_deleted_per_partition={
+            path: tuple(CleanFileInfo(f"{context.storage.root}/{file}", is_bootstrap_base_file=False) for file in found)
+            for path, found in files.items()
+        },
+        extra_metadata={"savepointed_timestamps": ",".join(saved)} if saved else {},
+    )
+
+
+def _earliest_to_retain(context: TableContext, timeline: Timeline, options: ServiceOptions) -> Instant | None:
+    """The first commit of the window that is kept; nothing pending may be older."""
+    writes = timeline.completed_writes
+    if options.clean_policy == BY_HOURS:
+        begin = format_instant(context.clock() - timedelta(hours=options.clean_hours))
+        return next((write for write in writes if write.time >= begin), None)
+    if options.clean_policy != BY_COMMITS or len(writes) <= options.clean_commits:
+        return None
+    earliest = writes[len(writes) - options.clean_commits]
+    pending = next((instant for instant in timeline.pending if instant.action in _PENDING), None)
+    if pending is None or earliest.time <= pending.time:
+        return earliest
+    return next((write for write in reversed(writes) if write.time < pending.time), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    context: TableContext
+    timeline: Timeline
+    earliest: Instant | None
+
+    @property
+    def savepoints(self) -> list[Instant]:
+        return [instant for instant in self.timeline.completed if instant.action is Action.SAVEPOINT]
+
+    def partitions(self) -> Iterator[tuple[str, list[str]]]:
+        """Each partition path, and the paths of its files that go."""
+        visibility = self.context.visibility()
+        everything = replace(visibility, replaced={})
+        saved, compacting = self._saved_files(), self._compacting()
+        for path, files in partition_files(self.context):
+            unwanted: list[FileSlice] = []
+            slices = build_slices(path, files, everything)
+            for file_id, group in groupby(slices, key=lambda item: item.file_id):
+                replaced_by = visibility.replaced.get((path, file_id))
+                if replaced_by is None:
+                    unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
+                elif self.earliest is None or replaced_by < self.earliest.time:
+                    unwanted += group
+            names = [_names(item) for item in unwanted]
+            kept = saved.get(path, frozenset())
+            gone = [name for found in names if not kept.intersection(found) for name in found]
+            yield path, [f"{path}/{name}" if path else name for name in gone]
+
+    def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
+        """The slices of one file group that go, out of all of them from the oldest to the newest."""
+        if self.context.services.clean_policy == BY_VERSIONS:
+            free = [item for item in slices if compacted_from is None or item.base_instant < compacted_from]
+            kept = self.context.services.clean_versions - (compacted_from is not None)
+            return free[: max(len(free) - kept, 0)]
+        assert self.earliest is not None  # noqa: S101 - the other policies have one, or nothing is planned
+        older = [item for item in slices[:-1] if item.base_instant < self.earliest.time]
+        # The newest of the older ones is what a query at the beginning of the window reads.
+        newest_older = [item for item in slices if item.base_instant < self.earliest.time][-1:]
+        return [
+            item
+            for item in older
+            if item not in newest_older and (compacted_from is None or item.base_instant < compacted_from)
+        ]
+
+    def _saved_files(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for instant in self.savepoints:
+            said = read_content(self.context.storage, self.context.config, instant)
+            for path, partition in said.partition_metadata.items() if isinstance(said, SavepointMetadata) else ():
+                found[path] = found.get(path, frozenset()) | frozenset(partition.savepoint_data_file)
+        return found
+
+    def _compacting(self) -> dict[tuple[str, str], str]:
+        """The file groups of pending compactions, and the base instants of the slices that these read."""
+        found = {}
+        for pending in self.timeline.pending:
+            if pending.action in (Action.COMPACTION, Action.LOG_COMPACTION):
+                plan = read_compaction_plan(self.context.storage, self.context.config, pending)
+                for operation in plan.operations or ():
+                    found[operation.partition_path or "", operation.file_id or ""] = operation.base_instant_time or ""
+        return found
+
+
+def _names(file_slice: FileSlice) -> list[str]:
+    base = [] if file_slice.base_file is None else [str(file_slice.base_file.name)]
+    return base + [str(log.name) for log in file_slice.log_files]
+
+
+def _read_plan(context: TableContext, instant: Instant) -> CleanerPlan:
+    plan = read_content(context.storage, context.config, Instant(instant.time, instant.action, State.REQUESTED))
+    if not isinstance(plan, CleanerPlan):
+        raise CorruptTableError(f"{context.storage.root}: {instant} has no plan", path=context.storage.root)
+    return plan
+
+
+def _run(context: TableContext, instant: Instant, plan: CleanerPlan) -> Instant:
+    began = time.monotonic()
+    if instant.state is State.REQUESTED:
+        instant = transition_inflight(context.storage, context.config, instant)
+    partitions = {
+        path: _delete(context, path, plan.policy, (info.file_path or "" for info in files))
+        for path, files in (plan.file_paths_to_be_deleted_per_partition or {}).items()
+    }
+    earliest = plan.earliest_instant_to_retain
+    metadata = CleanMetadata(
+        start_clean_time=instant.time,
+        time_taken_in_millis=int((time.monotonic() - began) * 1000),
+        total_files_deleted=sum(len(partition.success_delete_files) for partition in partitions.values()),
+        earliest_commit_to_retain=earliest.timestamp if earliest else "",
+        last_completed_commit_timestamp=plan.last_completed_commit_timestamp,
+        partition_metadata=partitions,
+        extra_metadata=plan.extra_metadata,
+    )
+    now = next_instant(context.clock(), context.timeline().latest_instant_time)
+    return complete(context.storage, context.config, instant, metadata, completion_time=now)
+
+
+def _delete(context: TableContext, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
+    names = tuple(path.rpartition("/")[2] for path in paths)
+    for name in names:
+        context.storage.delete(f"{partition}/{name}" if partition else name)
+    return CleanPartitionMetadata(
+        partition_path=partition,
+        policy=policy,
+        delete_path_patterns=names,
+        success_delete_files=names,
+        failed_delete_files=(),
+        is_partition_deleted=False,
+    )

@@ -1,0 +1,60 @@
+"""Rolling back a commit that is done: its files go, and the table is as it was before it."""
+
+from __future__ import annotations
+
+from hudiformat.errors import CommitError
+from hudiformat.table.context import TableContext
+from hudiformat.table.metadata_table import without_metadata_table
+from hudiformat.table.rollback import Rollbacks
+from hudiformat.table.transaction import exclusive
+from hudiformat.timeline import Action, Instant, Timeline
+
+
+def roll_back(context: TableContext, instant: str) -> Instant:
+    """Roll back the write *instant*, the newest of the table, completed or not; the rollback's instant.
+
+    Raises:
+        CommitError: there is no such write, others came after it, or a savepoint keeps it.
+        LockError: another writer keeps the table's lock.
+
+    Source: BaseRollbackActionExecutor, Hudi 1.2.0.
+    """
+    without_metadata_table(context)
+    with exclusive(context):
+        target = find_write(context, instant)
+        timeline = context.timeline()
+        later = [write.time for write in timeline.completed_writes if write.time > instant]
+        if later:
+            raise CommitError(
+                f"{context.storage.root}: {instant} cannot be rolled back before the writes after it: "
+                f"{', '.join(later)}; roll those back first, the newest first",
+                path=context.storage.root,
+            )
+        refuse_savepoint(context, timeline, instant)
+        return Rollbacks(context.storage, context.config, context.clock).roll_back(target)
+
+
+def find_write(context: TableContext, instant: str) -> Instant:
+    """The write with this time.
+
+    Raises:
+        CommitError: the active timeline has none.
+    """
+    instants = context.timeline().instants
+    services = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE, Action.SAVEPOINT, Action.INDEXING)
+    found = next((one for one in instants if one.time == instant and one.action not in services), None)
+    if found is None:
+        known = ", ".join(one.time for one in context.timeline().completed_writes[-5:])
+        raise CommitError(
+            f"{context.storage.root}: there is no write {instant!r} on the active timeline; the newest are {known}",
+            path=context.storage.root,
+        )
+    return found
+
+
+def refuse_savepoint(context: TableContext, timeline: Timeline, instant: str) -> None:
+    """Raise a CommitError where a savepoint keeps the write *instant*."""
+    if any(one.action is Action.SAVEPOINT and one.time == instant for one in timeline.instants):
+        raise CommitError(
+            f"{context.storage.root}: {instant} has a savepoint; delete that first", path=context.storage.root
+        )
