@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyarrow import fs
 
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
@@ -30,6 +31,11 @@ STARTUP = Path(__file__).with_name("spark") / "startup"
 # Instants are in the local time of whoever writes: here everybody, real Hudi too, is in one place.
 os.environ["TZ"] = "UTC"
 time.tzset()
+
+
+# On a busy machine a draw or a run may take long; that is no finding.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.hookimpl(tryfirst=True)

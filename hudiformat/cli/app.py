@@ -15,6 +15,7 @@ from hudiformat.cli.output import warn
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
 from hudiformat.cli.slices import slices
+from hudiformat.cli.stats import stats
 from hudiformat.cli.timeline import timeline
 from hudiformat.cli.verify import verify
 from hudiformat.errors import HudiFormatError
@@ -42,7 +43,7 @@ def app() -> None:
     """
 
 
-for command in (blocks, records, verify, salvage, slices, timeline):
+for command in (blocks, records, verify, salvage, slices, stats, timeline):
     app.add_command(command)
 
 

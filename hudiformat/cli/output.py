@@ -35,9 +35,9 @@ class Table:
         self._indent = indent
         self._print([column.name for column in columns], bold=True)
 
-    def row(self, *cells: object, colour: str | None = None) -> None:
+    def row(self, *cells: object, colour: str | None = None, bold: bool = False) -> None:
         """Print a row; None is a value that is not there."""
-        self._print(["-" if cell is None else printable(str(cell)) for cell in cells], colour=colour)
+        self._print(["-" if cell is None else printable(str(cell)) for cell in cells], colour=colour, bold=bold)
 
     def _print(self, texts: list[str], *, colour: str | None = None, bold: bool = False) -> None:
         cells = [column.fit(text) for column, text in zip(self._columns, texts, strict=True)]

@@ -40,11 +40,7 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
     Sizes are bytes: of the base file, and of the whole slice.  Files are listed by the table's metadata table where it
     has one.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HudiFormatWarning)
-        found = open_table(table).file_slices(partition, as_of=as_of)
-    for warning in caught:  # of a metadata table that cannot be read
-        warn(str(warning.message))
+    found = found_slices(table, partition=partition, as_of=as_of)
     rows = None if as_json else Table(*_COLUMNS)
     for file_slice in found:
         if rows is None:
@@ -60,6 +56,16 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
                 file_slice.size,
             )
     return 0
+
+
+def found_slices(table: str, *, partition: str | None = None, as_of: str | None = None) -> list[FileSlice]:
+    """The newest file slices of the table at the path *table*; what there is to warn of goes to standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HudiFormatWarning)
+        found = open_table(table).file_slices(partition, as_of=as_of)
+    for warning in caught:  # of a metadata table that cannot be read
+        warn(str(warning.message))
+    return found
 
 
 def _described(file_slice: FileSlice) -> dict[str, Any]:

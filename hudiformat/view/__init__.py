@@ -2,6 +2,7 @@
 
 from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions
 from hudiformat.view.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+from hudiformat.view.totals import SliceTotals
 from hudiformat.view.visibility import Visibility
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "BaseFile",
     "FileSlice",
     "LogFile",
+    "SliceTotals",
     "Visibility",
     "build_slices",
     "latest_slices",
