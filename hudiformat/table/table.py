@@ -14,6 +14,7 @@ from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.as_of import as_instant, check_as_of
 from hudiformat.table.begin import Commit
+from hudiformat.table.changes import CHANGE_SCHEMA, ChangeReader, refuse_without_changes
 from hudiformat.table.context import TableContext
 from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
 from hudiformat.table.listing import partition_files
@@ -188,6 +189,24 @@ class Table:
         reader = replace(self.slice_reader(), incremental=True)
         scan = Scan(reader, columns, filter, written_by=written_by(self.context, span, writes))
         return scan.batches(self.context.storage, written_slices(self.context, writes)).read_all()
+
+    def cdc(self, begin: str | date, end: str | date | None = None) -> pa.Table:
+        """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
+
+        Columns, all texts: ``op`` (``i``, ``u`` or ``d``), ``ts_ms`` (the instant of the write), ``before`` and
+        ``after`` (the record as JSON).
+
+        Raises:
+            StorageError: files of that time have been cleaned away.
+            UnsupportedFeatureError: the table keeps no change data (``hoodie.table.cdc.enabled``).
+
+        Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
+        """
+        refuse_unreadable(self.config)
+        refuse_without_changes(self.context)
+        writes = writes_within(self.context, Span.of(self.context, begin, end))
+        changes = ChangeReader(self.context, self.slice_reader()).changes(writes)
+        return pa.Table.from_batches(changes, CHANGE_SCHEMA)
 
     def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
         """What reads single slices of the table, here or in another process.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hudiformat.timeline import Action, Timeline
 
@@ -47,6 +47,10 @@ class Visibility:
             ),
             logs_name_slices=logs_name_slices,
         )
+
+    def with_replaced(self, replaced: Mapping[tuple[str, str], str]) -> Visibility:
+        """The same instants, with other file groups taken out of the table."""
+        return replace(self, replaced=replaced)
 
     def is_committed(self, instant: str) -> bool:
         """Whether files of *instant* can be seen."""
