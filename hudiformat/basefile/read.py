@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudiformat.avro import resolve
@@ -12,10 +14,18 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.storage import Storage
 
 
-def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: Sequence[str] | None = None) -> pa.Table:
+def read_base_file(
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    columns: Sequence[str] | None = None,
+    may_hold: pc.Expression | None = None,
+) -> pa.Table:
     """The rows of a Parquet base file, brought to *schema*; *columns* picks some of its columns.
 
-    Columns that the file does not have yet are null.
+    Columns that the file does not have yet are null.  Row groups whose statistics say that they hold no row for which
+    *may_hold* is true are left out; other rows for which it is not true may be there.
 
     Raises:
         CorruptTableError: the file is no Parquet file.
@@ -28,7 +38,20 @@ def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: S
         # pre_buffer: what is wanted is fetched in a few requests, neighbours together
         with source, pq.ParquetFile(source, pre_buffer=True) as file:
             present = set(file.schema_arrow.names)
-            table = file.read([name for name in wanted.names if name in present])
+            names = [name for name in wanted.names if name in present]
+            groups = None if may_hold is None else _row_groups(source, file, may_hold)
+            table = file.read(names) if groups is None else file.read_row_groups(groups, names)
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
     return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)
+
+
+def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression) -> list[int] | None:
+    """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
+    if file.num_row_groups < 1:
+        return None
+    try:
+        fragment = ds.ParquetFileFormat().make_fragment(source)
+        return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a column that is newer than the file, or had another type
+        return None

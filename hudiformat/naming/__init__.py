@@ -13,6 +13,7 @@ from hudiformat.naming.partition_paths import (
     format_partition_path,
     parse_partition_path,
     partition_paths,
+    unescape_path_name,
 )
 from hudiformat.naming.record_keys import record_keys
 
@@ -35,4 +36,5 @@ __all__ = [
     "partition_paths",
     "record_key_buckets",
     "record_keys",
+    "unescape_path_name",
 ]

@@ -58,14 +58,14 @@ class HudiDataSource(DataSource):
         return "hudiformat"
 
     def schema(self) -> StructType:
-        return spark_schema(self._table().slice_reader().output_schema)
+        return spark_schema(self._table().slice_reader(as_of=self.options.get(_AS_OF)).output_schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         query = self.options.get(_QUERY, "snapshot")
         if query not in _QUERIES:
             raise OptionError(f"{_QUERY}: expected one of {', '.join(_QUERIES)}, found {query!r}", option=_QUERY)
         table = self._table()
-        reader = table.slice_reader()
+        reader = table.slice_reader(as_of=self.options.get(_AS_OF))
         target = arrow_schema(schema)
         reader.project(target.names)
         slices = table.file_slices(as_of=self.options.get(_AS_OF))

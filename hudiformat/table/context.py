@@ -11,7 +11,16 @@ from hudiformat.table.clock import Clock
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.service_options import ServiceOptions
-from hudiformat.timeline import Action, Instant, TableConfig, Timeline, latest_schema, load_timeline, read_metadata
+from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
+    Action,
+    Instant,
+    TableConfig,
+    Timeline,
+    latest_schema,
+    load_timeline,
+    read_metadata,
+)
 from hudiformat.view import Visibility
 
 
@@ -41,7 +50,9 @@ class TableContext:
         avro = latest_schema(self.storage, self.config, timeline)
         if avro is None:
             raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
-        return TableSchema(avro)
+        schema = TableSchema(avro)
+        # What is dropped from the files is not in the commits' schema either.
+        return schema.with_texts(self.config.partition_fields) if self.config.drop_partition_columns else schema
 
     def visibility(self) -> Visibility:
         """Which instants' files can be seen now."""
@@ -55,6 +66,7 @@ class TableContext:
                 for path, ids in self._replaced_by(instant).items()
                 for file_id in ids
             },
+            logs_name_slices=self.config.version < VERSION_WITH_COMPLETION_TIMES,
         )
 
     def _replaced_by(self, instant: Instant) -> Mapping[str, tuple[str, ...]]:

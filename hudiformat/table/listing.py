@@ -9,6 +9,7 @@ from hudiformat.errors import HudiFormatError, HudiFormatWarning
 from hudiformat.metadata import listing
 from hudiformat.storage import FileInfo
 from hudiformat.table.context import TableContext
+from hudiformat.table.pruning import PartitionPruner
 from hudiformat.timeline import load_table_config
 from hudiformat.view import list_partitions
 
@@ -18,8 +19,10 @@ PartitionFiles = tuple[str, list[FileInfo]]
 """A partition path and the files in it."""
 
 
-def partition_files(context: TableContext, partition: str | None = None) -> Iterable[PartitionFiles]:
-    """The files of one partition path, or of all.
+def partition_files(
+    context: TableContext, partition: str | None = None, *, pruner: PartitionPruner | None = None
+) -> Iterable[PartitionFiles]:
+    """The files of one partition path, or of all, or of all that *pruner* leaves.
 
     A metadata table that cannot be read is passed over with a warning: the folders say the same.
 
@@ -28,10 +31,15 @@ def partition_files(context: TableContext, partition: str | None = None) -> Iter
     if _has_metadata_table(context):
         try:
             found = listing(context.storage, context.config, context.timeline())
+            if pruner is not None and partition is None:
+                return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
             return list(found) if partition is None else [(partition, found.files(partition))]
         except HudiFormatError as error:
             message = f"{context.storage.root}: the metadata table is not used, as it cannot be read: {error}"
             warnings.warn(message, HudiFormatWarning, stacklevel=3)
+    if partition is None and pruner is not None:
+        entered = list_partitions(context.storage, may_enter=pruner.may_enter)
+        return (found for found in entered if pruner.may_hold(found[0]))
     if partition is None:
         return list_partitions(context.storage)
     return [(partition, [entry for entry in context.storage.list(partition) if not entry.is_dir])]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.basefile import read_base_file
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks import LogBlock
+from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import Candidates, MergeRule, counting_blocks, merge_slice, read_candidates
 from hudiformat.storage import Storage
 from hudiformat.table.keys import RowKeys, stored_keys
+from hudiformat.table.partition_columns import PartitionColumns
+from hudiformat.table.pruning import fits
 from hudiformat.table.schema import TableSchema
-from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, KeyGenerator, MergeMode, TableConfig
-from hudiformat.view import FileSlice
+from hudiformat.timeline import MergeMode, TableConfig
+from hudiformat.view import FileSlice, Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,23 @@ class SliceReader:
 
     config: TableConfig
     schema: TableSchema
+    visibility: Visibility
+    as_of: str | None = None
+    incremental: bool = False
 
     @property
     def output_schema(self) -> pa.Schema:
         """The columns of a read without projection: the meta fields where the table has them, then its own."""
+        return self.partition_columns.shown(self._stored_schema)
+
+    @property
+    def partition_columns(self) -> PartitionColumns:
+        """What is shown in the columns that partition paths are made of."""
+        return PartitionColumns.of(self.config, unescapes=not self.incremental)
+
+    @property
+    def _stored_schema(self) -> pa.Schema:
+        """The columns as the files have them, and those that only the paths have."""
         return self.schema.arrow_with_meta if self.config.populate_meta_fields else self.schema.arrow
 
     def project(self, columns: Sequence[str] | None) -> pa.Schema:
@@ -53,26 +69,38 @@ class SliceReader:
         *,
         columns: Sequence[str] | None = None,
         with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
     ) -> pa.Table:
         """The merged rows of *file_slice*; its base file alone without *with_logs*.
 
-        Memory is bounded by the rows of the slice.
+        Memory is bounded by the rows of the slice.  Rows for which *may_hold* is not true may be left out, where no log
+        file could still change them.
 
         Raises:
             DecodeError: a log block is damaged inside.
             UnsupportedFeatureError: the slice or the table holds what cannot be merged yet.
         """
         refuse_unreadable(self.config)
-        wanted = self.project(columns)
+        shown = self.project(columns)
+        wanted = self._stored(shown.names)
         merging = with_logs and bool(file_slice.log_files)
         rule = self.merge_rule() if merging else None
         needed = wanted if rule is None else self._needed(wanted, rule)
         base = None
         if file_slice.base_file is not None:
-            base = read_base_file(storage, _path(file_slice, str(file_slice.base_file.name)), needed)
+            pushed = may_hold if rule is None and may_hold is not None and self._of_files(may_hold) else None
+            path = _path(file_slice, str(file_slice.base_file.name))
+            base = read_base_file(storage, path, needed, may_hold=pushed)
         if rule is not None:
             base = merge_slice(base, self._candidates(storage, file_slice, needed, rule), rule)
-        return needed.empty_table().select(wanted.names) if base is None else base.select(wanted.names)
+        rows = needed.empty_table() if base is None else base
+        return self.partition_columns.show(rows, file_slice.partition_path, shown, merged=rule is not None)
+
+    def _of_files(self, expression: pc.Expression) -> bool:
+        """Whether an expression asks of nothing but what files hold as it is shown."""
+        columns = self.partition_columns
+        hidden = {*columns.from_path, *columns.as_text}
+        return fits(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
 
     def merge_rule(self) -> MergeRule:
         """How the table's records are merged.
@@ -99,7 +127,11 @@ class SliceReader:
             names[rule.delete_column] = None
         if rule.delete_marker is not None:
             names[rule.delete_marker[0]] = None
-        return self.project(list(names))
+        return self._stored(names)
+
+    def _stored(self, names: Iterable[str]) -> pa.Schema:
+        schema = self._stored_schema
+        return pa.schema([schema.field(name) for name in names])
 
     def _candidates(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule) -> Candidates:
         return read_candidates(list(self._blocks(storage, file_slice)), needed, rule)
@@ -109,7 +141,17 @@ class SliceReader:
             for log in file_slice.log_files:
                 yield from LogReader(_path(file_slice, str(log.name)), storage=storage)
 
-        yield from counting_blocks(in_merge_order())
+        yield from counting_blocks(filter(self._shows, in_merge_order()))
+
+    def _shows(self, block: LogBlock) -> bool:
+        """Whether a block's instant has completed, by ``as_of``; from table version 8 on the file's name has said so.
+
+        Source: BaseHoodieLogRecordReader.scanInternalV1.
+        """
+        if block.type in (BlockType.CORRUPT, BlockType.COMMAND) or not self.visibility.logs_name_slices:
+            return True
+        committed = self.visibility.is_committed(block.instant or "")
+        return committed and (self.as_of is None or (block.instant or "") <= self.as_of)
 
 
 def merge_mode(config: TableConfig) -> MergeMode:
@@ -139,21 +181,12 @@ def delete_marker(config: TableConfig) -> tuple[str, str] | None:
 def refuse_unreadable(config: TableConfig) -> None:
     """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
     refused = {
-        f"table version {config.version}": config.version < VERSION_WITH_COMPLETION_TIMES,
-        "dropped partition columns": config.drop_partition_columns,
-        # Hudi shows the text of the path in the partition column there, not what is in the files.
-        "timestamp-based partition paths": _has_timestamp_partitions(config),
         f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
         "bootstrapped tables": config.bootstrap_base_path is not None,
     }
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
-
-
-def _has_timestamp_partitions(config: TableConfig) -> bool:
-    custom = config.key_generator is KeyGenerator.CUSTOM and "timestamp" in config.partition_types
-    return config.key_generator is KeyGenerator.TIMESTAMP or custom
 
 
 def _path(file_slice: FileSlice, name: str) -> str:

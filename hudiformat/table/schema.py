@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,6 +57,16 @@ class TableSchema:
         schema = self.arrow
         has_it = DELETED_FIELD in schema.names and pa.types.is_boolean(schema.field(DELETED_FIELD).type)
         return DELETED_FIELD if has_it else None
+
+    def with_texts(self, names: Sequence[str]) -> TableSchema:
+        """The schema with those of *names* that it lacks as strings at the end.
+
+        Source: TableSchemaResolver.appendPartitionColumns, Hudi 1.2.0.
+        """
+        missing = [name for name in names if name not in self.arrow.names]
+        schema = json.loads(self.avro)
+        schema["fields"] += [{"name": name, "type": ["null", "string"], "default": None} for name in missing]
+        return TableSchema(json.dumps(schema, separators=(",", ":"), ensure_ascii=False)) if missing else self
 
     def only(self, names: list[str]) -> TableSchema:
         """The schema of some of the columns, in the order of *names*."""

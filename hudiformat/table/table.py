@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import date, datetime
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import SchemaError
-from hudiformat.naming import format_instant, parse_instant
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
+from hudiformat.table.as_of import as_instant, check_as_of
 from hudiformat.table.begin import Commit
+from hudiformat.table.changes import CHANGE_SCHEMA, ChangeReader, refuse_without_changes
 from hudiformat.table.clock import Clock, TableClock
 from hudiformat.table.context import TableContext
+from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
 from hudiformat.table.listing import partition_files
 from hudiformat.table.plan import Operation
+from hudiformat.table.pruning import PartitionPruner, fits
 from hudiformat.table.read import SliceReader, refuse_unreadable
+from hudiformat.table.scan import Scan
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import TableConfig, Timeline, load_table_config
 from hudiformat.view import FileSlice, build_slices, latest_slices
@@ -86,14 +90,22 @@ class Table:
 
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
+        return self._slices(partition, as_of)
+
+    def _slices(
+        self, partition: str | None, as_of: str | date | None, pruner: PartitionPruner | None = None
+    ) -> list[FileSlice]:
         refuse_unreadable(self.config)
         visibility = self.context.visibility()
-        moment = None if as_of is None else as_instant(as_of)
+        moment = self._moment(as_of)
         return [
             file_slice
-            for path, files in partition_files(self.context, partition)
+            for path, files in partition_files(self.context, partition, pruner=pruner)
             for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
         ]
+
+    def _moment(self, as_of: str | date | None) -> str | None:
+        return None if as_of is None else as_instant(as_of, self.config.timeline_zone)
 
     def snapshot(
         self,
@@ -145,19 +157,67 @@ class Table:
         Source: HoodieFileGroupReader; spec/merging.md.
         """
         reader = self.slice_reader(as_of=as_of)
-        schema = reader.project(columns)
-        slices = self.file_slices(as_of=as_of)
+        scan = Scan(reader, columns, filter, with_logs)
+        schema = reader.output_schema
+        pruner = None
+        if filter is not None and fits(filter, schema):
+            pruner = PartitionPruner(reader.partition_columns, schema, filter)
+        return scan.batches(self.context.storage, self._slices(None, as_of, pruner))
 
-        def rows() -> Iterator[pa.RecordBatch]:
-            for file_slice in slices:
-                table = reader.read(self.context.storage, file_slice, columns=schema.names, with_logs=with_logs)
-                yield from (table if filter is None else _filtered(table, filter)).to_batches()
+    def incremental(
+        self,
+        begin: str | date,
+        end: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """The rows that were written after *begin* and up to *end*, or up to now, in the state of the last of them.
 
-        return pa.RecordBatchReader.from_batches(schema, rows())
+        Moments are completion times from table version 8 on, instants below; both are in ``timeline``.  ``"000"`` is
+        before all of them.  Deletes leave no rows: see :meth:`cdc`.
+
+        Raises:
+            StorageError: files of that time have been cleaned away.
+            TableError: in a table of version 6, a write is pending that later ones have overtaken.
+            UnsupportedFeatureError: the table has no meta fields.
+
+        Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
+        """
+        refuse_unreadable(self.config)
+        span = Span.of(self.context, begin, end)
+        writes = writes_within(self.context, span)
+        reader = replace(self.slice_reader(), incremental=True)
+        scan = Scan(reader, columns, filter, written_by=written_by(self.context, span, writes))
+        return scan.batches(self.context.storage, written_slices(self.context, writes)).read_all()
+
+    def cdc(self, begin: str | date, end: str | date | None = None) -> pa.Table:
+        """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
+
+        Columns, all texts: ``op`` (``i``, ``u`` or ``d``), ``ts_ms`` (the instant of the write), ``before`` and
+        ``after`` (the record as JSON).
+
+        Raises:
+            StorageError: files of that time have been cleaned away.
+            UnsupportedFeatureError: the table keeps no change data (``hoodie.table.cdc.enabled``).
+
+        Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
+        """
+        refuse_unreadable(self.config)
+        refuse_without_changes(self.context)
+        writes = writes_within(self.context, Span.of(self.context, begin, end))
+        changes = ChangeReader(self.context, self.slice_reader()).changes(writes)
+        return pa.Table.from_batches(changes, CHANGE_SCHEMA)
 
     def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
-        """What reads single slices of the table, here or in another process."""
-        return SliceReader(self.config, self.context.schema(as_of=None if as_of is None else as_instant(as_of)))
+        """What reads single slices of the table, here or in another process.
+
+        Raises:
+            TableError: what was in the table at *as_of* cannot be told, or not any more.
+        """
+        moment = self._moment(as_of)
+        if moment is not None:
+            check_as_of(self.context, moment)
+        return SliceReader(self.config, self.context.schema(as_of=moment), self.context.visibility(), moment)
 
     def insert(self, data: Any) -> Commit:
         """Add rows as they are, without a look at the rows that are there.
@@ -197,25 +257,3 @@ class Table:
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
         return write_rows(self.context, Operation.DELETE, keys)
-
-
-def _filtered(table: pa.Table, expression: pc.Expression) -> pa.Table:
-    try:
-        return table.filter(expression)
-    except pa.ArrowException as error:  # a column that is not there, or a comparison of unlike types
-        raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
-
-
-def as_instant(moment: str | date) -> str:
-    """An instant as text, out of an instant, a date or a datetime.
-
-    Raises:
-        NameFormatError: a text that is no instant.
-    """
-    if isinstance(moment, datetime):
-        return format_instant(moment)
-    if isinstance(moment, date):
-        return format_instant(datetime(moment.year, moment.month, moment.day))  # noqa: DTZ001 - the table's own zone
-    parse_instant(moment)
-    # An instant in whole seconds stands for the last millisecond of its second (HoodieInstantTimeGenerator).
-    return moment if len(moment) > len("yyyyMMddHHmmss") else moment + "999"

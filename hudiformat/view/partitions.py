@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hudiformat.storage import FileInfo, Storage
 
@@ -11,8 +11,12 @@ _METADATA_FILES = frozenset({PARTITION_METADATA_FILE, f"{PARTITION_METADATA_FILE
 _TABLE_METADATA_FOLDER = ".hoodie"
 
 
-def list_partitions(storage: Storage) -> Iterator[tuple[str, list[FileInfo]]]:
+def list_partitions(
+    storage: Storage, *, may_enter: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, list[FileInfo]]]:
     """Each partition path and the files in its folder; for a table without partitions the path is ``""``.
+
+    Folders for which *may_enter* is false are not listed.
 
     A folder without a partition metadata file is no partition, as in Hudi, but its subfolders may be.
 
@@ -26,8 +30,9 @@ def list_partitions(storage: Storage) -> Iterator[tuple[str, list[FileInfo]]]:
         if any(entry.name in _METADATA_FILES for entry in files):
             yield folder, files
             continue  # a partition folder is flat
-        waiting += [
+        below = [
             f"{folder}/{entry.name}" if folder else entry.name
             for entry in reversed(entries)
             if entry.is_dir and (folder or entry.name != _TABLE_METADATA_FOLDER)
         ]
+        waiting += below if may_enter is None else filter(may_enter, below)

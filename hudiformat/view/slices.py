@@ -1,7 +1,8 @@
 """The files of a partition -> file slices.  Pure.  Rules: spec/file-slices.md.
 
 Table versions 8 and 9: a log file carries the instant of its own delta commit, and belongs to the newest base file
-that was begun before that delta commit was completed.
+that was begun before that delta commit was completed.  Version 6: a log file carries the instant of its slice; a slice
+whose compaction is pending has no base file yet, and is read with the one before it.
 """
 
 from __future__ import annotations
@@ -88,11 +89,12 @@ def _file_groups(
             name = LogFileName.parse(file.name) if file.name.startswith(".") else BaseFileName.parse(file.name)
         except NameFormatError:
             continue
-        if not visibility.is_committed(name.instant) or (as_of is not None and name.instant > as_of):
+        if as_of is not None and name.instant > as_of:
             continue
         if isinstance(name, BaseFileName):
-            groups[name.file_id][0].append(BaseFile(name, file.size))
-        elif not name.is_cdc:
+            if visibility.is_committed(name.instant):
+                groups[name.file_id][0].append(BaseFile(name, file.size))
+        elif visibility.shows_log(name.instant) and not name.is_cdc:
             groups[name.file_id][1].append(LogFile(name, file.size))
     return groups
 
@@ -103,11 +105,19 @@ def _group_slices(
     base_files = {base.name.instant: base for base in bases}
     log_files: dict[str, list[LogFile]] = {instant: [] for instant in base_files}
     for log in sorted(logs, key=lambda item: item.name.sort_key):
-        completed = visibility.completion_time(log.name.instant)
-        started = [instant for instant in log_files if instant <= completed]
-        # A log file that was completed before every base file was begun has a slice of its own.
-        log_files.setdefault(max(started, default=log.name.instant), []).append(log)
+        log_files.setdefault(_slice_instant(log.name.instant, log_files, visibility), []).append(log)
     return [
         FileSlice(partition_path, file_id, instant, base_files.get(instant), tuple(log_files[instant]))
         for instant in sorted(log_files)
     ]
+
+
+def _slice_instant(instant: str, slices: Iterable[str], visibility: Visibility) -> str:
+    """The instant of the slice, among those there are or a new one, that a log file named by *instant* belongs to."""
+    if visibility.logs_name_slices:
+        earlier = [started for started in slices if started < instant]
+        return max(earlier, default=instant) if instant in visibility.pending_compactions else instant
+    completed = visibility.completion_time(instant)
+    started_before = [started for started in slices if started <= completed]
+    # A log file that was completed before every base file was begun has a slice of its own.
+    return max(started_before, default=instant)

@@ -241,8 +241,6 @@ def test_custom_delete_markers_are_read_and_not_written(tmp_path: Path) -> None:
     [
         ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
         ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
-        ("hoodie.datasource.write.drop.partition.columns", "true", "dropped partition columns"),
-        ("hoodie.table.keygenerator.type", "TIMESTAMP", "timestamp-based partition paths"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
         ("hoodie.table.partial.update.mode", "FILL_UNAVAILABLE", "partial update mode"),
     ],
@@ -255,16 +253,6 @@ def test_tables_that_cannot_be_read_are_refused_by_name(tmp_path: Path, key: str
     with pytest.raises(UnsupportedFeatureError) as caught:
         open_table(tmp_path / "t").snapshot()
     assert caught.value.feature == feature
-
-
-def test_a_custom_key_generator_is_refused_where_it_has_timestamps(tmp_path: Path) -> None:
-    new_table(tmp_path / "t").insert(rows(("a", 1, "x", 7)))
-    edit(tmp_path / "t", "hoodie.table.keygenerator.type", "CUSTOM")
-    edit(tmp_path / "t", "hoodie.table.partition.fields", "p:simple")
-    assert open_table(tmp_path / "t").snapshot().num_rows == 1
-    edit(tmp_path / "t", "hoodie.table.partition.fields", "p:timestamp")
-    with pytest.raises(UnsupportedFeatureError, match="timestamp-based partition paths"):
-        open_table(tmp_path / "t").snapshot()
 
 
 def test_a_table_without_any_schema_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""Which partitions and files a filter can be true in, before they are looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from hudiformat.errors import SchemaError
+from hudiformat.table.partition_columns import PartitionColumns, typed
+
+
+def fits(expression: pc.Expression, schema: pa.Schema) -> bool:
+    """Whether a filter can be asked of rows with the columns of *schema*."""
+    try:
+        schema.empty_table().filter(expression)
+    except pa.ArrowException:  # a column that is not there, or a comparison of unlike types
+        return False
+    return True
+
+
+def filtered(rows: pa.Table, expression: pc.Expression) -> pa.Table:
+    """The rows for which a filter is true.
+
+    Raises:
+        SchemaError: it does not fit the columns.
+    """
+    try:
+        return rows.filter(expression)
+    except pa.ArrowException as error:
+        raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
+
+
+@dataclass(frozen=True)
+class PartitionPruner:
+    """Tells by a partition's path whether a filter can be true for rows of it."""
+
+    columns: PartitionColumns
+    schema: pa.Schema
+    """What is shown."""
+    filter: pc.Expression
+
+    def may_hold(self, path: str) -> bool:
+        """Whether the partition at *path* can have rows for which the filter is true."""
+        known = self._known(path)
+        if known is None:
+            return True
+        dataset = ds.FileSystemDataset.from_paths(
+            [path], self.schema, ds.ParquetFileFormat(), fs.LocalFileSystem(), partitions=[known]
+        )
+        return next(iter(dataset.get_fragments(self.filter)), None) is not None
+
+    def may_enter(self, folder: str) -> bool:
+        """Whether *folder*, or what is below it, can be a partition for :meth:`may_hold`."""
+        is_whole = self.columns.escaped and folder.count("/") + 1 == len(self.columns.fields)
+        return not is_whole or self.may_hold(folder)
+
+    def _known(self, path: str) -> pc.Expression | None:
+        known: pc.Expression | None = None
+        for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):
+            if name in self.columns.from_path and name in self.schema.names:
+                value = typed(text, self.schema.field(name).type)
+                says = pc.field(name) == value if value.is_valid else pc.field(name).is_null()
+                known = says if known is None else known & says
+        return known

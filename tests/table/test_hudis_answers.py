@@ -1,0 +1,63 @@
+"""Queries of tables that real Hudi 1.2.0 wrote for one feature each: its answers, text for text."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudiformat import Table, UnsupportedFeatureError, open_table
+from tests.table.golden import GoldenTable
+from tests.table.support import multiset, new_table, rows
+
+ARCHIVES = sorted(Path(__file__).with_name("hudi").glob("*.zip"))
+
+
+@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.stem)
+def answered(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The folder of an archive."""
+    with zipfile.ZipFile(request.param) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+def ask(table: Table, question: str) -> pa.Table:
+    kind, *moments = question.split("_")
+    queries: dict[str, Callable[[], pa.Table]] = {
+        "snapshot": table.snapshot,
+        "read": table.read_optimized,
+        "incremental": lambda: table.incremental("000"),
+        "inc": lambda: table.incremental("earliest"),
+        "cdc": lambda: table.cdc(*moments),
+    }
+    return queries[kind]()
+
+
+def test_every_answer_is_hudis(answered: Path) -> None:
+    table = open_table(answered / "table")
+    for path in sorted((answered / "expected").iterdir()):
+        found, expected = ask(table, path.stem), pq.read_table(path)
+        assert multiset(found) == multiset(expected), path.stem
+        for field in expected.schema:
+            assert found.schema.field(field.name).type == field.type, (path.stem, field.name)
+
+
+def test_changes_of_a_table_without_change_data(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "table")
+    table.insert(rows(("a", 1, "x", 1)))
+    with pytest.raises(UnsupportedFeatureError, match=r"without hoodie.table.cdc.enabled") as caught:
+        table.cdc("000")
+    assert caught.value.feature == "change data"
+
+
+def test_changes_after_the_last_write_are_none(golden: Callable[[str], GoldenTable]) -> None:
+    table = open_table(golden("v9-mor-cdc-h120").table)
+    last = table.timeline.by_completion_time[-1].completion_time
+    assert last is not None
+    assert table.cdc(last).num_rows == 0
+    assert table.incremental(last).num_rows == 0
+    assert table.incremental("2026-11-20", "2026-11-21").num_rows == 0
