@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 from hudiformat.avro import resolve
 from hudiformat.errors import CorruptTableError
 from hudiformat.storage import Storage
+
+_BATCH_ROWS = 1 << 16
 
 
 def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: Sequence[str] | None = None) -> pa.Table:
@@ -32,3 +34,20 @@ def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: S
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
     return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)
+
+
+def scan_base_file(storage: Storage, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """As :func:`read_base_file`, batch by batch: no more than a few row groups are in memory.
+
+    Raises:
+        CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
+    """
+    source = storage.open_input(path)
+    try:
+        with source, pq.ParquetFile(source, pre_buffer=True) as file:
+            present = set(file.schema_arrow.names)
+            names = [name for name in schema.names if name in present]
+            for batch in file.iter_batches(_BATCH_ROWS, columns=names):
+                yield resolve(batch, schema)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error

@@ -16,10 +16,10 @@ import pyarrow as pa
 from hudiformat.errors import HudiFormatWarning, UnsupportedFeatureError
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
+from hudiformat.table.merging import delete_marker, merge_mode
 from hudiformat.table.metadata_table import drop_metadata_table
 from hudiformat.table.options import INDEX_TYPES
 from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
 from hudiformat.timeline import TableType, WriteStat, load_table_config

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudiformat.errors import SchemaError
+from hudiformat.merge import RecordMerger
 from hudiformat.storage import Storage
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
@@ -22,6 +23,7 @@ class TableContext:
     config: TableConfig
     options: WriteOptions
     clock: Clock
+    merger: RecordMerger | None = None
 
     def timeline(self) -> Timeline:
         """The instants of the active timeline, as they are now."""

@@ -18,6 +18,9 @@ from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeature
 
 _MIB = 1024 * 1024
 
+DEFAULT_MERGE_MEMORY = 1024 * _MIB
+"""Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
@@ -40,6 +43,7 @@ class WriteOptions:
     combine_before_insert: bool = False
     combine_before_upsert: bool = True
     metadata_enable: bool | None = None
+    merge_memory: int = DEFAULT_MERGE_MEMORY
     sync: bool = True
 
     @property
@@ -175,6 +179,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    "hoodie.memory.merge.max.size": ("merge_memory", _integer),
     "hudiformat.sync": ("sync", parse_boolean),
 }
 

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.basefile import read_base_file
+from hudiformat.basefile import scan_base_file
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
-from hudiformat.merge import Candidates, MergeRule, counting_blocks, merge_slice, read_candidates
+from hudiformat.merge import (
+    MergeRule,
+    RecordMerger,
+    counting_blocks,
+    merge_slice,
+    read_candidates,
+    survivors,
+)
 from hudiformat.storage import Storage
-from hudiformat.table.keys import RowKeys, stored_keys
+from hudiformat.table.merging import merge_rule
+from hudiformat.table.options import DEFAULT_MERGE_MEMORY
 from hudiformat.table.schema import TableSchema
-from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, KeyGenerator, MergeMode, TableConfig
+from hudiformat.table.spill import memory_of, merge_on_disk
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, KeyGenerator, TableConfig
 from hudiformat.view import FileSlice
 
 
 @dataclass(frozen=True, slots=True)
 class SliceReader:
-    """Reads slices of one table.  It travels to other processes: plain values only."""
+    """Reads slices of one table.  It travels to other processes: plain values only.
+
+    *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice whose
+    log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.
+    """
 
     config: TableConfig
     schema: TableSchema
+    counts: Callable[[str], bool] | None = None
+    merger: RecordMerger | None = None
+    merge_memory: int = DEFAULT_MERGE_MEMORY
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -54,86 +70,74 @@ class SliceReader:
         columns: Sequence[str] | None = None,
         with_logs: bool = True,
     ) -> pa.Table:
-        """The merged rows of *file_slice*; its base file alone without *with_logs*.
+        """All batches of :meth:`scan` as one table; raises what that does."""
+        batches = self.scan(storage, file_slice, columns=columns, with_logs=with_logs)
+        return pa.Table.from_batches(batches, self.project(columns))
 
-        Memory is bounded by the rows of the slice.
+    def scan(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        *,
+        columns: Sequence[str] | None = None,
+        with_logs: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
+
+        Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
+        groups are there at a time.
 
         Raises:
             DecodeError: a log block is damaged inside.
-            UnsupportedFeatureError: the slice or the table holds what cannot be merged yet.
+            UnsupportedFeatureError: the slice or the table holds what cannot be merged.
         """
         refuse_unreadable(self.config)
         wanted = self.project(columns)
-        merging = with_logs and bool(file_slice.log_files)
-        rule = self.merge_rule() if merging else None
-        needed = wanted if rule is None else self._needed(wanted, rule)
-        base = None
-        if file_slice.base_file is not None:
-            base = read_base_file(storage, _path(file_slice, str(file_slice.base_file.name)), needed)
-        if rule is not None:
-            base = merge_slice(base, self._candidates(storage, file_slice, needed, rule), rule)
-        return needed.empty_table().select(wanted.names) if base is None else base.select(wanted.names)
+        if not with_logs or not file_slice.log_files:
+            yield from _base_batches(storage, file_slice, wanted)
+            return
+        rule = self.merge_rule()
+        needed = self._needed(wanted, rule)
+        for batch in self._merged(storage, file_slice, needed, rule):
+            yield batch.select(wanted.names)
 
     def merge_rule(self) -> MergeRule:
         """How the table's records are merged.
 
         Raises:
-            UnsupportedFeatureError: in a way that is not supported yet.
+            UnsupportedFeatureError: in a way that only Java knows.
         """
-        config, mode = self.config, merge_mode(self.config)
-        return MergeRule(
-            mode=mode,
-            keys=stored_keys if config.populate_meta_fields else self._made_keys,
-            ordering_fields=config.ordering_fields if mode is MergeMode.EVENT_TIME_ORDERING else (),
-            delete_column=self.schema.delete_column,
-            delete_marker=delete_marker(config),
-        )
-
-    def _made_keys(self, rows: pa.Table) -> pa.ChunkedArray:
-        return pa.chunked_array([RowKeys.of(self.config).record_keys(rows)])
+        return merge_rule(self.config, self.schema, self.merger)
 
     def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
+        if rule.merger is not None:
+            return self.output_schema
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
-        names = dict.fromkeys([*wanted.names, *keys, *rule.ordering_fields])
-        if rule.delete_column is not None:
-            names[rule.delete_column] = None
-        if rule.delete_marker is not None:
-            names[rule.delete_marker[0]] = None
-        return self.project(list(names))
+        return self.project(list(dict.fromkeys([*wanted.names, *keys, *rule.columns])))
 
-    def _candidates(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule) -> Candidates:
-        return read_candidates(list(self._blocks(storage, file_slice)), needed, rule)
-
-    def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
-        def in_merge_order() -> Iterator[LogBlock]:
-            for log in file_slice.log_files:
-                yield from LogReader(_path(file_slice, str(log.name)), storage=storage)
-
-        yield from counting_blocks(in_merge_order())
+    def _merged(
+        self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule
+    ) -> Iterator[pa.RecordBatch]:
+        blocks = counting_blocks(_blocks(storage, file_slice), counts=self.counts)
+        if memory_of(blocks) > self.merge_memory:
+            base = _base_batches(storage, file_slice, needed)
+            yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory)
+            return
+        instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
+        logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant), rule)
+        base = _base_batches(storage, file_slice, needed)
+        yield from merge_slice(base, logs, rule)
 
 
-def merge_mode(config: TableConfig) -> MergeMode:
-    """How a table's records are merged; without ordering fields the newest counts.
-
-    Raises:
-        UnsupportedFeatureError: in a way that is not supported yet.
-    """
-    if config.merge_mode is MergeMode.CUSTOM:
-        raise UnsupportedFeatureError("tables with a custom merge mode", feature="CUSTOM merge mode")
-    if config.partial_update_mode is not None:
-        raise UnsupportedFeatureError(
-            f"the partial update mode {config.partial_update_mode}", feature="partial update mode"
-        )
-    return config.merge_mode if config.ordering_fields else MergeMode.COMMIT_TIME_ORDERING
+def _base_batches(storage: Storage, file_slice: FileSlice, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if file_slice.base_file is not None:
+        path = _path(file_slice, str(file_slice.base_file.name))
+        yield from scan_base_file(storage, path, schema)
 
 
-def delete_marker(config: TableConfig) -> tuple[str, str] | None:
-    """The column and the text in it that mark a row as a delete, where the table has such.
-
-    Source: DeleteContext.getCustomDeleteMarkerKeyValue.
-    """
-    column, marker = (config.merge_properties.get(f"hoodie.payload.delete.{part}") for part in ("field", "marker"))
-    return (column, marker) if column and marker else None
+def _blocks(storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
+    for log in file_slice.log_files:
+        yield from LogReader(_path(file_slice, str(log.name)), storage=storage)
 
 
 def refuse_unreadable(config: TableConfig) -> None:

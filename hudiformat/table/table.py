@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
+from hudiformat.merge import RecordMerger
 from hudiformat.naming import format_instant, parse_instant
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
@@ -18,17 +19,25 @@ from hudiformat.table.context import TableContext
 from hudiformat.table.listing import partition_files
 from hudiformat.table.plan import Operation
 from hudiformat.table.read import SliceReader, refuse_unreadable
+from hudiformat.table.scan import Scan
 from hudiformat.table.transaction import Clock, TableClock
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import TableConfig, Timeline, load_table_config
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
 
-def open_table(path: Location, *, options: Mapping[str, str] | None = None, clock: Clock | None = None) -> Table:
+def open_table(
+    path: Location,
+    *,
+    options: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    merger: RecordMerger | None = None,
+) -> Table:
     """The table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
-    *options* are Hudi's keys for what this table object writes.  *clock* gives the present moment in the table's time
-    zone; without it the machine's clock does.
+    *options* are Hudi's keys for what this table object writes and, as ``hoodie.memory.merge.max.size``, how it reads.
+    *clock* gives the present moment in the table's time zone; without it the machine's clock does.  *merger* merges
+    records in place of what the table's properties say, which a table with a custom merge mode needs.
 
     Raises:
         NotATableError: there is no table at *path*.
@@ -41,7 +50,7 @@ def open_table(path: Location, *, options: Mapping[str, str] | None = None, cloc
     storage = open_storage(path)
     config = load_table_config(storage)
     chosen = options_of(config, options or {})
-    return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone)))
+    return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger))
 
 
 class Table:
@@ -136,8 +145,10 @@ class Table:
         columns: list[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
         with_logs: bool = True,
-    ) -> pa.RecordBatchReader:
-        """As :meth:`snapshot`, one file slice after the other: memory is bounded by the rows of a slice.
+    ) -> Scan:
+        """As :meth:`snapshot`, read batch by batch when the rows are asked for, file slice after file slice.
+
+        Memory is bounded by the log files of a slice, and by ``hoodie.memory.merge.max.size`` of them.
 
         Raises:
             SchemaError: the table has no such column.
@@ -150,14 +161,16 @@ class Table:
 
         def rows() -> Iterator[pa.RecordBatch]:
             for file_slice in slices:
-                table = reader.read(self.context.storage, file_slice, columns=schema.names, with_logs=with_logs)
-                yield from (table if filter is None else _filtered(table, filter)).to_batches()
+                for batch in reader.scan(self.context.storage, file_slice, columns=schema.names, with_logs=with_logs):
+                    yield batch if filter is None else _filtered(batch, filter)
 
-        return pa.RecordBatchReader.from_batches(schema, rows())
+        return Scan(schema, rows)
 
     def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
         """What reads single slices of the table, here or in another process."""
-        return SliceReader(self.config, self.context.schema(as_of=None if as_of is None else as_instant(as_of)))
+        context = self.context
+        schema = context.schema(as_of=None if as_of is None else as_instant(as_of))
+        return SliceReader(self.config, schema, merger=context.merger, merge_memory=context.options.merge_memory)
 
     def insert(self, data: Any) -> Commit:
         """Add rows as they are, without a look at the rows that are there.
@@ -199,9 +212,9 @@ class Table:
         return write_rows(self.context, Operation.DELETE, keys)
 
 
-def _filtered(table: pa.Table, expression: pc.Expression) -> pa.Table:
+def _filtered(batch: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
     try:
-        return table.filter(expression)
+        return batch.filter(expression)
     except pa.ArrowException as error:  # a column that is not there, or a comparison of unlike types
         raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
 

@@ -17,7 +17,6 @@ READABLE = [name for name in NAMES if not name.startswith("v6")]
 
 NOT_YET = {
     "v9-cow-dropped-partition-columns-h120": "dropped partition columns",
-    "v9-mor-partial-update-h120": "partial updates (IS_PARTIAL)",
     "v9-mor-timestamp-keygen-h120": "timestamp-based partition paths",
 }
 
