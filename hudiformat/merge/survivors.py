@@ -55,7 +55,7 @@ def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
         deleted=logs.deleted[entries],
         resets=logs.resets[entries],
     )
-    if rule.partial is None and not any(logs.written):
+    if not logs.num_rows or (rule.partial is None and not any(logs.written)):
         return found
     row, records, is_set = fold_columns(numbers, logs, found.row, found.deleted, rule, by_event_time=by_event_time)
     return Survivors(keys, records, row, found.ordering, found.deleted, found.resets, is_set)
