@@ -151,7 +151,8 @@ def _ages(counts: Integers, is_delete: Booleans) -> Integers:
     starts = np.cumsum(counts) - counts
     order = np.argsort(is_delete, kind="stable")
     sizes = counts[order]
-    return np.arange(counts.sum()) + np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
+    ages: Integers = np.arange(counts.sum()) + np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
+    return ages
 
 
 def _positions(

@@ -20,8 +20,8 @@ def merged(merger: RecordMerger, older: pa.Table, newer: pa.Table) -> pa.Table:
     result = merger.merge(older, newer)
     if result.schema.names != newer.schema.names or result.num_rows != newer.num_rows:
         raise DataError(
-            f"the merger {type(merger).__name__} was given {newer.num_rows} rows of {', '.join(newer.schema.names)} and "
-            f"gave {result.num_rows} rows of {', '.join(result.schema.names)}"
+            f"the merger {type(merger).__name__} was given {newer.num_rows} rows of {', '.join(newer.schema.names)} "
+            f"and gave {result.num_rows} rows of {', '.join(result.schema.names)}"
         )
     return result.cast(newer.schema)
 

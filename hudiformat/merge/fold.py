@@ -60,7 +60,7 @@ def key_numbers(logs: Candidates) -> tuple[Integers, KeyIndex | Integers]:
     return numbers, KeyIndex(logs.keys.take(pa.array(rows)))
 
 
-def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool) -> Runs:
+def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:
     """The entries of all keys, the keys in the order of their *numbers*."""
     entry = np.lexsort((logs.age, numbers))
     segment = numbers[entry]
@@ -68,7 +68,7 @@ def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool) -> Runs:
     if by_event_time:
         rank = comparable(logs.ordering, len(logs))[entry]
     every = Runs(entry, segment, np.flatnonzero(np.diff(segment, prepend=-1)), rank)
-    return _after_resets(every, logs)
+    return _after_deletes(every, logs) if deletes_win else _after_resets(every, logs)
 
 
 def _after_resets(every: Runs, logs: Candidates) -> Runs:
@@ -86,7 +86,18 @@ def _after_resets(every: Runs, logs: Candidates) -> Runs:
     return Runs(every.entry, every.segment, every.starts, lowest).where(alive)
 
 
-def last_entries(numbers: Integers, count: int, logs: Candidates, *, by_event_time: bool) -> Integers:
+def _after_deletes(every: Runs, logs: Candidates) -> Runs:
+    is_delete = logs.deleted[every.entry]
+    # What a delete holds against later records is the ordering value of its row.
+    holds_nothing = is_delete & (logs.resets[every.entry] | (every.entry >= logs.num_rows))
+    rank = np.where(holds_nothing, np.iinfo(np.int64).min, every.rank)
+    alive = every.place >= every.last(is_delete)[every.segment]
+    return Runs(every.entry, every.segment, every.starts, rank).where(alive)
+
+
+def last_entries(
+    numbers: Integers, count: int, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False
+) -> Integers:
     """Of each of *count* keys the entry that is left."""
     if count == len(numbers):  # each key once, the usual case
         entries = np.empty(count, np.int64)
@@ -98,7 +109,7 @@ def last_entries(numbers: Integers, count: int, logs: Candidates, *, by_event_ti
         by_age = np.empty(len(logs), np.int64)
         by_age[logs.age] = np.arange(len(logs))
         return by_age[newest]
-    found = runs(numbers, logs, by_event_time=True)
+    found = runs(numbers, logs, by_event_time=True, deletes_win=deletes_win)
     ranking = np.lexsort((found.place, found.rank, found.segment))
     last = np.flatnonzero(np.diff(found.segment[ranking], append=count))
     return found.entry[ranking[last]]

@@ -40,7 +40,7 @@ def _hash_slice(keys: pa.Array) -> Hashes:
         data[:-_WORD] = np.frombuffer(keys.buffers()[2], np.uint8)[first:last]
     words = np.ndarray(len(data) - _WORD + 1, "<u8", data, strides=(1,))
     starts, lengths = offsets[:-1] - first, np.diff(offsets)
-    hashes = lengths.astype(np.uint64) * _FACTOR  # spread over all bits, or it would cancel against the text
+    hashes: Hashes = lengths.astype(np.uint64) * _FACTOR  # spread over all bits, or it would cancel against the text
     for begin in range(0, int(lengths.max(initial=0)), _WORD):
         left = np.clip(lengths - begin, 0, _WORD)
         mask = np.where(left > 0, _ALL_BITS >> ((_WORD - left) * 8).astype(np.uint64) % np.uint64(64), 0)

@@ -36,11 +36,17 @@ class RecordMerger(Protocol):
 class PartialUpdate:
     """Which values a record leaves as they were: of *columns* those that are *marker*, or null without a marker.
 
-    Source: PartialUpdateHandler.
+    Payload classes do some things in their own way (*as_payload*): a delete wins whatever its ordering value, the
+    values of a row that is a delete count below those that follow, and those of the columns *newest* always come from
+    the newer record.
+
+    Source: PartialUpdateHandler; PartialUpdateAvroPayload, OverwriteNonDefaultsWithLatestAvroPayload.
     """
 
     columns: frozenset[str]
     marker: str | None = None
+    as_payload: bool = False
+    newest: frozenset[str] = frozenset()
 
     def is_set(self, name: str, values: pa.ChunkedArray) -> Booleans:
         """Which of a column's *values* count."""
@@ -68,6 +74,11 @@ class MergeRule:
     operation_column: str | None = None
     partial: PartialUpdate | None = None
     merger: RecordMerger | None = None
+
+    @property
+    def deletes_win(self) -> bool:
+        """Whether a delete wins over all before it, whatever its ordering value."""
+        return self.partial is not None and self.partial.as_payload
 
     @property
     def columns(self) -> tuple[str, ...]:

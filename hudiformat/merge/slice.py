@@ -9,6 +9,7 @@ Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBase
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hudiformat.merge.ordering import comparable
 from hudiformat.merge.partial import combine, set_values
 from hudiformat.merge.rule import Booleans, Integers, MergeRule
 from hudiformat.merge.survivors import Survivors
+
 
 def merge_slice(base: Iterable[pa.RecordBatch], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
     """The rows of a slice: those of *base* in file order, then those of the logs that were not met there.
@@ -35,55 +37,67 @@ def merge_slice(base: Iterable[pa.RecordBatch], logs: Survivors, rule: MergeRule
         rows = rows[new][first]
         met[keys] = True
         start += batch.num_rows
-        yield from _met(batch, rows, keys, logs, rule, lost)
+        yield from _met(_Meeting(batch, rows, keys), logs, rule, lost)
     yield from _rows_of(logs, ~lost)
 
 
 def _meeting(batch: pa.RecordBatch, start: int, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
-    """The rows of *batch*, which begins at row *start* of the base file, that the logs say something about; and what."""
+    """The rows of *batch* that the logs say something about, and of which key; it begins at row *start* of the file."""
     if isinstance(logs.keys, np.ndarray):
         first, last = np.searchsorted(logs.keys, [start, start + batch.num_rows])
         return logs.keys[first:last] - start, np.arange(first, last)
     return logs.keys.find(rule.keys(pa.Table.from_batches([batch])))
 
 
-def _met(
-    batch: pa.RecordBatch, rows: Integers, keys: Integers, logs: Survivors, rule: MergeRule, lost: Booleans
-) -> Iterator[pa.RecordBatch]:
-    """The batch after its *rows* have met what the logs say of *keys*; ``lost`` learns what is done with."""
-    logs_first = logs.resets[keys] | _not_lower(batch, rows, keys, logs, rule)
-    combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[keys]
-    kept = np.ones(batch.num_rows, np.bool_)
-    kept[rows[logs_first | combined]] = False
-    lost[keys[~logs_first | combined]] = True
-    yield from _chosen(batch, kept)
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Rows of a base batch, and the keys of the logs that are theirs."""
+
+    batch: pa.RecordBatch
+    rows: Integers
+    keys: Integers
+
+    def where(self, flags: Booleans) -> _Meeting:
+        return _Meeting(self.batch, self.rows[flags], self.keys[flags])
+
+
+def _met(found: _Meeting, logs: Survivors, rule: MergeRule, lost: Booleans) -> Iterator[pa.RecordBatch]:
+    """The batch after its rows have met what the logs say of their keys; *lost* learns what is done with."""
+    logs_first = logs.resets[found.keys] | _not_lower(found, logs, rule)
+    combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[found.keys]
+    kept = np.ones(found.batch.num_rows, np.bool_)
+    kept[found.rows[logs_first | combined]] = False
+    lost[found.keys[~logs_first | combined]] = True
+    yield from _chosen(found.batch, kept)
     if combined.any():
-        older = pa.Table.from_batches([batch.take(pa.array(rows[combined]))])
-        newer = pa.Table.from_batches(logs.records).take(pa.array(logs.row[keys[combined]]))
-        if rule.merger is not None:
-            yield from merged(rule.merger, older, newer).to_batches()
-        else:
-            yield _combined(older, newer, logs.row[keys[combined]], logs, rule, logs_first[combined])
+        yield from _combined(found.where(combined), logs, rule, logs_first[combined])
 
 
-def _combined(
-    older: pa.Table, newer: pa.Table, log_rows: Integers, logs: Survivors, rule: MergeRule, logs_first: Booleans
-) -> pa.RecordBatch:
+def _combined(found: _Meeting, logs: Survivors, rule: MergeRule, logs_first: Booleans) -> Iterator[pa.RecordBatch]:
+    """Rows that are made of both sides."""
+    log_rows = logs.row[found.keys]
+    older = pa.Table.from_batches([found.batch.take(pa.array(found.rows))])
+    newer = pa.Table.from_batches(logs.records).take(pa.array(log_rows))
+    if rule.merger is not None:
+        yield from merged(rule.merger, older, newer).to_batches()
+        return
     older_set = set_values(older, [None], [older.num_rows], rule)
+    older_set |= {name: np.zeros(len(log_rows), np.bool_) for name in (rule.partial.newest if rule.partial else ())}
     newer_set = {name: values[log_rows] for name, values in (logs.set or {}).items()}
-    return combine(older, older_set, newer, newer_set, logs_first)
+    yield combine(older, older_set, newer, newer_set, logs_first)
 
 
-def _not_lower(batch: pa.RecordBatch, rows: Integers, keys: Integers, logs: Survivors, rule: MergeRule) -> Booleans:
+def _not_lower(found: _Meeting, logs: Survivors, rule: MergeRule) -> Booleans:
     """Which of the log's entries have ordering values that are not lower than those of the base rows they meet."""
     if not logs.ordering:
-        return np.ones(len(rows), np.bool_)
+        return np.ones(len(found.rows), np.bool_)
     columns = []
     for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
-        sides = (column.take(pa.array(keys)).chunks, [batch[name].take(pa.array(rows))])
+        sides = (column.take(pa.array(found.keys)).chunks, [found.batch[name].take(pa.array(found.rows))])
         columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
-    ranks = comparable(tuple(columns), 2 * len(rows))
-    not_lower: Booleans = ranks[: len(rows)] >= ranks[len(rows) :]
+    count = len(found.rows)
+    ranks = comparable(tuple(columns), 2 * count)
+    not_lower: Booleans = ranks[:count] >= ranks[count:]
     return not_lower
 
 

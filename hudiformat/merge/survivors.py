@@ -21,8 +21,8 @@ from hudiformat.timeline import MergeMode
 class Survivors:
     """One row or delete per key.
 
-    ``keys`` find record keys, or are, in ascending order positions of base rows.  ``row`` is a key's row in ``records``, or
-    -1; that of a delete does not count.  ``ordering`` and ``resets`` are those of ``Candidates``, by key.  ``set``
+    ``keys`` find record keys, or are positions of base rows, ascending.  ``row`` is a key's row in ``records``, or -1;
+    that of a delete does not count.  ``ordering`` and ``resets`` are those of ``Candidates``, by key.  ``set``
     says by column, where records may leave values as they were, which rows say what the value is; without an item
     all do.
     """
@@ -46,14 +46,14 @@ def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
     if rule.merger is not None:
         row, deleted, records = fold_custom(numbers, logs, rule.merger)
         return Survivors(keys, records, row, (), deleted, deleted)
-    entries = last_entries(numbers, len(keys), logs, by_event_time=by_event_time)
+    entries = last_entries(numbers, len(keys), logs, by_event_time=by_event_time, deletes_win=rule.deletes_win)
     found = Survivors(
         keys=keys,
         records=logs.records,
         row=np.where(entries < logs.num_rows, entries, -1),
         ordering=tuple(_taken(column, entries) for column in logs.ordering) if by_event_time else (),
         deleted=logs.deleted[entries],
-        resets=logs.resets[entries],
+        resets=(logs.deleted if rule.deletes_win else logs.resets)[entries],
     )
     if not logs.num_rows or (rule.partial is None and not any(logs.written)):
         return found

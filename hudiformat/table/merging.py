@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudiformat.basefile import META_FIELDS
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.table.keys import RowKeys, stored_keys
@@ -31,6 +32,7 @@ class Behaviour:
     partial_mode: PartialUpdateMode | None = None
     marker: str | None = None
     delete_marker: tuple[str, str] | None = None
+    as_payload: bool = False
 
 
 _EVENT, _COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
@@ -47,7 +49,7 @@ PAYLOADS = {
         _EVENT, ("_event_lsn",), _FILL, "__debezium_unavailable_value", _DEBEZIUM_DELETE
     ),
 }
-"""What an upgrade to version 9 makes of payload classes below it.  Where no ordering fields stand, the table's count.
+"""What payload classes below version 9 do, in the terms of that version.  Without ordering fields the table's count.
 
 Source: EightToNineUpgradeHandler, HoodieTableConfig.inferMergingConfigsForV9TableCreation, Hudi 1.2.0.
 """
@@ -72,6 +74,7 @@ def behaviour(config: TableConfig) -> Behaviour:
         payload.partial_mode,
         payload.marker,
         payload.delete_marker or own.delete_marker,
+        as_payload=payload.partial_mode is _IGNORE_DEFAULTS,
     )
 
 
@@ -149,7 +152,9 @@ def _partial(found: Behaviour, schema: TableSchema) -> PartialUpdate | None:
     if found.partial_mode is _IGNORE_DEFAULTS:
         # Hudi compares identities: a default other than null is hardly ever the same object.
         fields = json.loads(schema.avro_with_meta)["fields"]
-        return PartialUpdate(frozenset(field["name"] for field in fields if field.get("default") is None))
+        ignored = frozenset(field["name"] for field in fields if field.get("default") is None)
+        newest = frozenset(META_FIELDS) if found.as_payload else frozenset()
+        return PartialUpdate(ignored, as_payload=found.as_payload, newest=newest)
     if found.partial_mode is _FILL and found.marker is not None:
         texts = [field.name for field in schema.arrow_with_meta if _is_text(field.type)]
         return PartialUpdate(frozenset(texts), found.marker)

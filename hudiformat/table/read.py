@@ -33,8 +33,8 @@ from hudiformat.view import FileSlice
 class SliceReader:
     """Reads slices of one table.  It travels to other processes: plain values only.
 
-    *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice whose
-    log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.
+    *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice
+    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.
     """
 
     config: TableConfig

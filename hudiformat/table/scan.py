@@ -15,6 +15,11 @@ class Scan:
 
     Anything that speaks Arrow's C stream takes it as it is: DuckDB, Polars, pandas, ``pa.table(scan)``.  *batches*
     begins a new reading.
+
+    Raises:
+        HudiFormatError: from whatever reads, what reading a slice raises.
+
+    Source: HoodieFileGroupReader.getClosableIterator.
     """
 
     schema: pa.Schema

@@ -75,7 +75,8 @@ class _Parts:
 
     def _numbers(self, keys: pa.Array) -> npt.NDArray[np.int64]:
         mixed = (string_hashes(keys) * _MIX) >> np.uint32(16)
-        return (mixed % np.uint32(self.count)).astype(np.int64)
+        numbers: npt.NDArray[np.int64] = (mixed % np.uint32(self.count)).astype(np.int64)
+        return numbers
 
     def _writer(self, name: str, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
         if name not in self.writers:

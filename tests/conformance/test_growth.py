@@ -96,7 +96,7 @@ class Garden:
             "hoodie.clean.automatic": "false",
             "hoodie.embed.timeline.server": "false",
             "hoodie.parquet.small.file.limit": "0",
-            **{key: "2" for key in ("hoodie.upsert.shuffle.parallelism", "hoodie.insert.shuffle.parallelism")},
+            **dict.fromkeys(("hoodie.upsert.shuffle.parallelism", "hoodie.insert.shuffle.parallelism"), "2"),
             **self.kind.options,
             **more,
         }

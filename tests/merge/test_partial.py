@@ -29,7 +29,7 @@ class Record:
 
     key: str
     ordering: int | None
-    values: tuple[Any, Any] | None = None
+    values: tuple[Any, ...] | None = None
     held: tuple[str, ...] | None = None
 
 

@@ -173,7 +173,9 @@ def merged(
     return over(table, blocks, kind.schema, rule_for(kind, mode), batch_rows=batch_rows)
 
 
-def over(base: pa.Table, blocks: list[LogBlock], schema: pa.Schema, rule: MergeRule, *, batch_rows: int = 9) -> pa.Table:
+def over(
+    base: pa.Table, blocks: list[LogBlock], schema: pa.Schema, rule: MergeRule, *, batch_rows: int = 9
+) -> pa.Table:
     logs = survivors(read_candidates(counting_blocks(blocks), schema, rule), rule)
     return pa.Table.from_batches(merge_slice(base.to_batches(batch_rows), logs, rule), schema)
 
