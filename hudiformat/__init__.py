@@ -52,7 +52,7 @@ from hudiformat.logfile import (
 )
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.storage import open_storage
-from hudiformat.table import Commit, Table, create_table, open_table
+from hudiformat.table import Commit, RecordMerger, Scan, Table, create_table, open_table
 from hudiformat.view import FileSlice
 
 __version__ = "0.1.0.dev0"
@@ -85,7 +85,9 @@ __all__ = [
     "NameFormatError",
     "NotATableError",
     "OptionError",
+    "RecordMerger",
     "SalvageReport",
+    "Scan",
     "SchemaError",
     "StorageError",
     "Table",

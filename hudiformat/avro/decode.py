@@ -7,7 +7,7 @@ Whatever the bytes, what is raised is a ``DecodeError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,12 +58,18 @@ class Records:
             SchemaError: there is no column of that name.
             DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
         """
+        return _one_batch(list(self.decode_parts(columns)), _selected(avro_to_arrow(self.schema), columns), len(self))
+
+    def decode_parts(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """As :meth:`decode`, in batches of thousands of rows as they are made: nothing is copied into one.
+
+        Raises:
+            SchemaError, DecodeError: as :meth:`decode`.
+        """
         record, schema = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns)
-        batches = []
         for first in range(0, len(self), _CHUNK_ROWS):
             part = slice(first, first + _CHUNK_ROWS)
-            batches.append(_chunk(record, schema, _cursors(self.data, self.starts[part], self.ends[part])))
-        return _one_batch(batches, schema, len(self))
+            yield _chunk(record, schema, _cursors(self.data, self.starts[part], self.ends[part]))
 
 
 def find_records(data: memoryview | bytes, count: int, writer_schema: str) -> Records:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from hudiformat.avro import resolve
 from hudiformat.errors import CorruptTableError
 from hudiformat.storage import Storage
+
+_BATCH_ROWS = 1 << 16
 
 
 def read_base_file(
@@ -55,3 +57,23 @@ def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expres
         return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a column that is newer than the file, or had another type
         return None
+
+
+def scan_base_file(
+    storage: Storage, path: str, schema: pa.Schema, *, may_hold: pc.Expression | None = None
+) -> Iterator[pa.RecordBatch]:
+    """As :func:`read_base_file`, batch by batch: no more than a few row groups are in memory.
+
+    Raises:
+        CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
+    """
+    source = storage.open_input(path)
+    try:
+        with source, pq.ParquetFile(source, pre_buffer=True) as file:
+            present = set(file.schema_arrow.names)
+            names = [name for name in schema.names if name in present]
+            groups = None if may_hold is None else _row_groups(source, file, may_hold)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names):
+                yield resolve(batch, schema)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error

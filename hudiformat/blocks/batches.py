@@ -12,6 +12,7 @@ from hudiformat.blocks.content import avro_data
 from hudiformat.blocks.types import BlockType
 from hudiformat.blocks.wanted import Wanted
 from hudiformat.errors import DecodeError
+from hudiformat.wire import offsets_from
 
 _SMALL = 1 << 14  # bytes of a content; a larger one is decoded as fast by itself
 _MOST_BYTES = 1 << 24
@@ -46,9 +47,17 @@ def record_batches(
             group.append(block)
             size += len(block.content)
         elif block.type not in _NO_RECORDS:
-            yield block.to_arrow(schema, columns=columns, filter=filter)
+            yield from _parts(block, wanted)
     if group:
         yield from _decode(group, wanted)
+
+
+def _parts(block: LogBlock, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    if block.type not in _TOGETHER or wanted.schema is None or wanted.columns or wanted.filter is not None:
+        yield block.to_arrow(wanted.schema, columns=wanted.columns, filter=wanted.filter)
+        return
+    with offsets_from(block.content_offset or 0):
+        yield from avro_data.decode_parts(block.content, block.schema, wanted.schema)
 
 
 def _is_small(block: LogBlock) -> bool:

@@ -4,7 +4,30 @@ Pure and columnar: keys and ordering values in arrays, rows gathered once at the
 """
 
 from hudiformat.merge.blocks import counting_blocks
-from hudiformat.merge.candidates import Candidates, MergeRule, read_candidates
+from hudiformat.merge.candidates import (
+    Candidates,
+    candidates_of,
+    delete_schema,
+    deletes_of,
+    read_candidates,
+    read_records,
+)
+from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.merge.slice import merge_slice
+from hudiformat.merge.survivors import Survivors, survivors
 
-__all__ = ["Candidates", "MergeRule", "counting_blocks", "merge_slice", "read_candidates"]
+__all__ = [
+    "Candidates",
+    "MergeRule",
+    "PartialUpdate",
+    "RecordMerger",
+    "Survivors",
+    "candidates_of",
+    "counting_blocks",
+    "delete_schema",
+    "deletes_of",
+    "merge_slice",
+    "read_candidates",
+    "read_records",
+    "survivors",
+]

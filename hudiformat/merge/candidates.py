@@ -1,125 +1,186 @@
-"""The rows and deletes of a slice's blocks as columns, in merge order.  Pure."""
+"""The rows and deletes of a slice's blocks as columns.  Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.timeline import MergeMode
+from hudiformat.avro import avro_to_arrow
+from hudiformat.blocks import BlockType, HeaderKey, LogBlock
+from hudiformat.blocks.batches import record_batches
+from hudiformat.merge.rule import Booleans, Integers, MergeRule
 
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
-
-
-_Part = tuple[pa.ChunkedArray, list[pa.ChunkedArray], Booleans, Booleans]
-"""Of one block: keys, ordering values, which entries are deletes, which of those reset."""
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRule:
-    """How the records of a table are told apart and merged.
-
-    ``keys`` gives the record key of each row of a table.  A row is a delete when ``delete_column`` holds true in it, or
-    the column that ``delete_marker`` names first holds the text that it names second.
-    """
-
-    mode: MergeMode
-    keys: Callable[[pa.Table], pa.ChunkedArray]
-    ordering_fields: tuple[str, ...] = ()
-    delete_column: str | None = None
-    delete_marker: tuple[str, str] | None = None
+Written = frozenset[str] | None
+"""The columns that partial records hold; None of records that hold all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What log files say about keys, one entry per row or delete, in merge order.
+    """What log files say about keys: one entry per row of ``records``, and behind them one per delete.
 
-    ``row`` is the entry's row in ``records``, or -1 for an entry of a delete block.  A delete that ``resets`` carries
-    no ordering value: it wins over all that came before it, and loses to whatever comes after.
+    ``age`` is an entry's place in merge order.  ``written`` has an item per batch of ``records``.  A delete that
+    ``resets`` carries no ordering value: it wins over all that came before it, and loses to whatever comes after.
+    Where ``positions`` are given, rows of the base file, they and not the keys say what an entry is about.
     """
 
-    records: pa.Table
+    records: tuple[pa.RecordBatch, ...]
+    written: tuple[Written, ...]
     keys: pa.ChunkedArray
     ordering: tuple[pa.ChunkedArray, ...]
-    row: Integers
+    age: Integers
     deleted: Booleans
     resets: Booleans
+    positions: Integers | None = None
 
     def __len__(self) -> int:
-        return len(self.row)
+        return len(self.age)
+
+    @property
+    def num_rows(self) -> int:
+        """How many entries are rows."""
+        return sum(batch.num_rows for batch in self.records)
 
 
-def read_candidates(blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule) -> Candidates:
+def read_candidates(
+    blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, *, base_instant: str | None = None
+) -> Candidates:
     """The candidates of *blocks*, which count and come in merge order; records are brought to *schema*.
+
+    With the instant of the base file, record positions are used if those of all blocks are about that file.
 
     Raises:
         DecodeError: a block is damaged inside.
         SchemaError: records that cannot be brought to *schema*.
+
+    Source: PositionBasedFileGroupRecordBuffer.
     """
-    records: list[pa.RecordBatch] = []
-    parts: list[_Part] = []
-    rows: list[Integers] = []
-    count = 0
-    for block in blocks:
-        if block.type is BlockType.DELETE:
-            parts.append(_delete_part(block.deletes(), schema, rule))
-            rows.append(np.full(len(parts[-1][2]), -1, dtype=np.int64))
-        else:
-            batch = block.to_arrow(schema)
-            records.append(batch)
-            parts.append(_record_part(pa.Table.from_batches([batch]), rule))
-            rows.append(np.arange(count, count + batch.num_rows, dtype=np.int64))
-            count += batch.num_rows
-    return Candidates(
-        records=pa.Table.from_batches(records, schema),
-        keys=_concat([part[0] for part in parts], pa.string()),
-        ordering=tuple(
-            _concat([part[1][i] for part in parts], schema.field(name).type)
-            for i, name in enumerate(rule.ordering_fields)
-        ),
-        row=np.concatenate([np.empty(0, np.int64), *rows]),
-        deleted=np.concatenate([np.empty(0, np.bool_), *(part[2] for part in parts)]),
-        resets=np.concatenate([np.empty(0, np.bool_), *(part[3] for part in parts)]),
+    data = [block for block in blocks if block.type is not BlockType.DELETE]
+    deletes = [deletes_of(block, schema, rule) for block in blocks if block.type is BlockType.DELETE]
+    sizes = iter([len(part) for part in deletes])
+    counts = np.array([next(sizes) if b.type is BlockType.DELETE else b.num_records() for b in blocks], np.int64)
+    is_delete = np.array([block.type is BlockType.DELETE for block in blocks], np.bool_)
+    read = list(read_records(data, schema))
+    return candidates_of(
+        [batch for batch, _ in read],
+        deletes,
+        _ages(counts, is_delete),
+        rule,
+        schema,
+        written=[columns for _, columns in read],
+        positions=_positions(blocks, counts, is_delete, base_instant),
     )
 
 
-def _record_part(table: pa.Table, rule: MergeRule) -> _Part:
-    ordering = [table[name] for name in rule.ordering_fields]
-    deleted = _flagged(table, rule)
-    return rule.keys(table), ordering, deleted, deleted & _without_ordering(ordering, table.num_rows)
+def candidates_of(
+    records: Sequence[pa.RecordBatch],
+    deletes: Sequence[pa.RecordBatch],
+    age: Integers,
+    rule: MergeRule,
+    schema: pa.Schema,
+    *,
+    written: Sequence[Written],
+    positions: Integers | None = None,
+) -> Candidates:
+    """The candidates that *records* of *schema* and *deletes*, which :func:`deletes_of` made, are."""
+    rows = pa.Table.from_batches(records, schema)
+    gone = pa.Table.from_batches(deletes, delete_schema(schema, rule))
+    deleted = rule.deletes(rows)
+    ordering = [rows[name] for name in rule.ordering_fields]
+    resets = deleted & _without_ordering(ordering, rows.num_rows)
+    keys = [rule.keys(rows), gone["record_key"]] if positions is None else []
+    return Candidates(
+        records=tuple(records),
+        written=tuple(written),
+        keys=_concat(keys, pa.string()),
+        ordering=tuple(_concat([column, gone[f"ordering{i}"]], column.type) for i, column in enumerate(ordering)),
+        age=age,
+        deleted=np.concatenate([deleted, np.ones(gone.num_rows, np.bool_)]),
+        resets=np.concatenate([resets, np.asarray(gone["resets"])]),
+        positions=positions,
+    )
 
 
-def _delete_part(deletes: pa.RecordBatch, schema: pa.Schema, rule: MergeRule) -> _Part:
+def delete_schema(schema: pa.Schema, rule: MergeRule) -> pa.Schema:
+    """The columns of :func:`deletes_of`: the key, whether the delete resets, and the ordering values."""
+    kinds = [(f"ordering{i}", schema.field(name).type) for i, name in enumerate(rule.ordering_fields)]
+    return pa.schema([("record_key", pa.string()), ("resets", pa.bool_()), *kinds])
+
+
+def deletes_of(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.RecordBatch:
+    """The deletes of a delete block, their ordering values in the types that the columns have in *schema*.
+
+    Raises:
+        DecodeError: the block is damaged inside.
+    """
+    deletes = block.deletes()
     values = deletes["ordering"]
-    found = [pa.chunked_array([part]) for part in (values.flatten() if pa.types.is_struct(values.type) else [values])]
+    found = values.flatten() if pa.types.is_struct(values.type) else [values]
     if len(found) != len(rule.ordering_fields):
         found = []
-    kinds = [schema.field(name).type for name in rule.ordering_fields]
+    kinds = delete_schema(schema, rule).types[2:]
     ordering = [
-        _cast_or_null(found[i], kind) if found else pa.chunked_array([pa.nulls(len(deletes), kind)])
-        for i, kind in enumerate(kinds)
+        _cast_or_null(found[i], kind) if found else pa.nulls(len(deletes), kind) for i, kind in enumerate(kinds)
     ]
-    every = np.ones(len(deletes), dtype=np.bool_)
     resets = _without_ordering(found, len(deletes)) | _without_ordering(ordering, len(deletes))
     resets |= np.asarray(pc.is_null(values))  # of several ordering fields too
-    return pa.chunked_array([deletes["record_key"]]), ordering, every, resets
+    return pa.RecordBatch.from_arrays(
+        [deletes["record_key"], pa.array(resets), *ordering], schema=delete_schema(schema, rule)
+    )
 
 
-def _cast_or_null(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def read_records(blocks: Sequence[LogBlock], schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, Written]]:
+    """The records, and which columns they hold; what partial records do not hold is null."""
+    loose = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
+    for written, group in groupby(blocks, key=_written):
+        for batch in record_batches(group, schema=schema if written is None else loose):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
+
+
+def _written(block: LogBlock) -> Written:
+    return frozenset(avro_to_arrow(block.schema).names) if block.is_partial else None
+
+
+def _ages(counts: Integers, is_delete: Booleans) -> Integers:
+    """The place of each entry in merge order: those of data blocks first, then those of delete blocks."""
+    starts = np.cumsum(counts) - counts
+    order = np.argsort(is_delete, kind="stable")
+    sizes = counts[order]
+    ages: Integers = np.arange(counts.sum()) + np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
+    return ages
+
+
+def _positions(
+    blocks: Sequence[LogBlock], counts: Integers, is_delete: Booleans, base_instant: str | None
+) -> Integers | None:
+    if base_instant is None or any(not _has_positions(block, base_instant) for block in blocks):
+        return None
+    found = [block.positions() for block in blocks]
+    if any(part is None or len(part) != count for part, count in zip(found, counts, strict=True)):
+        return None
+    order = np.argsort(is_delete, kind="stable")
+    parts = [found[i] for i in order.tolist()]
+    return np.concatenate([np.empty(0, np.uint64), *(part for part in parts if part is not None)]).astype(np.int64)
+
+
+def _has_positions(block: LogBlock, base_instant: str) -> bool:
+    return block.base_instant_of_positions == base_instant and HeaderKey.RECORD_POSITIONS in block.header
+
+
+def _cast_or_null(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """*values* as the ordering column's type; a value of another type counts as none, so that the delete wins."""
     try:
         return values.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.chunked_array([pa.nulls(len(values), kind)])
+        return pa.nulls(len(values), kind)
 
 
-def _without_ordering(ordering: list[pa.ChunkedArray], length: int) -> Booleans:
+def _without_ordering(ordering: Sequence[Any], length: int) -> Booleans:
     """Which deletes carry no ordering value: null, or the 32-bit 0 that Hudi writes for none."""
     if len(ordering) != 1:  # several ordering values are never Hudi's placeholder
         return np.full(length, not ordering, dtype=np.bool_)
@@ -130,15 +191,5 @@ def _without_ordering(ordering: list[pa.ChunkedArray], length: int) -> Booleans:
     return np.asarray(missing)
 
 
-def _flagged(table: pa.Table, rule: MergeRule) -> Booleans:
-    flags = np.zeros(table.num_rows, dtype=np.bool_)
-    if rule.delete_column is not None:
-        flags |= np.asarray(pc.fill_null(table[rule.delete_column], False))
-    if rule.delete_marker is not None:
-        column, marker = rule.delete_marker
-        flags |= np.asarray(pc.fill_null(pc.equal(table[column].cast(pa.string()), marker), False))
-    return flags
-
-
-def _concat(arrays: list[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:
+def _concat(arrays: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array([chunk for array in arrays for chunk in array.chunks], kind)

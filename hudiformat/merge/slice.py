@@ -1,103 +1,118 @@
-"""A base file's rows and the candidates of its log files -> the rows of the slice.  Pure.
+"""The rows of a base file, batch by batch, and what log files leave of each key -> the rows of the slice.  Pure.
 
-Hudi merges in two steps, and so does this: the log files among themselves, key by key in block order, then what is
-left of each key over the base row.  In each step the newer entry wins, under event time only when its ordering value
-is not lower.  A delete without an ordering value wins over what came before, and loses to what comes after.
-Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer.
+Hudi merges in two steps, and so does this: the log files among themselves, which leaves one entry per key, then that
+entry over the base row.  The entry wins, under event time only when its ordering value is not lower.  A delete without
+an ordering value always does.
+Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBasedFileGroupRecordBuffer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudiformat.merge.candidates import Candidates, MergeRule
+from hudiformat.merge.custom import merged
 from hudiformat.merge.ordering import comparable
-from hudiformat.timeline import MergeMode
+from hudiformat.merge.partial import combine, set_values
+from hudiformat.merge.rule import Booleans, Integers, MergeRule
+from hudiformat.merge.survivors import Survivors
 
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
+def merge_slice(base: Iterable[pa.RecordBatch], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
+    """The rows of a slice: those of *base* in file order, then those of the logs that were not met there.
 
-def merge_slice(base: pa.Table | None, logs: Candidates, rule: MergeRule) -> pa.Table:
-    """The rows of a slice: base rows that no log entry replaces, in file order, then the log's rows that win.
-
-    *base* has the schema of ``logs.records``; None where the slice has no base file.
+    Batches of *base* have the schema of ``logs.records``.  Of several base rows with one key only the first meets the
+    log, as in Hudi, which takes a key off its map.
     """
-    if not len(logs):
-        return logs.records if base is None else base
-    encoded = logs.keys.combine_chunks().dictionary_encode()
-    codes = np.asarray(encoded.indices).astype(np.int64)
-    base_rows, base_codes = _matching_base_rows(base, encoded.dictionary, rule)
-    log_ranks, base_ranks = _ranks(base, base_rows, logs, rule)
-    winners = _fold(codes, log_ranks, logs)
-    replaced = _replaced_base_rows(winners, base_codes, logs, log_ranks, base_ranks)
-    kept = np.ones(0 if base is None else base.num_rows, dtype=np.bool_)
-    kept[base_rows[replaced]] = False
-    lost = np.zeros(len(winners), dtype=np.bool_)
-    lost[base_codes[~replaced]] = True
-    rows = logs.row[winners[~lost & ~logs.deleted[winners]]]
-    taken = logs.records.take(pa.array(np.sort(rows)))
-    return taken if base is None else pa.concat_tables([base.filter(pa.array(kept)), taken])
+    met = np.zeros(len(logs), np.bool_)
+    lost = logs.deleted.copy()
+    start = 0
+    for batch in base:
+        rows, keys = _meeting(batch, start, logs, rule)
+        new = ~met[keys]
+        keys, first = np.unique(keys[new], return_index=True)
+        rows = rows[new][first]
+        met[keys] = True
+        start += batch.num_rows
+        yield from _met(_Meeting(batch, rows, keys), logs, rule, lost)
+    yield from _rows_of(logs, ~lost)
 
 
-def _matching_base_rows(base: pa.Table | None, keys: pa.Array, rule: MergeRule) -> tuple[Integers, Integers]:
-    """The base rows whose key is among *keys*, and the index of that key.
-
-    Of several base rows with one key only the first meets the log, as in Hudi, which takes a key off its map.
-    """
-    if base is None or not base.num_rows:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    found = np.asarray(pc.fill_null(pc.index_in(rule.keys(base), value_set=keys), -1)).astype(np.int64)
-    rows = np.flatnonzero(found >= 0)
-    codes, first = np.unique(found[rows], return_index=True)
-    return rows[first], codes
+def _meeting(batch: pa.RecordBatch, start: int, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
+    """The rows of *batch* that the logs say something about, and of which key; it begins at row *start* of the file."""
+    if isinstance(logs.keys, np.ndarray):
+        first, last = np.searchsorted(logs.keys, [start, start + batch.num_rows])
+        return logs.keys[first:last] - start, np.arange(first, last)
+    return logs.keys.find(rule.keys(pa.Table.from_batches([batch])))
 
 
-def _ranks(base: pa.Table | None, rows: Integers, logs: Candidates, rule: MergeRule) -> tuple[Integers, Integers]:
-    """Comparable integers for the log entries and for the base rows that meet them."""
-    if rule.mode is MergeMode.COMMIT_TIME_ORDERING:
-        return np.zeros(len(logs), np.int64), np.zeros(len(rows), np.int64)
-    columns = logs.ordering
-    if base is not None:
-        taken = [base[name].take(pa.array(rows)) for name in rule.ordering_fields]
-        columns = tuple(
-            pa.chunked_array([*log.chunks, *part.chunks], log.type)
-            for log, part in zip(logs.ordering, taken, strict=True)
-        )
-    ranks = comparable(columns, len(logs) + len(rows))
-    return ranks[: len(logs)], ranks[len(logs) :]
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Rows of a base batch, and the keys of the logs that are theirs."""
+
+    batch: pa.RecordBatch
+    rows: Integers
+    keys: Integers
+
+    def where(self, flags: Booleans) -> _Meeting:
+        return _Meeting(self.batch, self.rows[flags], self.keys[flags])
 
 
-def _fold(codes: Integers, ranks: Integers, logs: Candidates) -> Integers:
-    """Per key, in the order of the codes, the log entry that is left after the log files were merged."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    position = np.arange(len(order))
-    segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
-    resets = logs.resets[order]
-    last_reset = np.maximum.reduceat(np.where(resets, position, -1), starts)[segment]
-    alive = position >= last_reset
-    if resets.any():
-        # A delete block's entry right after a delete without ordering value changes nothing (deltaMergeDeleteRecord):
-        # the state stays one that any record beats.
-        is_record = (logs.row[order] >= 0) & (position > last_reset)
-        first_record = np.minimum.reduceat(np.where(is_record, position, len(order)), starts)[segment]
-        alive &= (last_reset < 0) | (position == last_reset) | (position >= first_record)
-    left = order[alive]
-    # After a reset the reset itself is the lowest of all.
-    below = np.where(logs.resets[left], 0, 1)
-    ranking = np.lexsort((position[alive], ranks[left], below, codes[left]))
-    last = np.flatnonzero(np.diff(codes[left][ranking], append=-1))
-    return left[ranking[last]]
+def _met(found: _Meeting, logs: Survivors, rule: MergeRule, lost: Booleans) -> Iterator[pa.RecordBatch]:
+    """The batch after its rows have met what the logs say of their keys; *lost* learns what is done with."""
+    logs_first = logs.resets[found.keys] | _not_lower(found, logs, rule)
+    combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[found.keys]
+    kept = np.ones(found.batch.num_rows, np.bool_)
+    kept[found.rows[logs_first | combined]] = False
+    lost[found.keys[~logs_first | combined]] = True
+    yield from _chosen(found.batch, kept)
+    if combined.any():
+        yield from _combined(found.where(combined), logs, rule, logs_first[combined])
 
 
-def _replaced_base_rows(
-    winners: Integers, base_codes: Integers, logs: Candidates, log_ranks: Integers, base_ranks: Integers
-) -> Booleans:
-    """Which of the base rows that meet a log entry lose to it."""
-    entry = winners[base_codes]
-    replaced: Booleans = logs.resets[entry] | (log_ranks[entry] >= base_ranks)
-    return replaced
+def _combined(found: _Meeting, logs: Survivors, rule: MergeRule, logs_first: Booleans) -> Iterator[pa.RecordBatch]:
+    """Rows that are made of both sides."""
+    log_rows = logs.row[found.keys]
+    older = pa.Table.from_batches([found.batch.take(pa.array(found.rows))])
+    newer = pa.Table.from_batches(logs.records).take(pa.array(log_rows))
+    if rule.merger is not None:
+        yield from merged(rule.merger, older, newer).to_batches()
+        return
+    older_set = set_values(older, [None], [older.num_rows], rule)
+    older_set |= {name: np.zeros(len(log_rows), np.bool_) for name in (rule.partial.newest if rule.partial else ())}
+    newer_set = {name: values[log_rows] for name, values in (logs.set or {}).items()}
+    yield combine(older, older_set, newer, newer_set, logs_first)
+
+
+def _not_lower(found: _Meeting, logs: Survivors, rule: MergeRule) -> Booleans:
+    """Which of the log's entries have ordering values that are not lower than those of the base rows they meet."""
+    if not logs.ordering:
+        return np.ones(len(found.rows), np.bool_)
+    columns = []
+    for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
+        sides = (column.take(pa.array(found.keys)).chunks, [found.batch[name].take(pa.array(found.rows))])
+        columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
+    count = len(found.rows)
+    ranks = comparable(tuple(columns), 2 * count)
+    not_lower: Booleans = ranks[:count] >= ranks[count:]
+    return not_lower
+
+
+def _rows_of(logs: Survivors, keys: Booleans) -> Iterator[pa.RecordBatch]:
+    """The rows of some *keys*, in the order of the log."""
+    wanted = np.zeros(sum(batch.num_rows for batch in logs.records), np.bool_)
+    wanted[logs.row[keys]] = True
+    start = 0
+    for batch in logs.records:
+        yield from _chosen(batch, wanted[start : start + batch.num_rows])
+        start += batch.num_rows
+
+
+def _chosen(batch: pa.RecordBatch, rows: Booleans) -> Iterator[pa.RecordBatch]:
+    if rows.all() and batch.num_rows:
+        yield batch
+    elif rows.any():
+        yield batch.filter(pa.array(rows))

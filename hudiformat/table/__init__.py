@@ -1,11 +1,13 @@
 """A table: created and opened, read, written, committed; writes that failed are taken away."""
 
+from hudiformat.merge import RecordMerger
 from hudiformat.table.begin import Commit
 from hudiformat.table.create import create_table
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.read import SliceReader
+from hudiformat.table.scan import Scan
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.stats import decode_write_stats, encode_write_stats
 from hudiformat.table.table import Table, open_table
@@ -14,7 +16,9 @@ from hudiformat.table.task import WriteTask
 __all__ = [
     "Commit",
     "Operation",
+    "RecordMerger",
     "RowKeys",
+    "Scan",
     "SliceReader",
     "Table",
     "TableSchema",

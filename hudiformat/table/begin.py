@@ -15,10 +15,10 @@ import pyarrow as pa
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
+from hudiformat.table.merging import delete_marker, merge_mode
 from hudiformat.table.metadata_table import without_metadata_table
 from hudiformat.table.options import INDEX_TYPES, NON_BLOCKING
 from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
 from hudiformat.timeline import TableType, WriteStat

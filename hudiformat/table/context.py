@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hudiformat.errors import SchemaError
+from hudiformat.merge import RecordMerger
 from hudiformat.storage import Storage
 from hudiformat.table.clock import Clock
 from hudiformat.table.options import WriteOptions
@@ -33,6 +34,7 @@ class TableContext:
     options: WriteOptions
     clock: Clock
     services: ServiceOptions = field(default_factory=ServiceOptions)
+    merger: RecordMerger | None = None
 
     def timeline(self) -> Timeline:
         """The instants of the active timeline, as they are now."""

@@ -26,6 +26,9 @@ EAGER, LAZY, NEVER = "EAGER", "LAZY", "NEVER"
 FILE_SYSTEM_PROVIDER = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 IN_PROCESS_PROVIDER = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 
+DEFAULT_MERGE_MEMORY = 1024 * _MIB
+"""Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
@@ -49,6 +52,7 @@ class WriteOptions:
     combine_before_insert: bool = False
     combine_before_upsert: bool = True
     metadata_enable: bool | None = None
+    merge_memory: int = DEFAULT_MERGE_MEMORY
     sync: bool = True
     concurrency: str = SINGLE_WRITER
     failed_writes: str | None = None
@@ -227,6 +231,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    "hoodie.memory.merge.max.size": ("merge_memory", _integer),
     "hudiformat.sync": ("sync", parse_boolean),
     "hoodie.write.concurrency.mode": ("concurrency", _upper(SINGLE_WRITER, OPTIMISTIC, NON_BLOCKING)),
     "hoodie.clean.failed.writes.policy": ("failed_writes", _upper(EAGER, LAZY, NEVER)),

@@ -63,21 +63,23 @@ class PartitionColumns:
             schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
         return schema
 
-    def show(self, rows: pa.Table, path: str, schema: pa.Schema, *, merged: bool) -> pa.Table:
+    def show(self, rows: pa.RecordBatch, path: str, schema: pa.Schema, *, merged: bool) -> pa.RecordBatch:
         """*rows* of the partition at *path* with the columns of *schema*, which is one that is shown.
 
         *merged* says whether they come from log files too, which makes a difference to the text of timestamps.
         """
+        if not self.fields or not len(schema):  # of no columns only the batch itself knows how many rows there are
+            return rows.select(schema.names)
         texts = dict(zip(self.fields, self.texts(path), strict=True))
         columns = []
         for field in schema:
             if field.name in self.from_path:
-                columns.append(pa.chunked_array([pa.repeat(typed(texts[field.name], field.type), rows.num_rows)]))
+                columns.append(pa.repeat(typed(texts[field.name], field.type), rows.num_rows))
             elif field.name in self.as_text:
                 columns.append(_as_text(rows[field.name], merged=merged))
             else:
                 columns.append(rows[field.name])
-        return pa.table(columns, schema=schema)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def texts(self, path: str) -> list[str | None]:
         """What *path* says about each field, unescaped; null for the default partition and for what it does not say.
@@ -114,11 +116,11 @@ def _timed_fields(config: TableConfig) -> frozenset[str]:
     return frozenset(name for name, kind in pairs if kind == "timestamp")
 
 
-def _as_text(values: pa.ChunkedArray, *, merged: bool) -> pa.ChunkedArray:
+def _as_text(values: pa.Array, *, merged: bool) -> pa.Array:
     """Values as Spark writes them; of what has been merged, timestamps as the microseconds that its rows hold."""
     kind = values.type
     if pa.types.is_floating(kind):
-        return pa.chunked_array([pa.array([java_float(value) for value in values.to_pylist()], pa.string())])
+        return pa.array([java_float(value) for value in values.to_pylist()], pa.string())
     if not pa.types.is_timestamp(kind):
         return values.cast(pa.string())
     if merged:

@@ -22,7 +22,7 @@ def fits(expression: pc.Expression, schema: pa.Schema) -> bool:
     return True
 
 
-def filtered(rows: pa.Table, expression: pc.Expression) -> pa.Table:
+def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
     """The rows for which a filter is true.
 
     Raises:

@@ -8,30 +8,45 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import read_base_file
+from hudiformat.basefile import scan_base_file
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks import BlockType, LogBlock
+from hudiformat.blocks import LogBlock
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
-from hudiformat.merge import Candidates, MergeRule, counting_blocks, merge_slice, read_candidates
+from hudiformat.merge import (
+    MergeRule,
+    RecordMerger,
+    counting_blocks,
+    merge_slice,
+    read_candidates,
+    survivors,
+)
 from hudiformat.storage import Storage
-from hudiformat.table.keys import RowKeys, stored_keys
+from hudiformat.table.merging import merge_rule
+from hudiformat.table.options import DEFAULT_MERGE_MEMORY
 from hudiformat.table.partition_columns import PartitionColumns
 from hudiformat.table.pruning import fits
 from hudiformat.table.schema import TableSchema
-from hudiformat.timeline import MergeMode, TableConfig
+from hudiformat.table.spill import memory_of, merge_on_disk
+from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
 
 @dataclass(frozen=True, slots=True)
 class SliceReader:
-    """Reads slices of one table.  It travels to other processes: plain values only."""
+    """Reads slices of one table.  It travels to other processes: plain values only.
+
+    *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice
+    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.
+    """
 
     config: TableConfig
     schema: TableSchema
     visibility: Visibility
     as_of: str | None = None
     incremental: bool = False
+    merger: RecordMerger | None = None
+    merge_memory: int = DEFAULT_MERGE_MEMORY
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -71,30 +86,49 @@ class SliceReader:
         with_logs: bool = True,
         may_hold: pc.Expression | None = None,
     ) -> pa.Table:
-        """The merged rows of *file_slice*; its base file alone without *with_logs*.
+        """All batches of :meth:`scan` as one table; raises what that does."""
+        batches = self.scan(storage, file_slice, columns=columns, with_logs=with_logs, may_hold=may_hold)
+        return pa.Table.from_batches(batches, self.project(columns))
 
-        Memory is bounded by the rows of the slice.  Rows for which *may_hold* is not true may be left out, where no log
-        file could still change them.
+    def scan(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        *,
+        columns: Sequence[str] | None = None,
+        with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
+
+        Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
+        groups are there at a time.  Rows for which *may_hold* is not true may be left out, where no log file could
+        still change them.
 
         Raises:
             DecodeError: a log block is damaged inside.
-            UnsupportedFeatureError: the slice or the table holds what cannot be merged yet.
+            UnsupportedFeatureError: the slice or the table holds what cannot be merged.
         """
         refuse_unreadable(self.config)
         shown = self.project(columns)
-        wanted = self._stored(shown.names)
         merging = with_logs and bool(file_slice.log_files)
-        rule = self.merge_rule() if merging else None
-        needed = wanted if rule is None else self._needed(wanted, rule)
-        base = None
-        if file_slice.base_file is not None:
-            pushed = may_hold if rule is None and may_hold is not None and self._of_files(may_hold) else None
-            path = _path(file_slice, str(file_slice.base_file.name))
-            base = read_base_file(storage, path, needed, may_hold=pushed)
-        if rule is not None:
-            base = merge_slice(base, self._candidates(storage, file_slice, needed, rule), rule)
-        rows = needed.empty_table() if base is None else base
-        return self.partition_columns.show(rows, file_slice.partition_path, shown, merged=rule is not None)
+        if merging:
+            rule = self.merge_rule()
+            batches = self._merged(storage, file_slice, self._needed(shown, rule), rule)
+        else:
+            pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
+            batches = _base_batches(storage, file_slice, self._stored(shown.names), may_hold=pushed)
+        partition_columns, path = self.partition_columns, file_slice.partition_path
+        for batch in batches:
+            yield partition_columns.show(batch, path, shown, merged=merging)
+
+    def merge_rule(self) -> MergeRule:
+        """How the table's records are merged.
+
+        Raises:
+            UnsupportedFeatureError: in a way that only Java knows.
+        """
+        return merge_rule(self.config, self.schema, self.merger)
 
     def _of_files(self, expression: pc.Expression) -> bool:
         """Whether an expression asks of nothing but what files hold as it is shown."""
@@ -102,80 +136,50 @@ class SliceReader:
         hidden = {*columns.from_path, *columns.as_text}
         return fits(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
 
-    def merge_rule(self) -> MergeRule:
-        """How the table's records are merged.
-
-        Raises:
-            UnsupportedFeatureError: in a way that is not supported yet.
-        """
-        config, mode = self.config, merge_mode(self.config)
-        return MergeRule(
-            mode=mode,
-            keys=stored_keys if config.populate_meta_fields else self._made_keys,
-            ordering_fields=config.ordering_fields if mode is MergeMode.EVENT_TIME_ORDERING else (),
-            delete_column=self.schema.delete_column,
-            delete_marker=delete_marker(config),
-        )
-
-    def _made_keys(self, rows: pa.Table) -> pa.ChunkedArray:
-        return pa.chunked_array([RowKeys.of(self.config).record_keys(rows)])
-
     def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
+        if rule.merger is not None:
+            return self._stored_schema
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
-        names = dict.fromkeys([*wanted.names, *keys, *rule.ordering_fields])
-        if rule.delete_column is not None:
-            names[rule.delete_column] = None
-        if rule.delete_marker is not None:
-            names[rule.delete_marker[0]] = None
-        return self._stored(names)
+        return self._stored(dict.fromkeys([*wanted.names, *keys, *rule.columns]))
 
     def _stored(self, names: Iterable[str]) -> pa.Schema:
         schema = self._stored_schema
         return pa.schema([schema.field(name) for name in names])
 
-    def _candidates(self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule) -> Candidates:
-        return read_candidates(list(self._blocks(storage, file_slice)), needed, rule)
+    def _merged(
+        self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule
+    ) -> Iterator[pa.RecordBatch]:
+        # From table version 8 on the names of log files have said whether their blocks count.
+        counts = self._counts if self.visibility.logs_name_slices else None
+        blocks = counting_blocks(_blocks(storage, file_slice), counts=counts)
+        if memory_of(blocks) > self.merge_memory:
+            base = _base_batches(storage, file_slice, needed)
+            yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory)
+            return
+        instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
+        logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant), rule)
+        base = _base_batches(storage, file_slice, needed)
+        yield from merge_slice(base, logs, rule)
 
-    def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
-        def in_merge_order() -> Iterator[LogBlock]:
-            for log in file_slice.log_files:
-                yield from LogReader(_path(file_slice, str(log.name)), storage=storage)
-
-        yield from counting_blocks(filter(self._shows, in_merge_order()))
-
-    def _shows(self, block: LogBlock) -> bool:
-        """Whether a block's instant has completed, by ``as_of``; from table version 8 on the file's name has said so.
+    def _counts(self, instant: str) -> bool:
+        """Whether a block's instant has completed, by ``as_of``.
 
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
-        if block.type in (BlockType.CORRUPT, BlockType.COMMAND) or not self.visibility.logs_name_slices:
-            return True
-        committed = self.visibility.is_committed(block.instant or "")
-        return committed and (self.as_of is None or (block.instant or "") <= self.as_of)
+        return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
 
 
-def merge_mode(config: TableConfig) -> MergeMode:
-    """How a table's records are merged; without ordering fields the newest counts.
-
-    Raises:
-        UnsupportedFeatureError: in a way that is not supported yet.
-    """
-    if config.merge_mode is MergeMode.CUSTOM:
-        raise UnsupportedFeatureError("tables with a custom merge mode", feature="CUSTOM merge mode")
-    if config.partial_update_mode is not None:
-        raise UnsupportedFeatureError(
-            f"the partial update mode {config.partial_update_mode}", feature="partial update mode"
-        )
-    return config.merge_mode if config.ordering_fields else MergeMode.COMMIT_TIME_ORDERING
+def _base_batches(
+    storage: Storage, file_slice: FileSlice, schema: pa.Schema, *, may_hold: pc.Expression | None = None
+) -> Iterator[pa.RecordBatch]:
+    if file_slice.base_file is not None:
+        path = _path(file_slice, str(file_slice.base_file.name))
+        yield from scan_base_file(storage, path, schema, may_hold=may_hold)
 
 
-def delete_marker(config: TableConfig) -> tuple[str, str] | None:
-    """The column and the text in it that mark a row as a delete, where the table has such.
-
-    Source: DeleteContext.getCustomDeleteMarkerKeyValue.
-    """
-    column, marker = (config.merge_properties.get(f"hoodie.payload.delete.{part}") for part in ("field", "marker"))
-    return (column, marker) if column and marker else None
+def _blocks(storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
+    for log in file_slice.log_files:
+        yield from LogReader(_path(file_slice, str(log.name)), storage=storage)
 
 
 def refuse_unreadable(config: TableConfig) -> None:

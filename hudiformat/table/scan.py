@@ -1,55 +1,48 @@
-"""The slices of a query, one after the other, as batches."""
+"""The answer to a query, before it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-
-from hudiformat.basefile.meta_fields import COMMIT_TIME
-from hudiformat.storage import Storage
-from hudiformat.table.pruning import filtered, fits
-from hudiformat.table.read import SliceReader
-from hudiformat.view import FileSlice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """What a query asks of the slices that it found.
+    """Rows of a table that are read when they are asked for, as often as they are, batch by batch.
 
-    ``filter`` is asked of all columns, those that are not among ``columns`` too.  ``written_by`` is a further filter,
-    by commit time.
+    Anything that speaks Arrow's C stream takes it as it is: DuckDB, Polars, pandas, ``pa.table(scan)``.  *batches*
+    begins a new reading.
+
+    Raises:
+        HudiFormatError: from whatever reads, what reading a slice raises.
+
+    Source: HoodieFileGroupReader.getClosableIterator.
     """
 
-    reader: SliceReader
-    columns: Sequence[str] | None = None
-    filter: pc.Expression | None = None
-    with_logs: bool = True
-    written_by: pc.Expression | None = None
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
 
-    def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> pa.RecordBatchReader:
-        """The rows, in memory a slice at a time.
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as a reader, which can be read once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def read_all(self) -> pa.Table:
+        """All rows, in memory.
 
         Raises:
-            SchemaError: the table has no such column, or the filter does not fit the columns.
+            HudiFormatError: whatever reading a slice raises.
         """
-        schema = self.reader.project(self.columns)
-        return pa.RecordBatchReader.from_batches(schema, self._rows(storage, slices, schema.names))
+        return pa.Table.from_batches(self.batches(), self.schema)
 
-    def _rows(self, storage: Storage, slices: Sequence[FileSlice], names: list[str]) -> Iterator[pa.RecordBatch]:
-        needed = self._needed(names)
-        for file_slice in slices:
-            rows = self.reader.read(storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter)
-            for condition in (self.written_by, self.filter):
-                rows = rows if condition is None else filtered(rows, condition)
-            yield from rows.select(names).to_batches()
-
-    def _needed(self, names: list[str]) -> list[str]:
-        """The columns to read: *names*, and what is only filtered by."""
-        every = self.reader.output_schema
-        if self.filter is not None and not fits(self.filter, pa.schema([every.field(name) for name in names])):
-            return list(every.names)
-        missing = [COMMIT_TIME] if self.written_by is not None and COMMIT_TIME not in names else []
-        return [*names, *missing]
+    def to_pandas(self, **options: Any) -> Any:
+        """All rows as a pandas data frame; *options* are those of ``pyarrow.Table.to_pandas``."""
+        return self.read_all().to_pandas(**options)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.merge import RecordMerger
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.as_of import as_instant, check_as_of
@@ -23,16 +24,24 @@ from hudiformat.table.plan import Operation
 from hudiformat.table.pruning import PartitionPruner, fits
 from hudiformat.table.read import SliceReader, refuse_unreadable
 from hudiformat.table.scan import Scan
+from hudiformat.table.slice_query import SliceQuery
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import TableConfig, Timeline, load_table_config
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
 
-def open_table(path: Location, *, options: Mapping[str, str] | None = None, clock: Clock | None = None) -> Table:
+def open_table(
+    path: Location,
+    *,
+    options: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    merger: RecordMerger | None = None,
+) -> Table:
     """The table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
-    *options* are Hudi's keys for what this table object writes.  *clock* gives the present moment in the table's time
-    zone; without it the machine's clock does.
+    *options* are Hudi's keys for what this table object writes and, as ``hoodie.memory.merge.max.size``, how it reads.
+    *clock* gives the present moment in the table's time zone; without it the machine's clock does.  *merger* merges
+    records in place of what the table's properties say, which a table with a custom merge mode needs.
 
     Raises:
         NotATableError: there is no table at *path*.
@@ -45,7 +54,7 @@ def open_table(path: Location, *, options: Mapping[str, str] | None = None, cloc
     storage = open_storage(path)
     config = load_table_config(storage)
     chosen = options_of(config, options or {})
-    return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone)))
+    return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger))
 
 
 class Table:
@@ -148,8 +157,10 @@ class Table:
         columns: list[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
         with_logs: bool = True,
-    ) -> pa.RecordBatchReader:
-        """As :meth:`snapshot`, one file slice after the other: memory is bounded by the rows of a slice.
+    ) -> Scan:
+        """As :meth:`snapshot`, read batch by batch when the rows are asked for, file slice after file slice.
+
+        Memory is bounded by the log files of a slice, and by ``hoodie.memory.merge.max.size`` of them.
 
         Raises:
             SchemaError: the table has no such column.
@@ -157,12 +168,12 @@ class Table:
         Source: HoodieFileGroupReader; spec/merging.md.
         """
         reader = self.slice_reader(as_of=as_of)
-        scan = Scan(reader, columns, filter, with_logs)
+        query = SliceQuery(reader, columns, filter, with_logs)
         schema = reader.output_schema
         pruner = None
         if filter is not None and fits(filter, schema):
             pruner = PartitionPruner(reader.partition_columns, schema, filter)
-        return scan.batches(self.context.storage, self._slices(None, as_of, pruner))
+        return query.scan(self.context.storage, self._slices(None, as_of, pruner))
 
     def incremental(
         self,
@@ -187,8 +198,8 @@ class Table:
         span = Span.of(self.context, begin, end)
         writes = writes_within(self.context, span)
         reader = replace(self.slice_reader(), incremental=True)
-        scan = Scan(reader, columns, filter, written_by=written_by(self.context, span, writes))
-        return scan.batches(self.context.storage, written_slices(self.context, writes)).read_all()
+        query = SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes))
+        return query.scan(self.context.storage, written_slices(self.context, writes)).read_all()
 
     def cdc(self, begin: str | date, end: str | date | None = None) -> pa.Table:
         """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
@@ -217,7 +228,15 @@ class Table:
         moment = self._moment(as_of)
         if moment is not None:
             check_as_of(self.context, moment)
-        return SliceReader(self.config, self.context.schema(as_of=moment), self.context.visibility(), moment)
+        context = self.context
+        return SliceReader(
+            self.config,
+            context.schema(as_of=moment),
+            context.visibility(),
+            moment,
+            merger=context.merger,
+            merge_memory=context.options.merge_memory,
+        )
 
     def insert(self, data: Any) -> Commit:
         """Add rows as they are, without a look at the rows that are there.

@@ -14,9 +14,9 @@ from hudiformat.storage import Storage
 from hudiformat.table.begin import Commit, check_rows, write_and_commit
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
+from hudiformat.table.merging import merge_mode
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.read import merge_mode
 from hudiformat.table.task import WriteTask
 from hudiformat.timeline import MergeMode, TableConfig, WriteStat
 

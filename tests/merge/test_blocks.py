@@ -44,21 +44,6 @@ def test_a_rollback_of_nothing_changes_nothing() -> None:
     assert counting_blocks(twice) == []
 
 
-@pytest.mark.parametrize(
-    ("key", "feature"),
-    [
-        (HeaderKey.IS_PARTIAL, "partial updates (IS_PARTIAL)"),
-        (HeaderKey.COMPACTED_BLOCK_TIMES, "log compaction (COMPACTED_BLOCK_TIMES)"),
-    ],
-)
-def test_headers_that_change_the_merge_are_refused_by_name(key: HeaderKey, feature: str) -> None:
-    for plain in (block("1"), deletes(["a"])):
-        marked = plain._replace(header=BlockHeader({**plain.header, key: "true"}))
-        with pytest.raises(UnsupportedFeatureError) as caught:
-            counting_blocks([marked])
-        assert caught.value.feature == feature
-
-
 @pytest.mark.parametrize("kind", [BlockType.CDC_DATA])
 def test_block_types_that_cannot_be_merged_are_refused_by_name(kind: BlockType) -> None:
     other = LogBlock(kind, BlockHeader({HeaderKey.INSTANT_TIME: "1"}), b"")
@@ -67,7 +52,43 @@ def test_block_types_that_cannot_be_merged_are_refused_by_name(kind: BlockType) 
     assert caught.value.feature == f"{kind.name} block"
 
 
-def test_what_is_taken_back_is_looked_at_all_the_same() -> None:
-    partial = block("1")._replace(header=BlockHeader({HeaderKey.INSTANT_TIME: "1", HeaderKey.IS_PARTIAL: "true"}))
-    with pytest.raises(UnsupportedFeatureError):
-        counting_blocks([partial, rollback_block(instant="2", target="1")])
+def compacted(instant: str, *of: str) -> LogBlock:
+    plain = block(instant)
+    return plain._replace(header=BlockHeader({**plain.header, HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(of)}))
+
+
+def instants(*blocks: LogBlock) -> list[str | None]:
+    return [found.instant for found in counting_blocks(blocks)]
+
+
+def test_the_blocks_of_an_instant_stand_where_its_first_one_does() -> None:
+    assert counting_blocks([block("1"), block("2"), deletes(["a"], instant="1")]) == [
+        block("1"),
+        deletes(["a"], instant="1"),
+        block("2"),
+    ]
+
+
+def test_a_compacted_block_stands_where_the_newest_of_its_originals_stood() -> None:
+    assert instants(block("1"), block("2"), block("4"), compacted("3", "1", "2")) == ["3", "4"]
+    assert instants(block("1"), block("4"), block("2"), compacted("3", "1", "2")) == ["4", "3"]
+
+
+def test_what_was_compacted_can_be_compacted_again() -> None:
+    blocks = [block("1"), block("2"), compacted("3", "1", "2"), block("4"), compacted("5", "3", "4"), block("6")]
+    assert instants(*blocks) == ["5", "6"]
+
+
+def test_a_compacted_block_whose_originals_are_not_there_does_not_count() -> None:
+    assert instants(compacted("3", "1", "2"), block("4")) == ["4"]
+    assert instants(block("1"), compacted("3", "1"), rollback_block(instant="5", target="1")) == []
+
+
+def test_a_compaction_that_was_taken_back_leaves_its_originals() -> None:
+    rollback = rollback_block(instant="5", target="3")
+    assert instants(block("1"), block("2"), compacted("3", "1", "2"), rollback) == ["1", "2"]
+
+
+def test_blocks_of_instants_that_do_not_count_are_passed_over() -> None:
+    blocks = [block("1"), block("2"), deletes(["a"], instant="3"), rollback_block(instant="4", target="1")]
+    assert counting_blocks(blocks, counts=lambda instant: instant != "3") == [block("2")]

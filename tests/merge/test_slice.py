@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hudiformat.blocks import LogBlock, encode_block
 from hudiformat.errors import DecodeError, SchemaError
 from hudiformat.logfile import LogReader
-from hudiformat.merge import MergeRule, counting_blocks, merge_slice, read_candidates
+from hudiformat.merge import MergeRule, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.timeline import MergeMode
 from tests.merge.blocks import KEY, data, deletes, keys_of
 
@@ -165,13 +165,19 @@ def rule_for(kind: Kind, mode: MergeMode) -> MergeRule:
     return MergeRule(mode, keys_of, fields, delete_column=FLAG)
 
 
-def merged(base: list[Entry] | None, blocks: list[LogBlock], kind: Kind, mode: MergeMode) -> pa.Table:
-    rule = rule_for(kind, mode)
-    table = None
-    if base is not None:
-        rows = [dict(zip(kind.schema.names, as_row(entry, kind), strict=True)) for entry in base]
-        table = pa.Table.from_pylist(rows, kind.schema)
-    return merge_slice(table, read_candidates(counting_blocks(blocks), kind.schema, rule), rule)
+def merged(
+    base: list[Entry] | None, blocks: list[LogBlock], kind: Kind, mode: MergeMode, *, batch_rows: int = 9
+) -> pa.Table:
+    rows = [dict(zip(kind.schema.names, as_row(entry, kind), strict=True)) for entry in base or ()]
+    table = pa.Table.from_pylist(rows, kind.schema)
+    return over(table, blocks, kind.schema, rule_for(kind, mode), batch_rows=batch_rows)
+
+
+def over(
+    base: pa.Table, blocks: list[LogBlock], schema: pa.Schema, rule: MergeRule, *, batch_rows: int = 9
+) -> pa.Table:
+    logs = survivors(read_candidates(counting_blocks(blocks), schema, rule), rule)
+    return pa.Table.from_batches(merge_slice(base.to_batches(batch_rows), logs, rule), schema)
 
 
 def orderings(kind: Kind, *, for_rows: bool) -> st.SearchStrategy[tuple[Any, ...] | None]:
@@ -207,14 +213,19 @@ def histories(draw: st.DrawFn) -> tuple[Kind, list[Entry], list[Entry]]:
 
 
 @settings(deadline=None, max_examples=120)
-@given(histories(), st.sampled_from(list(MergeMode)[:2]), st.lists(st.booleans(), min_size=1, max_size=8))
+@given(
+    histories(),
+    st.sampled_from(list(MergeMode)[:2]),
+    st.lists(st.booleans(), min_size=1, max_size=8),
+    st.integers(1, 4),
+)
 def test_merging_columns_is_merging_row_by_row(
-    history: tuple[Kind, list[Entry], list[Entry]], mode: MergeMode, ends: list[bool]
+    history: tuple[Kind, list[Entry], list[Entry]], mode: MergeMode, ends: list[bool], batch_rows: int
 ) -> None:
     kind, base, log = history
     if not kind.types:
         mode = MergeMode.COMMIT_TIME_ORDERING
-    result = merged(base, to_blocks(log, kind, ends), kind, mode)
+    result = merged(base, to_blocks(log, kind, ends), kind, mode, batch_rows=batch_rows)
     assert Counter(result["row"].to_pylist()) == Hudi(mode, kind).merge(base, log)
     assert result.schema == kind.schema
 
@@ -346,8 +357,16 @@ def test_a_custom_marker_makes_a_row_a_delete() -> None:
     rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of, delete_marker=("op", "D"))
     log = data([("a", "D", 3), ("b", "I", 4), ("c", None, 5)], schema)
     base = pa.table({"k": ["a", "b"], "op": ["I", "D"], "row": [1, 2]}, schema=schema)
-    result = merge_slice(base, read_candidates([log], schema, rule), rule)
+    result = over(base, [log], schema, rule)
     assert result["row"].to_pylist() == [4, 5]
+
+
+def test_the_operation_column_tells_deletes_and_states_before_updates() -> None:
+    schema = pa.schema([KEY, pa.field("_hoodie_operation", pa.string()), pa.field("row", pa.int64())])
+    rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of, operation_column="_hoodie_operation")
+    log = data([("a", "D", 1), ("b", "-U", 2), ("c", "U", 3), ("d", "I", 4), ("e", None, 5)], schema)
+    base = pa.table({"k": ["a", "b"], "_hoodie_operation": ["I", "D"], "row": [8, 9]}, schema=schema)
+    assert over(base, [log], schema, rule)["row"].to_pylist() == [3, 4, 5]
 
 
 def test_a_table_without_a_delete_column_has_no_marked_rows() -> None:
@@ -364,7 +383,7 @@ def test_base_rows_keep_their_order_and_new_rows_follow() -> None:
 def test_records_of_an_older_schema_are_brought_to_the_tables() -> None:
     old = pa.schema([KEY, pa.field("o0", pa.int32())])
     candidates = read_candidates([data([("a", 7)], old)], INT64.schema, rule_for(INT64, EVENT))
-    assert candidates.records.to_pylist() == [{"k": "a", "o0": 7, FLAG: None, "row": None}]
+    assert candidates.records[0].to_pylist() == [{"k": "a", "o0": 7, FLAG: None, "row": None}]
 
 
 def test_records_that_do_not_fit_the_schema_are_refused() -> None:

@@ -5,7 +5,7 @@ Layout: spec/log-block.md; the records: spec/avro-records.md.  Source: HoodieAvr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,21 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
     count = _prologue(cursor)
     with offsets_from(cursor.pos):
         return decode_found(find_records(cursor.take(cursor.remaining), count, written), wanted)
+
+
+def decode_parts(content: bytes | memoryview, written: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """As :func:`decode`, all records in batches of thousands, brought to *schema*.
+
+    Raises:
+        DecodeError, SchemaError: as :func:`decode`.
+    """
+    cursor = Cursor(memoryview(content))
+    count = _prologue(cursor)
+    there = avro_to_arrow(written).names
+    with offsets_from(cursor.pos):
+        found = find_records(cursor.take(cursor.remaining), count, written)
+        for batch in found.decode_parts([name for name in schema.names if name in there]):
+            yield resolve(batch, schema)
 
 
 def decode_found(records: Records, wanted: Wanted) -> pa.RecordBatch:

@@ -1,0 +1,102 @@
+"""Record keys, told apart by 64-bit hashes that are made column by column.  Pure.
+
+Hashes only say where to look: keys are compared wherever theirs are alike, and where two keys share a hash Arrow's own
+tables do the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.merge.rule import Integers
+
+Hashes = npt.NDArray[np.uint64]
+
+_ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
+_WORD = 8
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def key_hashes(keys: pa.ChunkedArray) -> Hashes:
+    """A hash per key: the same for the same text, whatever array it is in."""
+    parts = [
+        _hash_slice(chunk.slice(start, _ROWS_AT_ONCE))
+        for chunk in keys.chunks
+        for start in range(0, len(chunk), _ROWS_AT_ONCE)
+    ]
+    return np.concatenate([np.empty(0, np.uint64), *parts])
+
+
+def _hash_slice(keys: pa.Array) -> Hashes:
+    offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = np.zeros(last - first + _WORD, np.uint8)
+    if last > first:
+        data[:-_WORD] = np.frombuffer(keys.buffers()[2], np.uint8)[first:last]
+    words = np.ndarray(len(data) - _WORD + 1, "<u8", data, strides=(1,))
+    starts, lengths = offsets[:-1] - first, np.diff(offsets)
+    hashes: Hashes = lengths.astype(np.uint64) * _FACTOR  # spread over all bits, or it would cancel against the text
+    for begin in range(0, int(lengths.max(initial=0)), _WORD):
+        left = np.clip(lengths - begin, 0, _WORD)
+        mask = np.where(left > 0, _ALL_BITS >> ((_WORD - left) * 8).astype(np.uint64) % np.uint64(64), 0)
+        word = words[np.minimum(starts + begin, len(words) - 1)] & mask.astype(np.uint64)
+        mixed = (hashes ^ word) * _FACTOR
+        # A key that has ended keeps its hash, however long the others of the array are.
+        hashes = np.where(left > 0, mixed ^ (mixed >> _HALF), hashes)
+    return hashes
+
+
+def number_keys(keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+    """Of each key its number among the different ones, and of each number a row that has the key."""
+    _, firsts, numbers = np.unique(key_hashes(keys), return_index=True, return_inverse=True)
+    if len(firsts) < len(keys) and not _equal(keys, keys.take(pa.array(firsts[numbers]))):
+        return _number_by_dictionary(keys)
+    return numbers.astype(np.int64), firsts.astype(np.int64)
+
+
+def _number_by_dictionary(keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+    numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
+    return numbers, np.unique(numbers, return_index=True)[1].astype(np.int64)
+
+
+class KeyIndex:
+    """Finds keys among *keys*, which are all different."""
+
+    def __init__(self, keys: pa.ChunkedArray) -> None:
+        self._keys = keys
+        hashes = key_hashes(keys)
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+        self._shared = bool((self._hashes[1:] == self._hashes[:-1]).any())
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+        """The rows of *keys* that are there, in ascending order, and where each is."""
+        if not len(self):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        hashes = key_hashes(keys)
+        ascending = np.argsort(hashes)  # neighbours are looked up together, which spares the cache
+        places = np.empty(len(hashes), np.int64)
+        places[ascending] = np.searchsorted(self._hashes, hashes[ascending])
+        places = np.minimum(places, len(self) - 1)
+        rows = np.flatnonzero(self._hashes[places] == hashes)
+        found = self._order[places[rows]]
+        if self._shared or not _equal(keys.take(pa.array(rows)), self._keys.take(pa.array(found))):
+            return self._find_by_table(keys)
+        return rows, found
+
+    def _find_by_table(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+        every = np.asarray(pc.fill_null(pc.index_in(keys, value_set=self._keys.combine_chunks()), -1)).astype(np.int64)
+        rows = np.flatnonzero(every >= 0)
+        return rows, every[rows]
+
+
+def _equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.equal(keys, others)).as_py() is not False)

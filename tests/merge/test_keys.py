@@ -1,0 +1,70 @@
+"""Keys are told apart by hashes, and by themselves where hashes are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudiformat.merge import keys as module
+from hudiformat.merge.keys import KeyIndex, key_hashes, number_keys
+
+TEXTS = st.lists(st.text(max_size=20) | st.sampled_from(["a", "b", "\0", "\0\0", ""]), max_size=30)
+
+
+def chunked(texts: list[str], cut: int = 0) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(texts[:cut], pa.string()), pa.array(texts[cut:], pa.string())])
+
+
+@pytest.fixture(params=["hashes", "all alike"])
+def hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real hashes, and the worst there can be."""
+    if request.param == "all alike":
+        alike: Callable[[pa.ChunkedArray], module.Hashes] = lambda keys: np.zeros(len(keys), np.uint64)  # noqa: E731
+        monkeypatch.setattr(module, "key_hashes", alike)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(0, 30))
+def test_a_hash_depends_on_nothing_but_the_text(texts: list[str], cut: int) -> None:
+    alone = [int(key_hashes(pa.chunked_array([[text]], pa.string()))[0]) for text in texts]
+    assert key_hashes(chunked(texts, cut)).tolist() == alone
+    assert key_hashes(chunked(["before", *texts], 0).slice(1)).tolist() == alone
+
+
+def test_different_texts_have_different_hashes() -> None:
+    texts = [f"{before}{i}{after}" for i in range(2000) for before in ("", "key-", "x" * 9) for after in ("", "\0")]
+    assert len(set(key_hashes(chunked(texts)).tolist())) == len(texts)
+
+
+KEYS = ["b", "a", "b", "", "c", "a", "b"]
+
+
+@pytest.mark.usefixtures("hashes")
+def test_keys_are_numbered() -> None:
+    numbers, rows = number_keys(chunked(KEYS, 3))
+    assert len(rows) == 4
+    assert [KEYS[rows[number]] for number in numbers] == KEYS
+    assert [part.tolist() for part in number_keys(chunked([]))] == [[], []]
+
+
+@pytest.mark.usefixtures("hashes")
+def test_keys_are_found() -> None:
+    index = KeyIndex(chunked(["b", "", "a", "longer than eight"], 1))
+    rows, places = index.find(chunked(["x", "a", "b", "a", "longer than nine", ""], 2))
+    assert (rows.tolist(), places.tolist()) == ([1, 2, 3, 5], [2, 0, 2, 1])
+    assert [part.tolist() for part in index.find(chunked([]))] == [[], []]
+
+
+def test_nothing_is_found_in_no_keys() -> None:
+    assert len(KeyIndex(chunked([]))) == 0
+    assert [part.tolist() for part in KeyIndex(chunked([])).find(chunked(["a"]))] == [[], []]
+
+
+@pytest.mark.usefixtures("hashes")
+def test_a_key_that_is_not_there_is_not_found_though_its_hash_is() -> None:
+    assert [part.tolist() for part in KeyIndex(chunked(["a"])).find(chunked(["b", "c"]))] == [[], []]
