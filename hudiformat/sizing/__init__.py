@@ -3,7 +3,7 @@
 Plain values in and out.  A plan says of every file group why it takes records or not.  Rules: spec/sizing.md.
 """
 
-from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task
+from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order
 from hudiformat.sizing.options import SizingOptions
 from hudiformat.sizing.record_size import Commits, RecordSize, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import (
@@ -38,6 +38,7 @@ __all__ = [
     "flink_record_size",
     "flink_small_files",
     "in_hudi_order",
+    "plan_in_order",
     "plan_partition",
     "spark_record_size",
     "spark_small_files",

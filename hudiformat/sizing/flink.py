@@ -15,7 +15,7 @@ from hudiformat.naming.bucket_hash import string_hashes
 from hudiformat.sizing.options import SizingOptions
 from hudiformat.sizing.record_size import RecordSize
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
-from hudiformat.sizing.spark import room_for_records
+from hudiformat.sizing.spark import InsertBucket, PartitionPlan, room_for_records
 
 NEW_GROUP, KNOWN_GROUP = "I", "U"
 """The tags of a location: a file group that this commit opens, or one that is there."""
@@ -169,6 +169,27 @@ class FlinkAssigner:
         self._new[partition_path] = _Share(file_id, max(self.records_per_group - 1, 0))
         self._opened.add((partition_path, file_id))
         return Placement(file_id, NEW_GROUP, 1)
+
+
+def plan_in_order(partition_path: str, inserts: int, assigner: FlinkAssigner) -> PartitionPlan:
+    """What *assigner* does with the next *inserts* records of a partition, as a plan."""
+    groups = assigner.groups(partition_path)
+    records: dict[str, int] = {}
+    for placement in assigner.insert(partition_path, inserts):
+        records[placement.file_id] = records.get(placement.file_id, 0) + placement.records
+    known = {group.file_id for group in groups}
+    return PartitionPlan(
+        partition_path,
+        inserts,
+        assigner.profile.record_size,
+        max(assigner.records_per_group, 1),
+        tuple(
+            replace(group, verdict=Verdict.TAKEN, records=records[group.file_id]) if group.file_id in records else group
+            for group in groups
+        ),
+        tuple(InsertBucket(file_id if file_id in known else None, count) for file_id, count in records.items()),
+        in_order=True,
+    )
 
 
 def _murmur(code: int) -> int:

@@ -31,7 +31,8 @@ class PartitionPlan:
     """Where the new records of a partition go, and why.
 
     ``groups`` are the file groups that are there, in the order in which they are filled.  ``records_per_group`` is how
-    many records a new file group is planned to take.
+    many records a new file group is planned to take.  ``in_order``: buckets are filled one after the other, as Flink
+    does, and not by the hash of the key.
     """
 
     partition_path: str
@@ -40,6 +41,7 @@ class PartitionPlan:
     records_per_group: int
     groups: tuple[GroupVerdict, ...]
     buckets: tuple[InsertBucket, ...]
+    in_order: bool = False
 
     @property
     def candidates(self) -> frozenset[str]:
@@ -60,6 +62,8 @@ class PartitionPlan:
         """
         if len(self.buckets) <= 1:
             return np.zeros(len(record_keys), np.int64)
+        if self.in_order:
+            return np.repeat(np.arange(len(self.buckets)), [bucket.records for bucket in self.buckets])
         weights = np.array([bucket.records for bucket in self.buckets], np.float64) / self.inserts
         cumulative = np.cumsum(weights)
         share = (key_hashes(record_keys) % self.inserts).astype(np.float64) / self.inserts

@@ -37,7 +37,7 @@ class CreateHandle:
         """Buffer *rows* (the table's own columns); a file's worth of them goes to disk."""
         self._rows.append((rows, record_keys, first_counter))
         self.buffered_bytes += rows.nbytes
-        if self.buffered_bytes >= self._plan.options.parquet_max_size:
+        if self.buffered_bytes >= self._plan.options.sizing.max_file_size:
             self.flush()
 
     def flush(self) -> None:

@@ -7,14 +7,16 @@ them) and that means nothing here warns once.
 from __future__ import annotations
 
 import difflib
+import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
+from hudiformat.sizing import SizingOptions
 
 _MIB = 1024 * 1024
 
@@ -24,7 +26,8 @@ class WriteOptions:
     """What a write was asked to do.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
-    ``parquet_compression`` is for base files and for Parquet blocks in log files.
+    ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` says whose rules
+    place new rows, Spark's or Flink's.  ``allow_duplicates`` lets an insert add a key to a file that has it.
     """
 
     index_type: str = "SIMPLE"
@@ -34,11 +37,15 @@ class WriteOptions:
     log_max_size: int = 1024 * _MIB
     block_max_size: int = 256 * _MIB
     block_format: str = "avro"
-    parquet_max_size: int = 120 * _MIB
+    sizing: SizingOptions = field(default_factory=SizingOptions)
+    sizing_engine: str = "spark"
     parquet_compression: str = "gzip"
     bloom_filter: bool = True
     combine_before_insert: bool = False
     combine_before_upsert: bool = True
+    allow_duplicates: bool = True
+    insert_duplicates: str = "none"
+    bulk_insert_sort: str = "NONE"
     metadata_enable: bool | None = None
     sync: bool = True
 
@@ -48,11 +55,17 @@ class WriteOptions:
         return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
 
 
-INDEX_TYPES = ("SIMPLE", "BLOOM", "BUCKET")
+INDEX_TYPES = ("SIMPLE", "BLOOM", "INMEMORY", "BUCKET")
 """The indexes that can be written with."""
 
+LOG_SEEING_INDEX_TYPES = ("INMEMORY",)
+"""The indexes whose writers put new rows into log files, as they find them there again."""
+
+SORT_MODES = ("NONE", "GLOBAL_SORT", "PARTITION_SORT")
+"""In which order a bulk insert writes."""
+
 _OTHER_INDEX_TYPES = (
-    "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX",
+    "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX",
     "FLINK_STATE", "HBASE",
 )  # fmt: skip
 
@@ -69,6 +82,9 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
         if key in _KEYS:
             name, parse = _KEYS[key]
             result = replace(result, **{name: parse(key, str(value))})
+        elif key in _SIZING_KEYS:
+            name, parse = _SIZING_KEYS[key]
+            result = replace(result, sizing=replace(result.sizing, **{name: parse(key, str(value))}))
         elif key not in TABLE_KEYS:
             _refuse_unknown(key)
     return result
@@ -76,7 +92,7 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
 
 def _refuse_unknown(key: str) -> None:
     """Raise an OptionError for a key that nobody knows; warn once for a key of Hudi's that means nothing here."""
-    known = {*_KEYS, *TABLE_KEYS}
+    known = {*_KEYS, *_SIZING_KEYS, *TABLE_KEYS}
     if key not in _hudi_keys():
         close = difflib.get_close_matches(key, known | _hudi_keys(), n=1, cutoff=0.6)
         hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
@@ -103,6 +119,23 @@ def _integer(key: str, value: str) -> int:
         number = 0
     if number <= 0:
         raise OptionError(f"{key}: expected a positive whole number, found {value!r}", option=key)
+    return number
+
+
+def _any_integer(key: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise OptionError(f"{key}: expected a whole number, found {value!r}", option=key) from None
+
+
+def _share(key: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < math.inf:
+        raise OptionError(f"{key}: expected a number of 0 or more, found {value!r}", option=key)
     return number
 
 
@@ -143,6 +176,14 @@ def _block_format(key: str, value: str) -> str:
     return _one_of("avro", "parquet")(key, value.lower())
 
 
+def _sort_mode(key: str, value: str) -> str:
+    others = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
+    if value.upper() in others:
+        supported = ", ".join(SORT_MODES)
+        raise UnsupportedFeatureError(f"{key}={value}: supported are {supported}", feature=f"{key}={value.upper()}")
+    return _one_of(*SORT_MODES)(key, value.upper())
+
+
 def _fields(_key: str, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
@@ -166,7 +207,6 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.logfile.max.size": ("log_max_size", _integer),
     "hoodie.logfile.data.block.max.size": ("block_max_size", _integer),
     "hoodie.logfile.data.block.format": ("block_format", _block_format),
-    "hoodie.parquet.max.file.size": ("parquet_max_size", _integer),
     "hoodie.parquet.compression.codec": (
         "parquet_compression",
         lambda key, value: _one_of("gzip", "snappy", "zstd", "uncompressed")(key, value.lower()),
@@ -174,8 +214,27 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
     "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
+    "hoodie.merge.allow.duplicate.on.inserts": ("allow_duplicates", parse_boolean),
+    "hoodie.datasource.insert.dup.policy": (
+        "insert_duplicates",
+        lambda key, value: _one_of("none", "drop", "fail")(key, value.lower()),
+    ),
+    "hoodie.bulkinsert.sort.mode": ("bulk_insert_sort", _sort_mode),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    "hudiformat.sizing": ("sizing_engine", lambda key, value: _one_of("spark", "flink")(key, value.lower())),
     "hudiformat.sync": ("sync", parse_boolean),
+}
+
+_SIZING_KEYS: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
+    "hoodie.parquet.max.file.size": ("max_file_size", _integer),
+    "hoodie.parquet.small.file.limit": ("small_file_limit", _any_integer),
+    "hoodie.merge.small.file.group.candidates.limit": ("candidates_limit", _any_integer),
+    "hoodie.logfile.to.parquet.compression.ratio": ("log_ratio", _share),
+    "hoodie.copyonwrite.insert.split.size": ("insert_split_size", _integer),
+    "hoodie.copyonwrite.insert.auto.split": ("auto_split", parse_boolean),
+    "hoodie.copyonwrite.record.size.estimate": ("record_size_estimate", _integer),
+    "hoodie.record.size.estimation.threshold": ("estimation_threshold", _share),
+    "hoodie.record.size.estimator.average.metadata.size": ("metadata_size", _any_integer),
 }
 
 TABLE_KEYS = (
