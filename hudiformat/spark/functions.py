@@ -22,7 +22,7 @@ from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
 from hudiformat.table import Commit, Operation, RowKeys, TableSchema, WritePlan, WriteTask, open_table
 from hudiformat.table.begin import begin_write, check_rows
-from hudiformat.table.write import combines, combining_fields
+from hudiformat.table.combining import combines, ordering_fields_of
 
 _PATH, _GROUP, _KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 _TAGS = (_PATH, _GROUP, _KEY)
@@ -72,7 +72,7 @@ def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str,
         df = df.select(*schema.arrow.names)
     with begin_write(context, operation) as write, reraised():
         combine = combines(operation, context.options)
-        ordering = combining_fields(context.config, operation)
+        ordering = ordering_fields_of(context.config, operation)
         moved = _moved(df, write.plan, schema, ordering if combine else None)
         task = partial(_write_group, write.plan, schema, combine=combine)
         messages = moved.mapInArrow(task, "stats binary").collect()

@@ -19,6 +19,7 @@ from hudiformat.table.keys import RowKeys
 from hudiformat.table.metadata_table import drop_metadata_table
 from hudiformat.table.options import INDEX_TYPES
 from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.profile import groups_in_clustering, sizing_profile
 from hudiformat.table.read import delete_marker, merge_mode
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
@@ -42,8 +43,8 @@ class Commit:
 
     @property
     def num_writes(self) -> int:
-        """Records written, deletes left out."""
-        return sum(stat.num_writes or 0 for stat in self.stats)
+        """Records inserted and updated; a statistic's own ``num_writes`` has those too that a file only copied."""
+        return sum(stat.num_inserts + stat.num_update_writes for stat in self.stats)
 
     @property
     def num_deletes(self) -> int:
@@ -125,15 +126,26 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
         operation=operation,
         instant=transaction.instant.time,
         visibility=context.visibility(),
+        sizing=sizing_profile(context) if _is_sized(context, operation) else None,
+        in_clustering=groups_in_clustering(context),
     )
     return OpenWrite(plan, transaction)
+
+
+def _is_sized(context: TableContext, operation: Operation) -> bool:
+    """Whether new rows are placed by sizing; where a key's hash says where it goes, or nothing asks, they are not."""
+    return operation in (Operation.INSERT, Operation.UPSERT) and context.options.index_type != "BUCKET"
+
+
+def _has_buckets_without_logs(context: TableContext) -> bool:
+    return context.config.table_type is TableType.COPY_ON_WRITE and context.options.index_type == "BUCKET"
 
 
 def _refuse_unsupported(context: TableContext) -> None:
     config = context.config
     refused = {
         f"table version {config.version}": config.version != _VERSION,
-        "COPY_ON_WRITE tables": config.table_type is not TableType.MERGE_ON_READ,
+        "COPY_ON_WRITE tables with a bucket index": _has_buckets_without_logs(context),
         "tables without meta fields": not config.populate_meta_fields,
         "change data capture": config.cdc_enabled,
         "slash-separated dates": config.slash_separated_dates,

@@ -83,9 +83,8 @@ def create_table(
 
 def _refuse_unsupported(table_type: str, version: int) -> None:
     if table_type not in TableType.__members__:
-        raise OptionError(f"table_type: expected MERGE_ON_READ, found {table_type!r}", option="table_type")
-    if table_type != TableType.MERGE_ON_READ.value:
-        raise UnsupportedFeatureError(f"tables of type {table_type} cannot be written yet", feature=table_type)
+        known = ", ".join(TableType.__members__)
+        raise OptionError(f"table_type: expected one of {known}, found {table_type!r}", option="table_type")
     if version != _VERSION:
         raise UnsupportedFeatureError(
             f"tables of version {version} cannot be written yet; {_VERSION} can", feature=f"table version {version}"

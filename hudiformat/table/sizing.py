@@ -1,13 +1,12 @@
-"""Where the new rows of a write go: a table's state handed to the rules of sizing."""
+"""Where the new rows of a write go: what a task has to know of the table, handed to the rules of sizing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from hudiformat.sizing import (
-    Commits,
     FlinkAssigner,
     GroupVerdict,
     Kind,
@@ -16,26 +15,10 @@ from hudiformat.sizing import (
     Profile,
     RecordSize,
     SizingOptions,
-    flink_record_size,
     flink_small_files,
     plan_in_order,
     plan_partition,
-    spark_record_size,
     spark_small_files,
-)
-from hudiformat.table.context import TableContext
-from hudiformat.table.options import LOG_SEEING_INDEX_TYPES
-from hudiformat.timeline import (
-    Action,
-    ClusteringPlan,
-    Instant,
-    RequestedReplaceMetadata,
-    State,
-    TableType,
-    Timeline,
-    read_compaction_plan,
-    read_content,
-    read_metadata,
 )
 from hudiformat.view import FileSlice
 
@@ -69,63 +52,6 @@ class SizingProfile:
             assigner = FlinkAssigner(profile, self.options, lambda: f"new {next(numbers)}")
             return plan_in_order(partition_path, inserts, assigner)
         return plan_partition(partition_path, inserts, groups, self.record_size, self.options)
-
-
-def sizing_profile(context: TableContext) -> SizingProfile:
-    """The profile of a table as it is now; commits are read as far as the record size asks for them.
-
-    Raises:
-        CorruptTableError: a commit or a pending plan that is needed is damaged.
-    """
-    timeline = context.timeline()
-    options = context.options
-    commits = _newest_first(context, timeline)
-    estimate = flink_record_size if options.sizing_engine == "flink" else spark_record_size
-    return SizingProfile(
-        kind=kind_of(context),
-        engine=options.sizing_engine,
-        options=options.sizing,
-        record_size=estimate(commits, options.sizing),
-        in_compaction=frozenset(_in_compaction(context, timeline)),
-        in_clustering=frozenset(_in_clustering(context, timeline)),
-    )
-
-
-def kind_of(context: TableContext) -> Kind:
-    """What decides where new rows of a table may go."""
-    if context.config.table_type is TableType.COPY_ON_WRITE:
-        return Kind.COW
-    return Kind.MOR if context.options.index_type in LOG_SEEING_INDEX_TYPES else Kind.MOR_BLIND
-
-
-def _newest_first(context: TableContext, timeline: Timeline) -> Commits:
-    for instant in reversed(timeline.completed_writes):
-        yield instant, read_metadata(context.storage, context.config, instant)
-
-
-def _in_compaction(context: TableContext, timeline: Timeline) -> Iterator[tuple[str, str]]:
-    for pending in timeline.pending:
-        if pending.action is Action.COMPACTION:
-            plan = read_compaction_plan(context.storage, context.config, pending)
-            for operation in plan.operations or ():
-                yield operation.partition_path or "", operation.file_id or ""
-
-
-def _in_clustering(context: TableContext, timeline: Timeline) -> Iterator[tuple[str, str]]:
-    for plan in _clustering_plans(context, timeline):
-        for group in plan.input_groups or ():
-            for part in group.slices or ():
-                yield part.partition_path or "", part.file_id or ""
-
-
-def _clustering_plans(context: TableContext, timeline: Timeline) -> Iterator[ClusteringPlan]:
-    """The plans of pending clusterings; a replace commit that is none, an insert overwrite say, has no plan."""
-    for pending in timeline.pending:
-        if pending.action.completed_as is Action.REPLACE_COMMIT:
-            requested = Instant(pending.time, pending.action, State.REQUESTED)
-            content = read_content(context.storage, context.config, requested)
-            if isinstance(content, RequestedReplaceMetadata) and content.clustering_plan is not None:
-                yield content.clustering_plan
 
 
 def _ids_in(groups: Iterable[tuple[str, str]], partition_path: str) -> frozenset[str]:

@@ -21,6 +21,7 @@ from hudiformat.timeline import (
     CommitMetadata,
     Instant,
     TableConfig,
+    TableType,
     Timeline,
     TimelineZone,
     WriteStat,
@@ -65,12 +66,13 @@ class Transaction:
         """Take away what failed writes have left, choose the next instant, and put it on the timeline."""
         timeline = load_timeline(storage, config)
         for pending in timeline.pending:
-            if pending.action is Action.DELTA_COMMIT:
+            if pending.action in (Action.COMMIT, Action.DELTA_COMMIT):
                 roll_back(storage, config, pending)
         for time_ in _orphans(storage, timeline):
             _take_files_away(storage, time_)
         time_ = next_instant(clock(), timeline.latest_instant_time)
-        instant = create_requested(storage, config, time_, Action.DELTA_COMMIT)
+        is_cow = config.table_type is TableType.COPY_ON_WRITE
+        instant = create_requested(storage, config, time_, Action.COMMIT if is_cow else Action.DELTA_COMMIT)
         metadata = CommitMetadata(operation_type=operation.value)
         instant = transition_inflight(storage, config, instant, metadata)
         return cls(storage, config, instant, clock)

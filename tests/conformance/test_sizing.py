@@ -19,7 +19,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.naming.bucket_hash import string_hashes
 from hudiformat.sizing import GroupVerdict, PartitionPlan
-from hudiformat.table.sizing import sizing_profile
+from hudiformat.table.profile import sizing_profile
 from hudiformat.timeline import Action, read_metadata
 from tests.conformance.hudi import RealHudi
 

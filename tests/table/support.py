@@ -39,7 +39,8 @@ def new_table(path: Path, *, clock: Clock | None = None, sync: bool = False, **c
     options = {"hudiformat.sync": str(sync), **changes.pop("options", {})}
     arguments = {"name": "t", "schema": SCHEMA, "record_key": ["k"], "ordering": ["ts"], "partition_by": ["p"]}
     create_table(path, **{**arguments, **changes}, options=options)
-    index = {key: value for key, value in options.items() if "write." not in key and "table." not in key}
+    of_table = ("hoodie.datasource.write.", "hoodie.table.")
+    index = {key: value for key, value in options.items() if not key.startswith(of_table)}
     index.pop("hoodie.record.merge.mode", None)
     return open_table(path, options=index, clock=clock or Clock())
 
