@@ -3,13 +3,13 @@
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import META_FIELDS, add_meta_columns, meta_schema, without_meta_fields
 from hudiformat.basefile.read import read_base_file, scan_base_file
-from hudiformat.basefile.write import encode_base_file
+from hudiformat.basefile.write import BaseFileWriter
 
 __all__ = [
     "META_FIELDS",
+    "BaseFileWriter",
     "BloomFilter",
     "add_meta_columns",
-    "encode_base_file",
     "meta_schema",
     "read_base_file",
     "scan_base_file",

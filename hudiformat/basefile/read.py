@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,10 +11,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudiformat.avro import resolve
-from hudiformat.errors import CorruptTableError
+from hudiformat.errors import CorruptTableError, HudiFormatError
 from hudiformat.storage import Storage
-
-_BATCH_ROWS = 1 << 16
 
 
 def read_base_file(
@@ -35,45 +34,55 @@ def read_base_file(
         StorageError: it cannot be read.
     """
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    source = storage.open_input(path)
-    try:
-        # pre_buffer: what is wanted is fetched in a few requests, neighbours together
-        with source, pq.ParquetFile(source, pre_buffer=True) as file:
-            present = set(file.schema_arrow.names)
-            names = [name for name in wanted.names if name in present]
-            groups = None if may_hold is None else _row_groups(source, file, may_hold)
-            table = file.read(names) if groups is None else file.read_row_groups(groups, names)
-    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
-        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+    with _opened(storage, path) as (source, file):
+        names, groups = _present(file, wanted), _row_groups(source, file, may_hold)
+        table = file.read(names) if groups is None else file.read_row_groups(groups, names)
     return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)
 
 
-def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression) -> list[int] | None:
-    """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
-    if file.num_row_groups < 1:
-        return None
-    try:
-        fragment = ds.ParquetFileFormat().make_fragment(source)
-        return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a column that is newer than the file, or had another type
-        return None
-
-
 def scan_base_file(
-    storage: Storage, path: str, schema: pa.Schema, *, may_hold: pc.Expression | None = None
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    may_hold: pc.Expression | None = None,
+    batch_rows: int = 65_536,
 ) -> Iterator[pa.RecordBatch]:
     """As :func:`read_base_file`, batch by batch: no more than a few row groups are in memory.
 
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
+    with _opened(storage, path) as (source, file):
+        groups = _row_groups(source, file, may_hold)
+        for batch in file.iter_batches(batch_rows, row_groups=groups, columns=_present(file, schema)):
+            yield resolve(batch, schema)
+
+
+@contextmanager
+def _opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
     source = storage.open_input(path)
     try:
+        # pre_buffer: what is wanted is fetched in a few requests, neighbours together
         with source, pq.ParquetFile(source, pre_buffer=True) as file:
-            present = set(file.schema_arrow.names)
-            names = [name for name in schema.names if name in present]
-            groups = None if may_hold is None else _row_groups(source, file, may_hold)
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names):
-                yield resolve(batch, schema)
-    except (pa.ArrowException, OSError) as error:
+            yield source, file
+    except HudiFormatError:  # of whoever reads: also a ValueError
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+
+
+def _present(file: pq.ParquetFile, wanted: pa.Schema) -> list[str]:
+    present = set(file.schema_arrow.names)
+    return [name for name in wanted.names if name in present]
+
+
+def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression | None) -> list[int] | None:
+    """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
+    if may_hold is None or file.num_row_groups < 1:
+        return None
+    try:
+        fragment = ds.ParquetFileFormat().make_fragment(source)
+        return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a column that is newer than the file, or had another type
+        return None

@@ -1,32 +1,146 @@
-"""Rows with meta fields -> the bytes of a base file."""
+"""Rows with meta fields -> a base file, a row group after the other."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks import encode_parquet
+from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
+from hudiformat.storage import OutputFile
 
 # Source: HoodieBloomFilterWriteSupport.
 _BLOOM_FILTER = "org.apache.hudi.bloomfilter"
 _MIN_KEY = "hoodie_min_record_key"
 _MAX_KEY = "hoodie_max_record_key"
 
+_FIRST_ROWS = 20_000
+"""Rows of the first row group at most: from there on the size of a row is known."""
+_FILTER_BYTES_PER_ROW = 43.13 / 8 * 4 / 3
+"""Of a filter with a rate of false positives of 1e-9, in base64."""
+_FOOTER_BYTES = 1_000
+_GROUP_BYTES_PER_COLUMN = 130
+"""What the footer says of a column in a row group."""
 
-def encode_base_file(
-    table: pa.Table, avro_schema: str, *, compression: str = "gzip", bloom_filter: bool = True
-) -> pa.Buffer:
-    """The bytes of a Parquet base file with the rows of *table*, which has the meta fields.
+
+class BaseFileWriter:
+    """Writes a Parquet base file; memory is bounded by a row group, and the record keys of the file.
 
     The footer carries the Avro schema, the range of the record keys and, with *bloom_filter*, their filter.
+    *row_size* is what a row is taken to have in the file, in bytes, until that can be measured; row groups have about
+    *row_group_size* bytes.
     """
-    keys = table[RECORD_KEY].combine_chunks()
-    footer = {_BLOOM_FILTER: BloomFilter.of(keys).serialize()} if bloom_filter else {}
-    if table.num_rows:
-        footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
-    return encode_parquet(table, avro_schema, compression=compression, footer=footer)
+
+    def __init__(
+        self,
+        file: OutputFile,
+        schema: pa.Schema,
+        avro_schema: str,
+        *,
+        compression: str = "gzip",
+        bloom_filter: bool = True,
+        row_size: int = 1024,
+        row_group_size: int = 16 * 1024 * 1024,
+    ) -> None:
+        self._sink = pa.output_stream(_Sink(file), buffer_size=1 << 16)
+        self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, store_schema=False)
+        self._schema = schema
+        self._avro_schema = avro_schema
+        self._bloom_filter = bloom_filter
+        self._row_size = float(row_size)
+        self._row_group_size = row_group_size
+        self._keys: list[pa.Array] = []
+        self._waiting: list[pa.Table] = []
+        self._written = 0
+        self._groups = 0
+        self.rows = 0
+        self.waiting_bytes = 0
+
+    def write(self, rows: pa.Table) -> None:
+        """Add *rows*, which have the meta fields; the row groups that are full go to the file."""
+        self._waiting.append(rows)
+        self.rows += rows.num_rows
+        self.waiting_bytes += rows.nbytes
+        if self.rows - self._written >= self._group_rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are waiting."""
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._waiting)
+        self._waiting, self.waiting_bytes = [], 0
+        while table.num_rows:
+            group = table.slice(0, self._group_rows).combine_chunks()
+            table = table.slice(group.num_rows)
+            self._keys += group[RECORD_KEY].chunks
+            self._writer.write_table(group, row_group_size=group.num_rows)
+            self._written += group.num_rows
+            self._groups += 1
+            self._row_size = max(self._sink.tell() / self._written, 1.0)
+
+    def rows_before(self, size: int) -> int:
+        """How many more rows the file takes until it has about *size* bytes; at most a row group of them.
+
+        Asked again after they have been written, it knows better.
+        """
+        per_row = self._row_size + (_FILTER_BYTES_PER_ROW if self._bloom_filter else 0)
+        groups = self._groups + 1
+        room = size - len(self._avro_schema) - _FOOTER_BYTES - groups * _GROUP_BYTES_PER_COLUMN * len(self._schema)
+        return min(int(room // per_row) - self.rows, self._group_rows)
+
+    def close(self) -> int:
+        """Write what is left and the footer; the size of the file in bytes."""
+        self.flush()
+        self._writer.add_key_value_metadata({AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **self._footer()})
+        self._writer.close()
+        size: int = self._sink.tell()
+        self._sink.close()
+        return size
+
+    @property
+    def _group_rows(self) -> int:
+        most = max(int(self._row_group_size // self._row_size), 1)
+        return most if self._written else min(most, _FIRST_ROWS)
+
+    def _footer(self) -> dict[str, str]:
+        keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
+        footer = {_BLOOM_FILTER: BloomFilter.of(keys).serialize()} if self._bloom_filter else {}
+        if self._written:
+            footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
+        return footer
+
+
+class _Sink:
+    """An output file as pyarrow wants one; closing it is left to its owner."""
+
+    closed = False
+
+    def __init__(self, file: OutputFile) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(memoryview(data))
+
+    def tell(self) -> int:
+        return self._file.size
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def close(self) -> None:
+        """See the class."""
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
 
 
 def _key_range(keys: pa.Array) -> tuple[str, str]:

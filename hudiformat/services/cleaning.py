@@ -64,7 +64,7 @@ def clean(context: TableContext) -> Instant | None:
 
 def plan_clean(context: TableContext) -> CleanerPlan | None:
     """What a clean would delete now; None where that is nothing."""
-    timeline, options = context.timeline(), context.services
+    timeline, options = context.timeline(), context.options.services
     earliest = _earliest_to_retain(context, timeline, options)
     if earliest is None and options.clean_policy != BY_VERSIONS:
         return None
@@ -133,9 +133,9 @@ class _Planner:
 
     def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
         """The slices of one file group that go, out of all of them from the oldest to the newest."""
-        if self.context.services.clean_policy == BY_VERSIONS:
+        if self.context.options.services.clean_policy == BY_VERSIONS:
             free = [item for item in slices if compacted_from is None or item.base_instant < compacted_from]
-            kept = self.context.services.clean_versions - (compacted_from is not None)
+            kept = self.context.options.services.clean_versions - (compacted_from is not None)
             return free[: max(len(free) - kept, 0)]
         assert self.earliest is not None  # noqa: S101 - the other policies have one, or nothing is planned
         older = [item for item in slices[:-1] if item.base_instant < self.earliest.time]

@@ -22,7 +22,7 @@ from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
 from hudiformat.table import Commit, Operation, RowKeys, TableSchema, WritePlan, WriteTask, open_table
 from hudiformat.table.begin import check_rows, write_and_commit
-from hudiformat.table.write import combines, combining_fields
+from hudiformat.table.combining import combines, ordering_fields_of
 from hudiformat.timeline import WriteStat
 
 _PATH, _GROUP, _KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
@@ -72,7 +72,7 @@ def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str,
     if operation is Operation.DELETE:
         df = df.select(*schema.arrow.names)
     combine = combines(operation, context.options)
-    ordering = combining_fields(context.config, operation)
+    ordering = ordering_fields_of(context.config, operation)
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:
         moved = _moved(df, plan, schema, ordering if combine else None)

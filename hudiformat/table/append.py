@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.basefile import add_meta_columns
@@ -15,6 +17,8 @@ from hudiformat.table.markers import create_marker
 from hudiformat.table.plan import WritePlan
 from hudiformat.table.stats import LogFileStats, WriteCounts
 from hudiformat.timeline import WriteStat
+
+Booleans = npt.NDArray[np.bool_]
 
 
 class AppendHandle:
@@ -32,14 +36,11 @@ class AppendHandle:
         token: WriteToken,
         partition_path: str,
         file_id: str,
-        *,
-        is_update: bool,
     ) -> None:
         self._plan = plan
         self._partition_path = partition_path
         self._file_id = file_id
         self._task_partition = token.partition
-        self._is_update = is_update
         self._writer = LogWriter(
             partition_path,
             LogFileName(file_id=file_id, instant=plan.instant, version=1, write_token=str(token)),
@@ -49,29 +50,21 @@ class AppendHandle:
             on_create=lambda path: create_marker(storage, plan.instant, path),
         )
         self._rows: list[pa.RecordBatch] = []
+        self._updates: list[Booleans] = []
         self._deletes: list[tuple[pa.Array, pa.Array | None]] = []
         self._row_size: float | None = None
         self._stats = LogFileStats(partition_path, file_id, plan.instant)
         self.buffered_bytes = 0
 
-    def write(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
-        """Buffer *rows* (the table's own columns); the blocks that are full go to disk."""
-        self._rows.append(
-            add_meta_columns(
-                rows,
-                record_keys,
-                instant=self._plan.instant,
-                partition_path=self._partition_path,
-                file_name=self._file_id,
-                task_partition=self._task_partition,
-                first_counter=first_counter,
-            )
-        )
-        self.buffered_bytes += self._rows[-1].nbytes
-        if self.buffered_bytes >= self._plan.options.block_max_size:
-            self.flush()
+    def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+        """Buffer new rows (the table's own columns); the blocks that are full go to disk."""
+        self._write(rows, record_keys, first_counter, is_update=False)
 
-    def delete(self, record_keys: pa.Array, ordering: pa.Array | None) -> None:
+    def update(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+        """As :meth:`insert`, for rows that count as updates."""
+        self._write(rows, record_keys, first_counter, is_update=True)
+
+    def delete(self, record_keys: pa.Array, ordering: pa.Array | None = None) -> None:
         """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
         self._deletes.append((record_keys, ordering))
 
@@ -98,14 +91,33 @@ class AppendHandle:
         """Close without writing what is left."""
         self._writer.close()
 
+    def _write(self, rows: pa.RecordBatch, record_keys: pa.Array, first_counter: int, *, is_update: bool) -> None:
+        self._rows.append(
+            add_meta_columns(
+                rows,
+                record_keys,
+                instant=self._plan.instant,
+                partition_path=self._partition_path,
+                file_name=self._file_id,
+                task_partition=self._task_partition,
+                first_counter=first_counter,
+            )
+        )
+        self._updates.append(np.full(rows.num_rows, is_update))
+        self.buffered_bytes += self._rows[-1].nbytes
+        if self.buffered_bytes >= self._plan.options.block_max_size:
+            self.flush()
+
     def _data_blocks(self) -> Iterator[tuple[LogBlock, WriteCounts]]:
         if not self._rows:
             return
         rows = pa.Table.from_batches(self._rows).combine_chunks().to_batches()
-        self._rows, size = [], self.buffered_bytes
+        updates = np.concatenate(self._updates)
+        self._rows, self._updates, size = [], [], self.buffered_bytes
         self.buffered_bytes = 0
         if self._row_size is None:
-            self._row_size = max(size / max(sum(batch.num_rows for batch in rows), 1), 1.0)
+            self._row_size = max(size / max(len(updates), 1), 1.0)
+        done = 0
         for batch in rows:
             start = 0
             while start < batch.num_rows:
@@ -114,8 +126,10 @@ class AppendHandle:
                 block = self._data_block(part)
                 # As HoodieAppendHandle: the newest block counts for a fifth of the average.
                 self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
-                yield block, WriteCounts.of(part.num_rows, is_update=self._is_update)
+                updated = int(updates[done : done + part.num_rows].sum())
+                yield block, WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
                 start += part.num_rows
+                done += part.num_rows
 
     def _data_block(self, rows: pa.RecordBatch) -> LogBlock:
         options = self._plan.options

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
+from hudiformat.table.concurrency_options import NON_BLOCKING
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.merging import delete_marker, merge_mode
 from hudiformat.table.metadata_table import without_metadata_table
-from hudiformat.table.options import INDEX_TYPES, NON_BLOCKING
+from hudiformat.table.options import INDEX_TYPES
 from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.profile import groups_in_clustering, sizing_profile
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
 from hudiformat.timeline import TableType, WriteStat
@@ -41,8 +43,8 @@ class Commit:
 
     @property
     def num_writes(self) -> int:
-        """Records written, deletes left out."""
-        return sum(stat.num_writes or 0 for stat in self.stats)
+        """Records inserted and updated; a statistic's own ``num_writes`` has those too that a file only copied."""
+        return sum(stat.num_inserts + stat.num_update_writes for stat in self.stats)
 
     @property
     def num_deletes(self) -> int:
@@ -104,7 +106,7 @@ def write_and_commit(
         with begin_write(context, operation) as write:
             return write.commit(write_files(write.plan))
 
-    for _ in range(context.options.conflict_retries):
+    for _ in range(context.options.concurrency.conflict_retries):
         with suppress(WriteConflictError):
             return once()
     return once()
@@ -138,15 +140,31 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
         operation=operation,
         instant=transaction.instant.time,
         visibility=context.visibility(),
+        sizing=sizing_profile(context) if _is_sized(context, operation) else None,
+        in_clustering=groups_in_clustering(context),
     )
     return OpenWrite(plan, transaction)
+
+
+def _is_sized(context: TableContext, operation: Operation) -> bool:
+    """Whether new rows are placed by sizing; where a key's hash says where it goes, or nothing asks, they are not."""
+    # The user's own merger is asked when rows are read, so the rows have to go into log files.
+    has_merger = context.merger is not None
+    return operation in (Operation.INSERT, Operation.UPSERT) and context.options.index_type != "BUCKET" and not has_merger
+
+
+def _has_buckets_without_logs(context: TableContext) -> bool:
+    return context.config.table_type is TableType.COPY_ON_WRITE and context.options.index_type == "BUCKET"
 
 
 def _refuse_unsupported(context: TableContext) -> None:
     config = context.config
     refused = {
         f"table version {config.version}": config.version != _VERSION,
-        "COPY_ON_WRITE tables": config.table_type is not TableType.MERGE_ON_READ,
+        "COPY_ON_WRITE tables with a merger of one's own": (
+            config.table_type is TableType.COPY_ON_WRITE and context.merger is not None
+        ),
+        "COPY_ON_WRITE tables with a bucket index": _has_buckets_without_logs(context),
         "tables without meta fields": not config.populate_meta_fields,
         "change data capture": config.cdc_enabled,
         "slash-separated dates": config.slash_separated_dates,
@@ -158,7 +176,7 @@ def _refuse_unsupported(context: TableContext) -> None:
         f"the index {context.options.index_type}": context.options.index_type not in INDEX_TYPES,
         "the metadata table (hoodie.metadata.enable=true)": context.options.metadata_enable is True,
         "without blocking other writers but with a bucket index": (
-            context.options.concurrency == NON_BLOCKING and context.options.index_type != "BUCKET"
+            context.options.concurrency.mode == NON_BLOCKING and context.options.index_type != "BUCKET"
         ),
     }
     for feature, present in refused.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hudiformat.errors import SchemaError
 from hudiformat.merge import RecordMerger
@@ -11,7 +11,6 @@ from hudiformat.storage import Storage
 from hudiformat.table.clock import Clock
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
-from hudiformat.table.service_options import ServiceOptions
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     Action,
@@ -33,7 +32,6 @@ class TableContext:
     config: TableConfig
     options: WriteOptions
     clock: Clock
-    services: ServiceOptions = field(default_factory=ServiceOptions)
     merger: RecordMerger | None = None
 
     def timeline(self) -> Timeline:

@@ -10,7 +10,8 @@ import pyarrow as pa
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.keys import RowKeys
-from hudiformat.table.options import TABLE_KEYS, parse_boolean, parse_write_options
+from hudiformat.table.option_parsers import parse_boolean
+from hudiformat.table.options import TABLE_KEYS, parse_write_options
 from hudiformat.table.schema import DELETED_FIELD, TableSchema
 from hudiformat.table.table import Table, open_table
 from hudiformat.timeline import (
@@ -83,9 +84,8 @@ def create_table(
 
 def _refuse_unsupported(table_type: str, version: int) -> None:
     if table_type not in TableType.__members__:
-        raise OptionError(f"table_type: expected MERGE_ON_READ, found {table_type!r}", option="table_type")
-    if table_type != TableType.MERGE_ON_READ.value:
-        raise UnsupportedFeatureError(f"tables of type {table_type} cannot be written yet", feature=table_type)
+        known = ", ".join(TableType.__members__)
+        raise OptionError(f"table_type: expected one of {known}, found {table_type!r}", option="table_type")
     if version != _VERSION:
         raise UnsupportedFeatureError(
             f"tables of version {version} cannot be written yet; {_VERSION} can", feature=f"table version {version}"

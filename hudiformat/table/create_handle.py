@@ -6,10 +6,10 @@ import uuid
 
 import pyarrow as pa
 
-from hudiformat.basefile import add_meta_columns, encode_base_file
-from hudiformat.naming import BaseFileName, WriteToken, new_file_id
+from hudiformat.basefile import add_meta_columns
+from hudiformat.naming import WriteToken, new_file_id
 from hudiformat.storage import Storage
-from hudiformat.table.markers import create_marker
+from hudiformat.table.open_file import OpenBaseFile
 from hudiformat.table.plan import WritePlan
 from hudiformat.table.stats import base_file_stat
 from hudiformat.timeline import WriteStat
@@ -17,79 +17,95 @@ from hudiformat.timeline import WriteStat
 _IDS = uuid.UUID("6a2d0b1c-9a0e-5d53-8c4e-0d6c1f5f7a11")
 """The name space of file ids: they follow from the write, so that the same write gives the same names."""
 
+_LEAST_SHARE = 50
+"""A file that has room for less than a fiftieth of its rows is closed: what fits is no row group worth having."""
+
 
 class CreateHandle:
-    """Gathers the rows of a new file group, and writes its base file when enough have come.
+    """Writes the rows of a new file group; where they are too many for a file, its next ones are further groups.
 
-    Source: HoodieCreateHandle.
+    Their ids count up from ``-0``.  Memory is bounded by a row group.
+
+    Source: HoodieCreateHandle, CreateHandleFactory.
     """
 
-    def __init__(self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str) -> None:
+    def __init__(
+        self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str, group: uuid.UUID
+    ) -> None:
         self._storage = storage
         self._plan = plan
         self._token = token
         self._partition_path = partition_path
-        self._rows: list[tuple[pa.RecordBatch, pa.Array, int]] = []
+        self._group = group
+        self._open: OpenBaseFile | None = None
         self._stats: list[WriteStat] = []
-        self.buffered_bytes = 0
 
-    def write(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
-        """Buffer *rows* (the table's own columns); a file's worth of them goes to disk."""
-        self._rows.append((rows, record_keys, first_counter))
-        self.buffered_bytes += rows.nbytes
-        if self.buffered_bytes >= self._plan.options.parquet_max_size:
-            self.flush()
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of rows that are still in memory."""
+        return self._open.waiting_bytes if self._open else 0
 
-    def flush(self) -> None:
-        """Write the buffered rows into a base file of a new file group."""
-        if not self._rows:
-            return
-        file_id = self._new_file_id()
-        name = str(BaseFileName(file_id, str(self._token), self._plan.instant, "parquet"))
-        table = pa.Table.from_batches(
-            add_meta_columns(
-                rows,
-                keys,
+    def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+        """Write *rows*, which have the table's own columns."""
+        start = 0
+        while start < rows.num_rows:
+            file = self._file()
+            count = max(file.rows_before(self._plan.options.sizing.max_file_size), 1)
+            with_meta = add_meta_columns(
+                rows.slice(start, count),
+                record_keys.slice(start, count),
                 instant=self._plan.instant,
                 partition_path=self._partition_path,
-                file_name=name,
+                file_name=file.name,
                 task_partition=self._token.partition,
-                first_counter=first_counter,
+                first_counter=first_counter + start,
             )
-            for rows, keys, first_counter in self._rows
-        )
-        options = self._plan.options
-        data = encode_base_file(
-            table,
-            self._plan.schema.avro_with_meta,
-            compression=options.parquet_codec,
-            bloom_filter=options.bloom_filter,
-        )
-        path = f"{self._partition_path}/{name}" if self._partition_path else name
-        create_marker(self._storage, self._plan.instant, path)
-        with self._storage.open_new(path) as file:
-            file.write(memoryview(data))
-            if options.sync:
-                file.sync()
-        self._stats.append(
-            base_file_stat(
-                partition_path=self._partition_path, file_id=file_id, path=path, rows=table.num_rows, size=data.size
-            )
-        )
-        self._rows, self.buffered_bytes = [], 0
+            file.write(pa.Table.from_batches([with_meta]))
+            start += count
+
+    def flush(self) -> None:
+        """Write the rows that are still in memory."""
+        if self._open:
+            self._open.flush()
 
     def close(self) -> list[WriteStat]:
-        """Write what is left; one statistic per base file."""
-        self.flush()
+        """Finish; one statistic per base file."""
+        if self._open:
+            self._finish(self._open)
         return self._stats
 
     def abandon(self) -> None:
-        """Forget what is left."""
-        self._rows = []
+        """Leave everything for the write's rollback to take away."""
+        if self._open:
+            self._open.abandon()
 
-    def _new_file_id(self) -> str:
-        seed = f"{self._plan.instant}/{self._partition_path}/{self._token.partition}/{len(self._stats)}"
-        return new_file_id(uuid.uuid5(_IDS, seed))
+    def _file(self) -> OpenBaseFile:
+        """The file that takes the next rows."""
+        if self._open and self._open.rows and not self._has_room(self._open):
+            self._open.flush()  # what is waiting had an estimated size
+            if not self._has_room(self._open):
+                self._finish(self._open)
+        if self._open is None:
+            file_id = new_file_id(self._group, len(self._stats))
+            self._open = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, file_id)
+        return self._open
+
+    def _has_room(self, file: OpenBaseFile) -> bool:
+        return file.rows_before(self._plan.options.sizing.max_file_size) >= max(file.rows // _LEAST_SHARE, 1)
+
+    def _finish(self, file: OpenBaseFile) -> None:
+        size = file.close()
+        self._open = None
+        self._stats.append(
+            base_file_stat(
+                partition_path=self._partition_path, file_id=file.file_id, path=file.path, rows=file.rows, size=size
+            )
+        )
+
+
+def new_group_uuid(instant: str, partition_path: str, task_partition: int, number: int) -> uuid.UUID:
+    """The UUID of a new file group, the task's *number*-th in its partition."""
+    return uuid.uuid5(_IDS, f"{instant}/{partition_path}/{task_partition}/{number}")
 
 
 def new_bucket_uuid(instant: str, partition_path: str, bucket: int) -> uuid.UUID:

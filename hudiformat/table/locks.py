@@ -18,7 +18,7 @@ from typing import Protocol
 
 from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError
 from hudiformat.storage import Storage, open_storage
-from hudiformat.table.options import FILE_SYSTEM_PROVIDER, WriteOptions
+from hudiformat.table.concurrency_options import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
 from hudiformat.timeline import META_FOLDER
 
 _LOCK_FILE = "lock"
@@ -120,7 +120,7 @@ _in_process: dict[str, threading.Lock] = {}
 _registry_lock = threading.Lock()
 
 
-def lock_of(storage: Storage, options: WriteOptions) -> Lock:
+def lock_of(storage: Storage, options: ConcurrencyOptions) -> Lock:
     """The lock that all writers of a table with these *options* share.
 
     Raises:

@@ -46,14 +46,15 @@ class PartitionIndex:
         return bucket_tags(numbers, self._buckets, new)
 
     @cached_property
-    def _slices(self) -> list[FileSlice]:
+    def slices(self) -> list[FileSlice]:
+        """The newest slice of each file group."""
         files = [entry for entry in self._storage.list(self._partition_path) if not entry.is_dir]
         return latest_slices(build_slices(self._partition_path, files, self._plan.visibility))
 
     @cached_property
     def _buckets(self) -> dict[int, str]:
         buckets: dict[int, str] = {}
-        for file_slice in self._slices:
+        for file_slice in self.slices:
             number = parse_bucket(file_slice.file_id)
             if number is None or number >= self._plan.options.num_buckets:
                 raise OptionError(
@@ -67,7 +68,7 @@ class PartitionIndex:
 
     @cached_property
     def _known_keys(self) -> dict[str, pa.Array]:
-        return {file_slice.file_id: self._slice_keys(file_slice) for file_slice in self._slices}
+        return {file_slice.file_id: self._slice_keys(file_slice) for file_slice in self.slices}
 
     def _slice_keys(self, file_slice: FileSlice) -> pa.Array:
         """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""

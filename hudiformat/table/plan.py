@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudiformat.naming import record_key_buckets
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
+from hudiformat.table.sizing import Groups, SizingProfile
 from hudiformat.timeline import TableConfig
 from hudiformat.view import Visibility
 
@@ -24,12 +25,17 @@ class Operation(Enum):
 
     INSERT = "INSERT"
     UPSERT = "UPSERT"
+    BULK_INSERT = "BULK_INSERT"
     DELETE = "DELETE"
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """One write of a table, between the moment its instant is chosen and its commit."""
+    """One write of a table, between the moment its instant is chosen and its commit.
+
+    ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
+    path, file id), that a pending clustering is going to replace.
+    """
 
     root: str
     config: TableConfig
@@ -38,6 +44,13 @@ class WritePlan:
     operation: Operation
     instant: str
     visibility: Visibility
+    sizing: SizingProfile | None = None
+    in_clustering: Groups = frozenset()
+
+    @property
+    def row_size(self) -> int:
+        """What a row is taken to have in a base file, in bytes, until that can be measured."""
+        return self.sizing.record_size.size if self.sizing else self.options.sizing.record_size_estimate
 
     @property
     def uses_buckets(self) -> bool:

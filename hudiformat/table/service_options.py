@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudiformat.table.option_parsers import Keys, one_of_upper, parse_boolean, parse_count, parse_integer
+
 BY_COMMITS, BY_VERSIONS, BY_HOURS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS"
 
 
@@ -27,3 +29,24 @@ class ServiceOptions:
     archive_automatic: bool = True
     archive_max_commits: int = 30
     archive_min_commits: int = 20
+
+
+SERVICE_KEYS: Keys = {
+    "hoodie.compact.inline": ("compact_inline", parse_boolean),
+    "hoodie.compact.inline.max.delta.commits": ("compact_delta_commits", parse_integer),
+    "hoodie.compaction.target.io": ("compaction_target_io_mb", parse_integer),
+    "hoodie.compaction.logfile.size.threshold": ("compaction_log_size", parse_count),
+    "hoodie.compaction.logfile.num.threshold": ("compaction_log_files", parse_count),
+    "hoodie.clean.automatic": ("clean_automatic", parse_boolean),
+    "hoodie.clean.policy": ("clean_policy", one_of_upper(BY_COMMITS, BY_VERSIONS, BY_HOURS)),
+    "hoodie.cleaner.policy": ("clean_policy", one_of_upper(BY_COMMITS, BY_VERSIONS, BY_HOURS)),
+    "hoodie.clean.commits.retained": ("clean_commits", parse_integer),
+    "hoodie.cleaner.commits.retained": ("clean_commits", parse_integer),
+    "hoodie.clean.fileversions.retained": ("clean_versions", parse_integer),
+    "hoodie.cleaner.fileversions.retained": ("clean_versions", parse_integer),
+    "hoodie.clean.hours.retained": ("clean_hours", parse_integer),
+    "hoodie.cleaner.hours.retained": ("clean_hours", parse_integer),
+    "hoodie.archive.automatic": ("archive_automatic", parse_boolean),
+    "hoodie.keep.max.commits": ("archive_max_commits", parse_integer),
+    "hoodie.keep.min.commits": ("archive_min_commits", parse_integer),
+}

@@ -1,6 +1,6 @@
 """The statistics of a write, as Hudi's writers leave them in the commit metadata.
 
-Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus.
+Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus, HoodieWriteMergeHandle.close.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hudiformat.logfile import AppendResult
-from hudiformat.naming import LogFileName
+from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.timeline import CommitMetadata, WriteStat, decode_commit_metadata, encode_commit_metadata
 
 
@@ -21,11 +21,6 @@ class WriteCounts:
     updates: int = 0
     inserts: int = 0
     deletes: int = 0
-
-    @classmethod
-    def of(cls, rows: int, *, is_update: bool) -> WriteCounts:
-        """The counts of *rows* rows, all updates or all inserts."""
-        return cls(writes=rows, updates=rows if is_update else 0, inserts=0 if is_update else rows)
 
     def __add__(self, other: WriteCounts) -> WriteCounts:
         return WriteCounts(
@@ -74,15 +69,32 @@ class LogFileStats:
         )
 
 
-def base_file_stat(*, partition_path: str, file_id: str, path: str, rows: int, size: int) -> WriteStat:
-    """The statistic of a new base file; *size* in bytes."""
+def base_file_stat(
+    *,
+    partition_path: str,
+    file_id: str,
+    path: str,
+    rows: int,
+    size: int,
+    counts: WriteCounts | None = None,
+    previous: BaseFileName | None = None,
+) -> WriteStat:
+    """The statistic of a base file; *size* in bytes, *rows* all of its rows.
+
+    *counts* and *previous*, the base file in whose place it comes, are those of a group that was there.
+    """
+    counted = WriteCounts(inserts=rows) if counts is None else counts
     return WriteStat(
         file_id=file_id,
         path=path,
-        prev_commit="null",  # as Hudi writes where a file group has no earlier commit
+        # "null" is what Hudi writes where a file group has no earlier commit
+        prev_commit="null" if previous is None else previous.instant,
+        prev_base_file=None if previous is None else str(previous),
         partition_path=partition_path,
         num_writes=rows,
-        num_inserts=rows,
+        num_inserts=counted.inserts,
+        num_update_writes=counted.updates,
+        num_deletes=counted.deletes,
         total_write_bytes=size,
         file_size_in_bytes=size,
     )

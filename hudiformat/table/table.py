@@ -239,9 +239,10 @@ class Table:
         )
 
     def insert(self, data: Any) -> Commit:
-        """Add rows as they are, without a look at the rows that are there.
+        """Add rows as they are, without a look at the rows that are there; small files are filled first.
 
-        *data* is anything with ``__arrow_c_stream__``.
+        *data* is anything with ``__arrow_c_stream__``.  A key that is there already is there twice then, unless
+        ``hoodie.datasource.insert.dup.policy`` says drop or fail.
 
         Raises:
             SchemaError: its columns contradict the table's, or have a type that Avro cannot hold.
@@ -263,6 +264,18 @@ class Table:
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
         return write_rows(self.context, Operation.UPSERT, data)
+
+    def bulk_insert(self, data: Any) -> Commit:
+        """Add rows in new file groups, whatever their number and whatever is there.
+
+        ``hoodie.bulkinsert.sort.mode`` says in which order.  Arguments and errors are those of :meth:`insert`.
+
+        Raises:
+            SchemaError, DataError, CommitError: as for :meth:`insert`.
+
+        Source: SparkBulkInsertDeltaCommitActionExecutor.
+        """
+        return write_rows(self.context, Operation.BULK_INSERT, data)
 
     def delete(self, keys: Any) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.

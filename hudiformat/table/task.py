@@ -8,26 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.errors import StorageError
-from hudiformat.index import NEW
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage, open_storage
-from hudiformat.table.append import AppendHandle
-from hudiformat.table.create_handle import CreateHandle
 from hudiformat.table.keys import RowKeys
-from hudiformat.table.partition import PartitionIndex
-from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.partition_writer import Integers, PartitionWriter, groups_of_codes
+from hudiformat.table.plan import WritePlan
 from hudiformat.timeline import WriteStat
 from hudiformat.view import PARTITION_METADATA_FILE
 
 _MAX_BUFFERED = 256 * 1024 * 1024
-"""Bytes of rows that a task holds over all its file groups before the fullest is written out."""
+"""Bytes of rows that a task gathers over all its partitions before the fullest are written out.
 
-Integers = npt.NDArray[np.int64]
+What rewrites a base file, and keys of deletes, stay in memory to the end.
+"""
 
 
 class WriteTask:
@@ -38,91 +34,43 @@ class WriteTask:
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
         self._keys = RowKeys.of(plan.config)
-        self._delete_column = plan.schema.delete_column
-        self._partitions: dict[str, PartitionIndex] = {}
-        self._handles: dict[tuple[str, str | None], AppendHandle | CreateHandle] = {}
+        self._partitions: dict[str, PartitionWriter] = {}
         self._counter = 1
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows with the table's own columns; for a delete, the columns that keys are made of.
 
         Raises:
-            DataError: a record key is null or empty.
+            DataError: a record key is null or empty, or there already where it must not be.
+            UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
         record_keys = self._keys.record_keys(batch)
         for path, rows in _groups(self._keys.partition_paths(batch)):
-            self._write_partition(path, batch.take(pa.array(rows)), record_keys.take(pa.array(rows)))
+            places = pa.array(rows)
+            self._partition(path).write(batch.take(places), record_keys.take(places))
         self._relieve()
 
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
-        stats = [stat for handle in self._handles.values() for stat in handle.close()]
-        self._handles = {}
+        stats = []
+        for path, partition in self._partitions.items():
+            if not partition.is_empty:
+                self._enter_partition(path)
+                stats += partition.close()
+        self._partitions = {}
         return stats
 
     def __enter__(self) -> WriteTask:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        for handle in self._handles.values():
-            handle.abandon()
+        for partition in self._partitions.values():
+            partition.abandon()
 
-    def _write_partition(self, path: str, rows: pa.RecordBatch, record_keys: pa.Array) -> None:
-        plan = self._plan
-        if plan.operation is Operation.INSERT and not plan.uses_buckets:
-            self._create(path, rows, record_keys)
-            return
+    def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
-            self._partitions[path] = PartitionIndex(self._storage, plan, path)
-        tags = self._partitions[path].tag(record_keys)
-        for code, chosen in _groups_of_codes(tags.codes):
-            places = pa.array(tags.rows[chosen])
-            part, keys = rows.take(places), record_keys.take(places)
-            if code == NEW:
-                self._create(path, part, keys)
-            elif plan.operation is not Operation.DELETE or tags.existing[code]:
-                self._append(path, tags.file_ids[code], part, keys, is_update=tags.existing[code])
-
-    def _append(self, path: str, file_id: str, rows: pa.RecordBatch, keys: pa.Array, *, is_update: bool) -> None:
-        handle = self._handles.get((path, file_id))
-        if handle is None:
-            self._enter_partition(path)
-            handle = AppendHandle(self._storage, self._plan, self._token, path, file_id, is_update=is_update)
-            self._handles[path, file_id] = handle
-        assert isinstance(handle, AppendHandle)  # noqa: S101 - the key of the dict says so
-        if self._plan.operation is Operation.DELETE:
-            handle.delete(keys, None)
-            return
-        deleted = _deleted(rows, self._delete_column)
-        if deleted is not None:
-            handle.delete(keys.filter(deleted), self._ordering(rows.filter(deleted)))
-            kept = pc.invert(deleted)
-            rows, keys = rows.filter(kept), keys.filter(kept)
-        if rows.num_rows:
-            handle.write(rows, keys, first_counter=self._count(rows.num_rows))
-
-    def _create(self, path: str, rows: pa.RecordBatch, keys: pa.Array) -> None:
-        if self._plan.operation is Operation.DELETE:
-            return  # there is nothing to delete
-        deleted = _deleted(rows, self._delete_column)
-        if deleted is not None:
-            kept = pc.invert(deleted)
-            rows, keys = rows.filter(kept), keys.filter(kept)
-        if not rows.num_rows:
-            return
-        handle = self._handles.get((path, None))
-        if handle is None:
-            self._enter_partition(path)
-            handle = self._handles[path, None] = CreateHandle(self._storage, self._plan, self._token, path)
-        assert isinstance(handle, CreateHandle)  # noqa: S101 - the key of the dict says so
-        handle.write(rows, keys, first_counter=self._count(rows.num_rows))
-
-    def _ordering(self, rows: pa.RecordBatch) -> pa.Array | None:
-        fields = self._plan.config.ordering_fields
-        if not fields:
-            return None
-        values = [_as_spark_holds(rows[name]) for name in fields]
-        return values[0] if len(fields) == 1 else pa.StructArray.from_arrays(values, names=list(fields))
+            self._partitions[path] = PartitionWriter(self._storage, self._plan, self._token, path, self._count)
+        return self._partitions[path]
 
     def _enter_partition(self, path: str) -> None:
         """Make the folder a partition: without its metadata file Hudi sees no rows in it."""
@@ -140,13 +88,14 @@ class WriteTask:
         return first
 
     def _relieve(self) -> None:
-        handles = sorted(self._handles.values(), key=lambda handle: handle.buffered_bytes, reverse=True)
-        buffered = sum(handle.buffered_bytes for handle in handles)
-        for handle in handles:
+        sizes = {path: partition.buffered_bytes for path, partition in self._partitions.items()}
+        buffered = sum(sizes.values())
+        for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if buffered <= _MAX_BUFFERED:
                 return
-            buffered -= handle.buffered_bytes
-            handle.flush()
+            self._enter_partition(path)
+            self._partitions[path].flush()
+            buffered -= sizes[path]
 
 
 def partition_metadata(path: str, instant: str) -> bytes:
@@ -158,33 +107,8 @@ def partition_metadata(path: str, instant: str) -> bytes:
     return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()
 
 
-def _deleted(rows: pa.RecordBatch, column: str | None) -> pa.Array | None:
-    """Which rows are deletes by their own column; None when none is."""
-    if column is None:
-        return None
-    flags = pc.fill_null(rows[column], False)
-    return flags if pc.any(flags).as_py() else None
-
-
-def _as_spark_holds(values: pa.Array) -> pa.Array:
-    """Ordering values of deletes: moments and dates as the numbers that Spark's rows hold.
-
-    Hudi on Spark cannot compare a java.sql.Timestamp or Date with those, and lets the delete win.  It writes longs.
-    """
-    if pa.types.is_timestamp(values.type):
-        return values.cast(pa.int64())
-    return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
-
-
 def _groups(values: pa.Array) -> Iterator[tuple[str, Integers]]:
     """Each distinct value and the rows that have it, in order."""
     encoded = values.dictionary_encode()
-    for code, rows in _groups_of_codes(np.asarray(encoded.indices).astype(np.int64)):
+    for code, rows in groups_of_codes(np.asarray(encoded.indices).astype(np.int64)):
         yield encoded.dictionary[code].as_py(), rows
-
-
-def _groups_of_codes(codes: Integers) -> Iterator[tuple[int, Integers]]:
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
-    for group in np.split(order, starts[1:]) if len(order) else ():
-        yield int(codes[group[0]]), group

@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
 from hudiformat.naming import next_instant
+from hudiformat.table.concurrency_options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.conflicts import Claim, clustered_groups, conflict_with_commit, conflict_with_plan, planned_groups
 from hudiformat.table.context import TableContext
 from hudiformat.table.heartbeat import Heartbeat, living
 from hudiformat.table.locks import held, lock_of
 from hudiformat.table.markers import delete_markers, marked_files
-from hudiformat.table.options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.plan import Operation
 from hudiformat.table.rollback import WRITES, Rollbacks, take_files_away
 from hudiformat.timeline import (
@@ -27,6 +27,7 @@ from hudiformat.timeline import (
     Instant,
     RequestedReplaceMetadata,
     State,
+    TableType,
     Timeline,
     WriteStat,
     complete,
@@ -59,7 +60,7 @@ class Transaction:
         Raises:
             LockError: another writer keeps the table's lock.
         """
-        storage, config, options = context.storage, context.config, context.options
+        storage, config, options = context.storage, context.config, context.options.concurrency
         with exclusive(context):
             take_failed_writes_away(context)
             timeline = context.timeline()
@@ -68,7 +69,7 @@ class Transaction:
             if options.failed_writes_policy == LAZY:
                 heartbeat = Heartbeat(storage, time_, interval=options.heartbeat_interval_ms / 1000)
                 heartbeat.start()  # before the instant can be seen: nobody may take it for a dead writer's
-            instant = create_requested(storage, config, time_, Action.DELTA_COMMIT)
+            instant = create_requested(storage, config, time_, _action(context))
             metadata = CommitMetadata(operation_type=operation.value)
             instant = transition_inflight(storage, config, instant, metadata)
         return cls(context, instant, frozenset(timeline.completed), heartbeat)
@@ -134,7 +135,7 @@ class Transaction:
             ) from error
 
     def _refuse_conflicts(self, operation: Operation, metadata: CommitMetadata) -> None:
-        if self._context.options.concurrency != OPTIMISTIC:
+        if self._context.options.concurrency.mode != OPTIMISTIC:
             return
         by_bucket = self._context.options.index_type == "BUCKET"
         claim = Claim.of(operation, metadata.write_stats, by_bucket=by_bucket)
@@ -174,13 +175,16 @@ class Transaction:
 
 def take_failed_writes_away(context: TableContext) -> None:
     """Roll back writes that did not complete: all of them, or beside other writers those without a sign of life."""
-    options = context.options
+    options = context.options.concurrency
     if options.failed_writes_policy not in (EAGER, LAZY):
         return
     rollbacks = Rollbacks(context.storage, context.config, context.clock)
     timeline = context.timeline()
-    tolerance = options.heartbeat_interval_ms * options.heartbeat_misses / 1000
-    alive = living(context.storage, tolerance=tolerance) if options.failed_writes_policy == LAZY else frozenset()
+    alive = (
+        living(context.storage, tolerance=options.heartbeat_tolerance)
+        if options.failed_writes_policy == LAZY
+        else frozenset()
+    )
     finished = rollbacks.finish_pending(timeline)
     for pending in timeline.pending:
         if pending.action in WRITES and pending.time not in alive | finished:
@@ -188,13 +192,17 @@ def take_failed_writes_away(context: TableContext) -> None:
     rollbacks.sweep_orphans()
 
 
+def _action(context: TableContext) -> Action:
+    is_cow = context.config.table_type is TableType.COPY_ON_WRITE
+    return Action.COMMIT if is_cow else Action.DELTA_COMMIT
+
+
 def exclusive(context: TableContext) -> AbstractContextManager[None]:
     """The table's lock, for as long as a block lasts; nothing for a table that has one writer.
 
     Entering it raises a LockError where another writer has the lock for too long.
     """
-    options = context.options
+    options = context.options.concurrency
     if not options.has_other_writers:
         return nullcontext()
-    patience = options.lock_retries * options.lock_retry_wait_ms / 1000
-    return held(lock_of(context.storage, options), patience=patience)
+    return held(lock_of(context.storage, options), patience=options.lock_patience)

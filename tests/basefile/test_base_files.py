@@ -7,6 +7,7 @@ import json
 import re
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,9 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudiformat.basefile import BloomFilter, add_meta_columns, encode_base_file, meta_schema, read_base_file
+from hudiformat.basefile import (
+    BaseFileWriter,
+    BloomFilter,
+    add_meta_columns,
+    meta_schema,
+    read_base_file,
+    scan_base_file,
+)
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, StorageError
-from hudiformat.storage import LocalStorage
+from hudiformat.storage import LocalStorage, OutputFile
 from tests.table.golden import NAMES, base_files
 
 SPEC = Path(__file__).parents[2] / "spec" / "base-file.md"
@@ -39,6 +47,29 @@ def table(keys: list[str]) -> pa.Table:
             )
         ]
     )
+
+
+class Memory:
+    """An output file that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def write(self, *parts: bytes | memoryview) -> None:
+        for part in parts:
+            self.data += part
+
+
+def encode_base_file(rows: pa.Table, avro_schema: str, **options: Any) -> pa.Buffer:
+    file = Memory()
+    writer = BaseFileWriter(cast("OutputFile", file), rows.schema, avro_schema, **options)
+    writer.write(rows)
+    assert writer.close() == len(file.data)
+    return pa.py_buffer(bytes(file.data))
 
 
 def footer(data: pa.Buffer) -> dict[str, str]:
@@ -180,3 +211,45 @@ def test_damage_raises_only_our_errors(storage: LocalStorage, data: st.DataObjec
     storage.create("f.parquet", bytes(content), overwrite=True, sync=False)
     with contextlib.suppress(HudiFormatError):
         read_base_file(storage, "f.parquet", meta_schema(SCHEMA))
+
+
+def test_a_file_of_several_row_groups_is_one_file_to_its_readers(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudiformat.basefile.write._FIRST_ROWS", 10)
+    keys = [f"key {i}" for i in range(100)]
+    file = Memory()
+    writer = BaseFileWriter(cast("OutputFile", file), meta_schema(SCHEMA), AVRO)
+    for start in range(0, 60, 4):
+        writer.write(table(keys[start : start + 4]))
+    writer.write(table(keys[60:]))
+    assert writer.rows == 100
+    writer.close()
+    data = bytes(file.data)
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    # The first group tells the size of a row; from then on there is room for all of them in one.
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [10, 2, 88]
+    assert footer(pa.py_buffer(data))["org.apache.hudi.bloomfilter"] == BloomFilter.of(pa.array(keys)).serialize()
+    assert footer(pa.py_buffer(data))["hoodie_max_record_key"] == "key 99"
+    storage.create("f.parquet", data)
+    scanned = list(scan_base_file(storage, "f.parquet", meta_schema(SCHEMA), batch_rows=7))
+    assert max(batch.num_rows for batch in scanned) == 7
+    assert pa.Table.from_batches(scanned).equals(read_base_file(storage, "f.parquet", meta_schema(SCHEMA)))
+
+
+def test_the_writer_says_how_many_rows_fit_and_knows_better_once_it_has_written() -> None:
+    writer = BaseFileWriter(cast("OutputFile", Memory()), meta_schema(SCHEMA), AVRO, bloom_filter=False, row_size=100)
+    assert writer.rows_before(3000 + len(AVRO)) == 20
+    assert writer.rows_before(0) < 0
+    writer.write(table([f"k{i}" for i in range(1000)]))
+    assert writer.waiting_bytes > 0
+    writer.flush()
+    assert writer.waiting_bytes == 0
+    writer.flush()  # nothing waits
+    assert writer.rows_before(10**9) > 20_000
+
+
+def test_a_damaged_file_is_found_while_it_is_scanned(storage: LocalStorage) -> None:
+    storage.create("f.parquet", b"PAR1 and no more")
+    with pytest.raises(CorruptTableError, match=r"f\.parquet: not a readable base file"):
+        list(scan_base_file(storage, "f.parquet", SCHEMA))

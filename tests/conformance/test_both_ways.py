@@ -78,11 +78,23 @@ def things(numbers: range, *, ts: int, partition: str | None = "") -> pa.Table:
 
 
 def create(
-    path: Path, options: dict[str, str], *, key: Sequence[str] = ("id",), partition_by: Sequence[str] = ("p",)
+    path: Path,
+    options: dict[str, str],
+    *,
+    key: Sequence[str] = ("id",),
+    partition_by: Sequence[str] = ("p",),
+    table_type: str = "MERGE_ON_READ",
 ) -> hf.Table:
     """An empty table of ours."""
     return hf.create_table(
-        path, name="things", schema=SCHEMA, record_key=key, ordering=["ts"], partition_by=partition_by, options=options
+        path,
+        name="things",
+        schema=SCHEMA,
+        record_key=key,
+        ordering=["ts"],
+        partition_by=partition_by,
+        table_type=table_type,
+        options=options,
     )
 
 
@@ -141,6 +153,49 @@ def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index
         table.upsert(things(range(60, 80), ts=11))
     hf.open_table(table.path).delete(things(range(61, 64), ts=0).select(["p", "id"]))
     assert_history_reads_alike(hudi, hf.open_table(table.path))
+
+
+def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_path: Path) -> None:
+    table = create(tmp_path / "t", {"hoodie.index.type": "BLOOM"}, table_type="COPY_ON_WRITE")
+    write_ours(table)
+    expected = {f"k{i}" if i % 5 else f"key {i} ü" for i in range(60) if i % 7}
+    assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
+    assert {item.partition_path: len(item.log_files) for item in table.file_slices()} == {"p0": 0, "p1": 0, "p2": 0}
+    theirs = {**WRITE, "hoodie.datasource.write.table.type": "COPY_ON_WRITE", "hoodie.index.type": "BLOOM"}
+    hudi.write(things(range(50, 70), ts=9), table.path, theirs)
+    hudi.write(things(range(50, 55), ts=1), table.path, {**theirs, "hoodie.datasource.write.operation": "delete"})
+    expected |= {f"k{i}" if i % 5 else f"key {i} ü" for i in range(55, 70)}
+    expected -= {f"k{i}" if i % 5 else f"key {i} ü" for i in range(50, 55)}
+    table = hf.open_table(table.path)
+    assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
+    small = "hoodie.clustering.plan.strategy.small.file.limit=999999999"
+    hudi.sql(f"call run_clustering(table => '{table.path}', path => '{table.path}', options => '{small}')")
+    assert table.timeline.completed_writes[-1].action.value == "replacecommit"
+    with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
+        table.upsert(things(range(40, 80), ts=11))
+    keys = assert_reads_alike(hudi, hf.open_table(table.path))["id"].to_pylist()
+    assert len(keys) == len(set(keys))
+    assert len(keys) == len(expected | {f"k{i}" if i % 5 else f"key {i} ü" for i in range(40, 80)})
+    fresh = [stat for stat in table.bulk_insert(things(range(100, 120), ts=1)).stats if stat.num_inserts]
+    assert len(fresh) == 3
+    assert_reads_alike(hudi, hf.open_table(table.path))
+
+
+def test_hudi_finds_the_rows_that_fill_small_files(hudi: RealHudi, tmp_path: Path) -> None:
+    """Merge-on-read: new rows rewrite a small base file, or go to its log where the index sees logs."""
+    table = create(tmp_path / "t", {"hoodie.index.type": "SIMPLE"})
+    table.insert(things(range(30), ts=5))
+    commit = table.upsert(things(range(20, 50), ts=6))  # updates of rewritten groups among them
+    assert {Path(stat.path or "").suffix for stat in commit.stats} == {".parquet"}
+    assert len(table.file_slices()) == 3
+    assert assert_reads_alike(hudi, table).num_rows == 50
+    seeing = hf.open_table(table.path, options={"hoodie.index.type": "INMEMORY"})
+    logs = seeing.upsert(things(range(45, 60), ts=7))
+    assert {(stat.log_version, stat.num_inserts > 0) for stat in logs.stats} == {(1, True)}
+    assert len(table.file_slices()) == 3
+    assert assert_reads_alike(hudi, table).num_rows == 60
+    hudi.write(things(range(40), ts=9), table.path, {**WRITE, "hoodie.compact.inline.max.delta.commits": "1"})
+    assert assert_reads_alike(hudi, hf.open_table(table.path)).num_rows == 60
 
 
 def test_avro_and_parquet_blocks_in_turn_are_the_same_rows_to_hudi(hudi: RealHudi, tmp_path: Path) -> None:

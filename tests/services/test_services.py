@@ -17,7 +17,8 @@ from tests.table.support import Clock, content, data_files, new_table, rows
 
 def served(table: Table, **options: object) -> Table:
     """*table* with other options of services."""
-    return Table(replace(table.context, services=ServiceOptions(**options)))  # type: ignore[arg-type]
+    services = ServiceOptions(**options)  # type: ignore[arg-type]
+    return Table(replace(table.context, options=replace(table.context.options, services=services)))
 
 
 @pytest.fixture
@@ -88,17 +89,34 @@ def test_a_later_savepoint_keeps_a_table_from_being_restored(table: Table) -> No
 
 def test_cleaning_keeps_the_newest_slice_and_those_of_the_window(table: Table) -> None:
     table = served(table, clean_commits=2)
-    groups = [table.insert(rows(("a", step, "x", step))).instant for step in range(4)]
-    assert plan_clean(table.context) is None  # every file group has one slice
+    commits = [table.insert(rows((f"k{step}", step, "x", step))) for step in range(5)]  # each rewrites the small file
+    bases = [file for file in data_files(Path(table.path)) if file.endswith(".parquet")]
+    assert len(bases) == 5
+    done = clean(table.context)
+    assert done is not None
+    kept = [file for file in data_files(Path(table.path)) if file.endswith(".parquet")]
+    assert sorted(kept) == sorted(file for file in bases if any(one.instant in file for one in commits[2:]))
+    assert len(content(table)) == 5
+    assert len(content(table, as_of=commits[3].instant)) == 4
     assert clean(table.context) is None
-    assert len(table.file_slices()) == len(groups)
 
 
-@pytest.mark.parametrize("policy", [BY_HOURS, BY_VERSIONS])
-def test_other_policies(table: Table, policy: str) -> None:
-    table = served(table, clean_policy=policy, clean_versions=1)
-    table.insert(rows(("a", 1, "x", 1)))
-    assert clean(table.context) is None
+@pytest.mark.parametrize(("policy", "left"), [(BY_HOURS, 5), (BY_VERSIONS, 2)])
+def test_other_policies(table: Table, policy: str, left: int) -> None:
+    table = served(table, clean_policy=policy, clean_versions=2)
+    for step in range(5):
+        table.insert(rows((f"k{step}", step, "x", step)))
+    assert (clean(table.context) is None) is (left == 5)
+    assert len([file for file in data_files(Path(table.path)) if file.endswith(".parquet")]) == left
+    assert len(content(table)) == 5
+
+
+def test_what_a_savepoint_keeps_is_not_cleaned(table: Table) -> None:
+    table = served(table, clean_policy=BY_VERSIONS, clean_versions=1)
+    commits = [table.insert(rows((f"k{step}", step, "x", step))) for step in range(3)]
+    savepoint(table.context, commits[0].instant)
+    assert clean(table.context) is not None
+    assert len(content(table, as_of=commits[0].instant)) == 1
 
 
 def test_replaced_file_groups_are_cleaned(tmp_path: Path) -> None:

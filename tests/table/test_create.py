@@ -131,8 +131,11 @@ REFUSED: dict[str, Refused] = {
         "not an Avro name",
     ),
     "a column twice": ({"schema": SCHEMA.append(SCHEMA.field("k"))}, SchemaError, "there twice"),
-    "an unknown table type": ({"table_type": "MOR"}, OptionError, "expected MERGE_ON_READ, found 'MOR'"),
-    "COPY_ON_WRITE": ({"table_type": "COPY_ON_WRITE"}, UnsupportedFeatureError, "COPY_ON_WRITE"),
+    "an unknown table type": (
+        {"table_type": "MOR"},
+        OptionError,
+        "expected one of COPY_ON_WRITE, MERGE_ON_READ, found 'MOR'",
+    ),
     "version 5": ({"version": 5}, UnsupportedFeatureError, "version 5 cannot be written yet; 9 can"),
     "version 8": ({"version": 8}, UnsupportedFeatureError, "version 8"),
     "version 10": ({"version": 10}, UnsupportedFeatureError, "version 10"),
@@ -195,7 +198,6 @@ def test_damaged_properties_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "feature"),
     [
-        ("hoodie.table.type", "COPY_ON_WRITE", "COPY_ON_WRITE tables"),
         ("hoodie.populate.meta.fields", "false", "tables without meta fields"),
         ("hoodie.table.cdc.enabled", "true", "change data capture"),
         ("hoodie.datasource.write.drop.partition.columns", "true", "dropped partition columns"),
@@ -267,12 +269,23 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "a slip in the middle": ({"hoodie.logfle.max.size": "1"}, OptionError, "did you mean 'hoodie.logfile.max.size'?"),
     "nobody's key": ({"zzz": "1"}, OptionError, "unknown option 'zzz'; known are "),
     "a Spark option": ({"path": "x"}, OptionError, "unknown option 'path'"),
-    "an unknown index": ({"hoodie.index.type": "HASH"}, OptionError, "expected one of SIMPLE, BLOOM, BUCKET"),
+    "an unknown index": ({"hoodie.index.type": "HASH"}, OptionError, "one of SIMPLE, BLOOM, INMEMORY, BUCKET"),
     "no buckets": ({"hoodie.bucket.index.num.buckets": "0"}, OptionError, "expected a positive whole number"),
     "no number": ({"hoodie.logfile.max.size": "1GB"}, OptionError, "expected a positive whole number, found '1GB'"),
     "a negative size": ({"hoodie.logfile.data.block.max.size": "-1"}, OptionError, "found '-1'"),
     "a codec": ({"hoodie.parquet.compression.codec": "lzo"}, OptionError, "gzip, snappy, zstd, uncompressed"),
     "no boolean": ({"hoodie.combine.before.upsert": "1"}, OptionError, "expected true or false, found '1'"),
+    "no whole number": ({"hoodie.parquet.small.file.limit": "1.5"}, OptionError, "a whole number, found '1.5'"),
+    "a negative share": ({"hoodie.record.size.estimation.threshold": "-1"}, OptionError, "0 or more, found '-1'"),
+    "no share": ({"hoodie.logfile.to.parquet.compression.ratio": "third"}, OptionError, "0 or more, found 'third'"),
+    "a rule of nobody's": ({"hudiformat.sizing": "java"}, OptionError, "expected one of spark, flink, found 'java'"),
+    "a policy": ({"hoodie.datasource.insert.dup.policy": "keep"}, OptionError, "none, drop, fail"),
+    "a sort mode": ({"hoodie.bulkinsert.sort.mode": "ZORDER"}, OptionError, "NONE, GLOBAL_SORT, PARTITION_SORT"),
+    "a sort mode of Hudi's": (
+        {"hoodie.bulkinsert.sort.mode": "partition_path_repartition"},
+        UnsupportedFeatureError,
+        "supported are NONE, GLOBAL_SORT, PARTITION_SORT",
+    ),
     "no boolean for the metadata table": ({"hoodie.metadata.enable": "on"}, OptionError, "expected true or false"),
     "HFiles in log blocks": (
         {"hoodie.logfile.data.block.format": "HFile"},
@@ -282,7 +295,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "an unknown block format": ({"hoodie.logfile.data.block.format": "orc"}, OptionError, "expected one of avro"),
     **{
         f"the index {name}": ({"hoodie.index.type": name}, UnsupportedFeatureError, f"hoodie.index.type={name}")
-        for name in ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX", "FLINK_STATE", "HBASE")
+        for name in ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "FLINK_STATE", "HBASE")
     },
 }
 
@@ -314,7 +327,7 @@ def test_options_that_are_what_happens_anyway(tmp_path: Path) -> None:
 def test_a_key_of_hudis_that_means_nothing_here_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_options, "_warned", set())
     create(tmp_path / "t")
-    options = {"hoodie.clean.automatic": "false", "hoodie.insert.shuffle.parallelism": "2"}
+    options = {"hoodie.clean.parallelism": "4", "hoodie.insert.shuffle.parallelism": "2"}
     with pytest.warns(HudiFormatWarning, match="means nothing to hudiformat") as caught:
         open_table(tmp_path / "t", options=options)
     assert len(caught) == 2
@@ -381,7 +394,6 @@ def test_an_option_that_repeats_the_properties_is_fine(tmp_path: Path) -> None:
 def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Path]) -> None:
     for name, feature in {
         "v8-mor-avro-h102": "table version 8",
-        "v9-cow-evennulls-h120": "COPY_ON_WRITE tables",
         "v9-mor-cdc-h120": "change data capture",
         "v9-mor-parquet-partition-file-h120": "partition metadata files in base-file format",
         "v9-mor-timestamp-keygen-h120": "key generator TIMESTAMP",

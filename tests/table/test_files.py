@@ -67,14 +67,26 @@ def test_a_block_holds_at_least_one_row(tmp_path: Path) -> None:
     assert [block.num_records() for block in LogReader(path)] == [1] * 5
 
 
-def test_base_files_are_closed_at_their_maximal_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hudiformat.table.write._BATCH_ROWS", 100)
+def test_base_files_end_near_their_maximal_size(tmp_path: Path) -> None:
+    options = {"hoodie.parquet.max.file.size": "150000", "hoodie.copyonwrite.insert.auto.split": "false"}
+    options |= {"hoodie.parquet.compression.codec": "uncompressed", "hoodie.copyonwrite.record.size.estimate": "60"}
+    table = new_table(tmp_path / "t", options=options)
+    commit = table.insert(many(20_000))
+    sizes = [stat.file_size_in_bytes for stat in commit.stats]
+    assert len(sizes) > 4
+    assert all(0.95 * 150_000 < size <= 1.01 * 150_000 for size in sizes[:-1])
+    assert sum(stat.num_writes for stat in commit.stats) == 20_000
+    ids = [stat.file_id or "" for stat in commit.stats]
+    assert [file_id.rpartition("-")[2] for file_id in ids] == [str(i) for i in range(len(ids))]
+    assert len({file_id.rpartition("-")[0] for file_id in ids}) == 1  # one planned group, which is too large for a file
+    assert table.snapshot(columns=[]).num_rows == 20_000
+    assert len(table.snapshot(columns=["_hoodie_commit_seqno"])[0].unique()) == 20_000
+
+
+def test_a_row_larger_than_a_file_has_one_of_its_own(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", options={"hoodie.parquet.max.file.size": "1"})
-    commit = table.insert(many(240))
-    assert [stat.num_writes for stat in commit.stats] == [100, 100, 40]
-    assert len({stat.file_id for stat in commit.stats}) == 3
-    assert table.snapshot(columns=[]).num_rows == 240
-    assert len(table.snapshot(columns=["_hoodie_commit_seqno"])[0].unique()) == 240
+    commit = table.insert(many(5))
+    assert [stat.num_writes for stat in commit.stats] == [1] * 5
 
 
 def test_deletes_share_the_last_append(tmp_path: Path) -> None:
@@ -138,7 +150,6 @@ def test_statistics_are_what_the_files_hold(tmp_path: Path, any_index: dict[str,
             listed.append(stat.path)
             assert stat.partition_path == str(Path(stat.path).parent)
             assert stat.total_write_bytes == stat.file_size_in_bytes == file.stat().st_size
-            assert stat.num_writes == stat.num_inserts + stat.num_update_writes
             if file.suffix == ".parquet":
                 _check_base_file(stat, file, commit)
             else:
@@ -160,8 +171,12 @@ def test_statistics_are_what_the_files_hold(tmp_path: Path, any_index: dict[str,
 def _check_base_file(stat: WriteStat, file: Path, commit: Commit) -> None:
     name = BaseFileName.parse(file.name)
     assert (name.file_id, name.instant, name.write_token) == (stat.file_id, commit.instant, "0-0-0")
-    assert stat.num_writes == stat.num_inserts == pq.read_metadata(file).num_rows
-    assert (stat.prev_commit, stat.num_deletes) == ("null", 0)
+    assert stat.num_writes == pq.read_metadata(file).num_rows
+    if stat.prev_base_file is None:
+        assert (stat.prev_commit, stat.num_writes, stat.num_deletes) == ("null", stat.num_inserts, 0)
+    else:
+        assert stat.prev_commit == BaseFileName.parse(stat.prev_base_file).instant
+        assert BaseFileName.parse(stat.prev_base_file).file_id == stat.file_id
     assert (stat.log_version, stat.log_offset, stat.base_file, stat.log_files) == (None, None, None, None)
 
 
@@ -219,7 +234,7 @@ def test_a_task_with_too_much_in_hand_writes_the_fullest_first(
 
     def watched(task: WriteTask) -> None:
         relieve(task)
-        flushed.append(sum(handle.buffered_bytes for handle in task._handles.values()))
+        flushed.append(sum(partition.buffered_bytes for partition in task._partitions.values()))
 
     monkeypatch.setattr(WriteTask, "_relieve", watched)
     table = new_table(tmp_path / "t", options=any_index)

@@ -11,9 +11,9 @@ import pytest
 
 from hudiformat import LockError, StorageError, UnsupportedFeatureError, open_storage
 from hudiformat.storage import LocalStorage
+from hudiformat.table.concurrency_options import IN_PROCESS_PROVIDER, ConcurrencyOptions
 from hudiformat.table.heartbeat import Heartbeat, forget, living
 from hudiformat.table.locks import FileSystemLock, InProcessLock, Lock, held, lock_of
-from hudiformat.table.options import IN_PROCESS_PROVIDER, WriteOptions
 
 
 @pytest.fixture(params=["file system", "in process"])
@@ -55,7 +55,7 @@ def test_a_lock_is_given_back_after_an_error(lock: Lock) -> None:
 
 
 def test_the_lock_file_is_hudis_and_says_who_has_it(tmp_path: Path) -> None:
-    lock = lock_of(LocalStorage(tmp_path), WriteOptions())
+    lock = lock_of(LocalStorage(tmp_path), ConcurrencyOptions())
     assert lock.try_acquire()
     assert (tmp_path / ".hoodie" / "lock").is_file()
     assert str(os.getpid()) in lock.describe()
@@ -64,13 +64,13 @@ def test_the_lock_file_is_hudis_and_says_who_has_it(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_somewhere_else(tmp_path: Path) -> None:
-    lock = lock_of(LocalStorage(tmp_path / "table"), WriteOptions(lock_path=str(tmp_path / "locks")))
+    lock = lock_of(LocalStorage(tmp_path / "table"), ConcurrencyOptions(lock_path=str(tmp_path / "locks")))
     assert lock.try_acquire()
     assert (tmp_path / "locks" / "lock").is_file()
 
 
 def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
-    options = WriteOptions(lock_provider=IN_PROCESS_PROVIDER)
+    options = ConcurrencyOptions(lock_provider=IN_PROCESS_PROVIDER)
     first, second = (lock_of(LocalStorage(tmp_path), options) for _ in range(2))
     assert first.try_acquire()
     assert not second.try_acquire()
@@ -80,7 +80,7 @@ def test_a_lock_of_this_process_is_known_by_the_table(tmp_path: Path) -> None:
 
 def test_a_storage_on_which_two_could_have_the_lock() -> None:
     with pytest.raises(UnsupportedFeatureError, match="a lock file needs a storage"):
-        lock_of(open_storage("memory://a/table"), WriteOptions())
+        lock_of(open_storage("memory://a/table"), ConcurrencyOptions())
 
 
 @pytest.mark.parametrize(("minutes", "age", "free"), [(1, 61, True), (1, 30, False), (0, 10**6, False)])

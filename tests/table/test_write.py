@@ -60,11 +60,12 @@ def test_three_operations_in_both_ways_to_index(tmp_path: Path, any_index: dict[
 
 
 def test_an_update_goes_to_a_log_file_and_a_new_row_to_a_base_file(table: Table) -> None:
-    table.insert(rows(("a", 1, "x")))
-    commit = table.upsert(rows(("a", 2, "x"), ("b", 1, "x")))
+    table.insert(rows(("a", 1, "x"), ("b", 1, "x")))
+    table.upsert(rows(("b", 2, "x")))
+    commit = table.upsert(rows(("a", 2, "x"), ("c", 1, "x")))
     assert sorted(Path(stat.path or "").suffix for stat in commit.stats) == [".1_0-0-0", ".parquet"]
-    assert content(table, ["k"]) == [("a",), ("b",)]
-    assert sorted(table.read_optimized(columns=["k", "ts"]).to_pydict()["ts"]) == [1, 1]
+    assert content(table, ["k"]) == [("a",), ("b",), ("c",)]
+    assert sorted(table.read_optimized(columns=["k", "ts"]).to_pydict()["ts"]) == [1, 1, 1]
 
 
 def test_buckets_have_log_files_only(tmp_path: Path) -> None:
@@ -240,7 +241,8 @@ def test_upserts_can_be_left_as_they_are(tmp_path: Path) -> None:
     assert content(table) == [("a", 2, "x", 2)]  # the log is merged when it is read
 
 
-def test_a_key_that_was_inserted_twice_is_updated_and_deleted_twice(table: Table) -> None:
+def test_a_key_that_two_groups_have_is_updated_and_deleted_twice(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.parquet.small.file.limit": "0"})
     table.insert(rows(("a", 1, "x", 1)))
     table.insert(rows(("a", 1, "x", 2), ("b", 1, "x", 3)))
     table.upsert(rows(("a", 2, "x", 4)))

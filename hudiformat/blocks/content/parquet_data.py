@@ -5,7 +5,7 @@ Layout: spec/log-block.md.  Source: HoodieParquetDataBlock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -19,14 +19,12 @@ AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
 
 
-def encode_parquet(
-    table: pa.Table, avro_schema: str, *, compression: str = "gzip", footer: Mapping[str, str] | None = None
-) -> pa.Buffer:
-    """The bytes of a Parquet file as Hudi's readers expect it; *footer* goes with the Avro schema into the footer."""
+def encode_parquet(table: pa.Table, avro_schema: str, *, compression: str = "gzip") -> pa.Buffer:
+    """The bytes of a Parquet file as Hudi's readers expect it, with the Avro schema in its footer."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, compression=compression, store_schema=False) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro", **(footer or {})})
+        writer.add_key_value_metadata({AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"})
     return sink.getvalue()
 
 

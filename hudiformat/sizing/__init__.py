@@ -1,0 +1,45 @@
+"""Where new records go: into small file groups first, then into new ones; as Hudi's Spark or Flink writer decides.
+
+Plain values in and out.  A plan says of every file group why it takes records or not.  Rules: spec/sizing.md.
+"""
+
+from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order
+from hudiformat.sizing.options import SizingOptions
+from hudiformat.sizing.record_size import Commits, RecordSize, flink_record_size, spark_record_size
+from hudiformat.sizing.small_files import (
+    GroupVerdict,
+    Kind,
+    Pending,
+    Verdict,
+    estimated_size,
+    flink_small_files,
+    in_hudi_order,
+    spark_small_files,
+)
+from hudiformat.sizing.spark import InsertBucket, PartitionPlan, plan_partition
+
+__all__ = [
+    "KNOWN_GROUP",
+    "NEW_GROUP",
+    "Commits",
+    "FlinkAssigner",
+    "GroupVerdict",
+    "InsertBucket",
+    "Kind",
+    "PartitionPlan",
+    "Pending",
+    "Placement",
+    "Profile",
+    "RecordSize",
+    "SizingOptions",
+    "Task",
+    "Verdict",
+    "estimated_size",
+    "flink_record_size",
+    "flink_small_files",
+    "in_hudi_order",
+    "plan_in_order",
+    "plan_partition",
+    "spark_record_size",
+    "spark_small_files",
+]

@@ -1,0 +1,42 @@
+"""One row per key: of several rows of a write that have one key, the one that counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.merge.ordering import comparable
+from hudiformat.table.merging import merge_mode
+from hudiformat.table.options import WriteOptions
+from hudiformat.table.plan import Operation
+from hudiformat.timeline import MergeMode, TableConfig
+
+
+def combines(operation: Operation, options: WriteOptions) -> bool:
+    """Whether a write keeps one row of several with one key."""
+    if operation in (Operation.INSERT, Operation.BULK_INSERT):
+        return options.combine_before_insert
+    return operation is Operation.DELETE or options.combine_before_upsert
+
+
+def ordering_fields_of(config: TableConfig, operation: Operation) -> tuple[str, ...]:
+    """The columns that say which row of several with one key is kept; without any, the last one is."""
+    by_event_time = operation is not Operation.DELETE and merge_mode(config) is MergeMode.EVENT_TIME_ORDERING
+    return config.ordering_fields if by_event_time else ()
+
+
+def combine(rows: pa.Table, groups: list[pa.Array], ordering_fields: tuple[str, ...]) -> pa.Table:
+    """*rows* with one row per key, the one with the highest ordering values; of equals the last.
+
+    *groups* are arrays that together are the key, such as partition path and record key.
+
+    Source: HoodieWriteHelper.deduplicateRecords.
+    """
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    for group in groups:
+        encoded = group.dictionary_encode()
+        codes = codes * (len(encoded.dictionary) + 1) + np.asarray(encoded.indices).astype(np.int64)
+    ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
+    order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
+    last = np.flatnonzero(np.diff(codes[order], append=-1))
+    return rows if len(last) == rows.num_rows else rows.take(pa.array(np.sort(order[last])))

@@ -1,0 +1,216 @@
+"""The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.basefile import add_meta_columns, scan_base_file
+from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.merge.ordering import comparable
+from hudiformat.naming import WriteToken
+from hudiformat.storage import Storage
+from hudiformat.table.combining import combine, ordering_fields_of
+from hudiformat.table.open_file import OpenBaseFile
+from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.stats import WriteCounts, base_file_stat
+from hudiformat.timeline import WriteStat
+from hudiformat.view import BaseFile
+
+Booleans = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+Rows = tuple[pa.RecordBatch, pa.Array, int]
+"""Rows with the table's own columns, their keys, and the number of the first of them."""
+
+
+class MergeHandle:
+    """Gathers what is to change in a file group, and writes its next base file at the end.
+
+    The old base file streams through, a batch after the other: memory is bounded by a row group, the record keys, and
+    what is to change.  Rows that stay keep their meta fields but for the file's name.
+
+    Source: FileGroupReaderBasedMergeHandle; HoodieConcatHandle for rows that are not compared with those there.
+    """
+
+    def __init__(
+        self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str, base: BaseFile
+    ) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._token = token
+        self._partition_path = partition_path
+        self._base = base
+        self._changes: list[Rows] = []
+        self._inserts: list[Rows] = []
+        self._deleted_keys: list[pa.Array] = []
+        self._open: OpenBaseFile | None = None
+        self.buffered_bytes = 0
+
+    def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+        """Take new rows; where an insert may double a key, they are not compared with the rows that are there."""
+        doubles = self._plan.operation is Operation.INSERT and self._plan.options.allow_duplicates
+        (self._inserts if doubles else self._changes).append((rows, record_keys, first_counter))
+
+    def update(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+        """Take rows, those that are deletes by their own column among them."""
+        self._changes.append((rows, record_keys, first_counter))
+
+    def delete(self, record_keys: pa.Array) -> None:
+        """Take keys of rows that go, whatever their ordering values."""
+        self._deleted_keys.append(record_keys)
+
+    def flush(self) -> None:
+        """Nothing can be written before the end."""
+
+    def close(self) -> list[WriteStat]:
+        """Write the base file; its statistic."""
+        file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._base.name.file_id)
+        self._open = file
+        changes = self._gathered(file.name)
+        counts = WriteCounts()
+        for batch in self._base_batches(file.name):
+            merged, counted = changes.merged(batch)
+            counts += counted
+            file.write(merged)
+        for rows in (changes.left(), self._table(self._inserts, file.name)):
+            counts += WriteCounts(inserts=rows.num_rows)
+            file.write(rows)
+        rows_written, size = file.rows, file.close()
+        self._open = None
+        return [
+            base_file_stat(
+                partition_path=self._partition_path,
+                file_id=file.file_id,
+                path=file.path,
+                rows=rows_written,
+                size=size,
+                counts=counts,
+                previous=self._base.name,
+            )
+        ]
+
+    def abandon(self) -> None:
+        """Leave everything for the write's rollback to take away."""
+        if self._open:
+            self._open.abandon()
+
+    def _base_batches(self, file_name: str) -> Iterator[pa.RecordBatch]:
+        path = f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
+        for batch in scan_base_file(self._storage, path, self._plan.schema.arrow_with_meta):
+            place = batch.schema.get_field_index(FILE_NAME)
+            names = pa.repeat(pa.scalar(file_name, pa.string()), batch.num_rows)
+            yield batch.set_column(place, batch.schema.field(place), names)
+
+    def _gathered(self, file_name: str) -> Changes:
+        plan = self._plan
+        if self._deleted_keys:
+            keys = pa.chunked_array(self._deleted_keys).combine_chunks().unique()
+            every = np.ones(len(keys), np.bool_)
+            nothing = plan.schema.arrow_with_meta.empty_table()
+            return Changes(keys, nothing, deleted=every, wins=every, ordering_fields=(), seen=~every)
+        fields = ordering_fields_of(plan.config, plan.operation)
+        rows = self._table(self._changes, file_name)
+        rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields).combine_chunks()
+        deleted = np.zeros(rows.num_rows, np.bool_)
+        if plan.schema.delete_column is not None:
+            deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
+        wins = deleted & _without_ordering([rows[name] for name in fields], rows.num_rows)
+        keys = rows[RECORD_KEY].combine_chunks()
+        return Changes(keys, rows, deleted=deleted, wins=wins, ordering_fields=fields, seen=np.zeros_like(deleted))
+
+    def _table(self, parts: list[Rows], file_name: str) -> pa.Table:
+        return pa.Table.from_batches(
+            [
+                add_meta_columns(
+                    rows,
+                    keys,
+                    instant=self._plan.instant,
+                    partition_path=self._partition_path,
+                    file_name=file_name,
+                    task_partition=self._token.partition,
+                    first_counter=first_counter,
+                )
+                for rows, keys, first_counter in parts
+            ],
+            self._plan.schema.arrow_with_meta,
+        )
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to change in a base file, by key: ``rows[i]`` for ``keys[i]``, or nothing where ``deleted``.
+
+    A delete that ``wins`` has no ordering value.  ``seen`` are those that have met their row: of several rows with one
+    key only the first meets it, as in Hudi.
+    """
+
+    keys: pa.Array
+    rows: pa.Table
+    deleted: Booleans
+    wins: Booleans
+    ordering_fields: tuple[str, ...]
+    seen: Booleans
+
+    def merged(self, batch: pa.RecordBatch) -> tuple[pa.Table, WriteCounts]:
+        """The rows that take the place of *batch*, in its order."""
+        base = pa.Table.from_batches([batch])
+        at, change = self._meetings(base)
+        beaten = self._beaten(base, at, change)
+        at, change = at[beaten], change[beaten]
+        kept = np.ones(base.num_rows, np.bool_)
+        kept[at] = False
+        updated = ~self.deleted[change]
+        counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
+        if not len(at):
+            return base, counts
+        if not updated.any():
+            return base.filter(pa.array(kept)), counts
+        both = pa.concat_tables([base, self.rows.take(pa.array(change[updated]))]).combine_chunks()
+        places = np.where(kept, np.arange(base.num_rows), -1)
+        places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
+        return both.take(pa.array(places[places >= 0])), counts
+
+    def left(self) -> pa.Table:
+        """The rows whose key was not there."""
+        if not self.rows.num_rows:
+            return self.rows
+        return self.rows.filter(pa.array(~self.seen & ~self.deleted))
+
+    def _meetings(self, base: pa.Table) -> tuple[Integers, Integers]:
+        """The rows of *base* that meet a change, and which change each of them meets."""
+        found = np.asarray(pc.fill_null(pc.index_in(base[RECORD_KEY], value_set=self.keys), -1)).astype(np.int64)
+        at = np.flatnonzero(found >= 0)
+        change, first = np.unique(found[at], return_index=True)
+        new = ~self.seen[change]
+        self.seen[change] = True
+        return at[first[new]], change[new]
+
+    def _beaten(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
+        """Which of the rows that meet a change lose to it: all, but those with a higher ordering value."""
+        if not self.ordering_fields:
+            return np.ones(len(at), np.bool_)
+        columns = tuple(
+            pa.chunked_array(
+                [*self.rows[name].take(pa.array(change)).chunks, *base[name].take(pa.array(at)).chunks],
+                base.schema.field(name).type,
+            )
+            for name in self.ordering_fields
+        )
+        ranks = comparable(columns, 2 * len(at))
+        beaten: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
+        return beaten
+
+
+def _without_ordering(ordering: list[pa.ChunkedArray], length: int) -> Booleans:
+    """Which deletes carry no ordering value: null, or the 32-bit 0 that Hudi takes for none."""
+    if len(ordering) != 1:  # several ordering values are never Hudi's placeholder
+        return np.full(length, not ordering, np.bool_)
+    missing = pc.is_null(ordering[0])
+    if pa.types.is_int32(ordering[0].type):
+        missing = pc.or_(missing, pc.equal(pc.fill_null(ordering[0], 0), 0))
+    return np.asarray(missing)

@@ -1,0 +1,69 @@
+"""A base file that a handle is writing: its name, its marker, and its statistic when it is done."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hudiformat.basefile import BaseFileWriter
+from hudiformat.naming import BaseFileName, WriteToken
+from hudiformat.storage import Storage
+from hudiformat.table.markers import create_marker
+from hudiformat.table.plan import WritePlan
+
+_ROW_GROUPS = 8
+"""Row groups of a full file: each tells better how many rows are still to fit."""
+
+
+class OpenBaseFile:
+    """A new base file of the file group *file_id*; it counts once the write is committed."""
+
+    def __init__(self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str, file_id: str) -> None:
+        self.name = str(BaseFileName(file_id, str(token), plan.instant, "parquet"))
+        self.file_id = file_id
+        self.path = f"{partition_path}/{self.name}" if partition_path else self.name
+        self._sync = plan.options.sync
+        create_marker(storage, plan.instant, self.path)
+        self._file = storage.open_new(self.path)
+        self._writer = BaseFileWriter(
+            self._file,
+            plan.schema.arrow_with_meta,
+            plan.schema.avro_with_meta,
+            compression=plan.options.parquet_codec,
+            bloom_filter=plan.options.bloom_filter,
+            row_size=plan.row_size,
+            row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
+        )
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return self._writer.rows
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of rows that are still in memory."""
+        return self._writer.waiting_bytes
+
+    def rows_before(self, size: int) -> int:
+        """How many more rows the file takes until it has about *size* bytes; at most a row group of them."""
+        return self._writer.rows_before(size)
+
+    def write(self, rows: pa.Table) -> None:
+        """Add *rows*, which have the meta fields."""
+        self._writer.write(rows)
+
+    def flush(self) -> None:
+        """Write the rows that are waiting."""
+        self._writer.flush()
+
+    def close(self) -> int:
+        """Finish the file; its size in bytes."""
+        size = self._writer.close()
+        if self._sync:
+            self._file.sync()
+        self._file.close()
+        return size
+
+    def abandon(self) -> None:
+        """Leave the file as it is, for the write's rollback to take away."""
+        self._file.close()

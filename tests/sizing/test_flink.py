@@ -1,0 +1,167 @@
+"""Flink's assignment: record by record, a task's own groups, across commits."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.sizing import FlinkAssigner, GroupVerdict, Placement, Profile, RecordSize, SizingOptions, Task, Verdict
+from hudiformat.sizing.flink import _murmur
+from tests.sizing.support import candidate
+
+OPTIONS = SizingOptions(max_file_size=1000, small_file_limit=800, insert_split_size=7)
+
+
+def ids() -> Callable[[], str]:
+    numbers: Iterator[int] = iter(range(10**6))
+    return lambda: f"new-{next(numbers)}"
+
+
+def profile(*groups: GroupVerdict, size: int = 100) -> Profile:
+    return Profile(lambda path: groups if path == "p" else (), RecordSize(size))
+
+
+def assigner(*groups: GroupVerdict, **changes: object) -> FlinkAssigner:
+    return replace(FlinkAssigner(profile(*groups), OPTIONS, ids()), **changes)  # type: ignore[arg-type]
+
+
+def test_small_files_are_filled_in_order_and_then_new_groups_opened() -> None:
+    found = list(assigner(candidate("a", 700), candidate("b", 950), candidate("c", 801)).insert("p", 26))
+    assert found == [
+        Placement("a", "U", 3),
+        Placement("c", "U", 1),  # b has no room for a whole record
+        Placement("new-0", "I", 1),
+        Placement("new-0", "I", 9),
+        Placement("new-1", "I", 1),
+        Placement("new-1", "I", 9),
+        Placement("new-2", "I", 1),
+        Placement("new-2", "I", 1),
+    ]
+
+
+def test_groups_that_are_passed_over_take_nothing() -> None:
+    writer = assigner(GroupVerdict("a", 1, Verdict.EMPTY))
+    assert [item.file_id for item in writer.insert("p", 2)] == ["new-0", "new-0"]
+    assert writer.groups("p") == (GroupVerdict("a", 1, Verdict.EMPTY),)
+
+
+def test_each_partition_has_groups_of_its_own() -> None:
+    writer = assigner(candidate("a", 900))
+    assert [item.file_id for path in ("p", "q", "p", "q") for item in writer.insert(path)] == [
+        "a", "new-0", "new-1", "new-0",
+    ]  # fmt: skip
+
+
+def test_the_room_is_counted_down_until_the_next_commit() -> None:
+    writer = assigner(candidate("a", 800))
+    assert [item for _ in range(3) for item in writer.insert("p")] == [
+        Placement("a", "U", 1),
+        Placement("a", "U", 1),
+        Placement("new-0", "I", 1),
+    ]
+    writer.begin_commit()
+    assert list(writer.insert("p")) == [Placement("new-0", "U", 1)]
+    writer.end_commit(profile(candidate("a", 900)))
+    assert list(writer.insert("p", 2)) == [Placement("a", "U", 1), Placement("new-0", "U", 1)]
+
+
+def test_a_new_group_goes_on_until_the_second_commit() -> None:
+    writer = assigner()
+    assert list(writer.insert("p")) == [Placement("new-0", "I", 1)]
+    writer.begin_commit()
+    writer.end_commit(profile())
+    assert list(writer.insert("p")) == [Placement("new-0", "U", 1)]
+    writer.begin_commit()
+    writer.end_commit(profile(candidate("new-0", 300)))
+    assert list(writer.insert("p", 8)) == [
+        Placement("new-0", "U", 7),  # now it is a small file like others
+        Placement("new-1", "I", 1),
+    ]
+
+
+def test_where_a_group_is_written_once_per_instant_the_split_size_counts() -> None:
+    writer = assigner(several_writes=False)
+    assert writer.records_per_group == 7
+    assert [item.records for item in writer.insert("p", 9)] == [1, 6, 1, 1]
+    assert assigner().records_per_group == 10
+
+
+def test_a_record_larger_than_a_file_has_a_group_of_its_own() -> None:
+    writer = assigner(profile=profile(size=5000))
+    assert [(item.file_id, item.records) for item in writer.insert("p", 2)] == [("new-0", 1), ("new-1", 1)]
+
+
+@given(st.lists(st.tuples(st.sampled_from("pq"), st.integers(1, 30)), max_size=10))
+def test_counts_place_records_as_one_after_the_other_does(batches: list[tuple[str, int]]) -> None:
+    groups = (candidate("a", 700), candidate("b", 950), candidate("c", 200))
+    whole, single = assigner(*groups), assigner(*groups)
+    for number, (path, count) in enumerate(batches):
+        together = [(item.file_id, item.tag) for item in whole.insert(path, count) for _ in range(item.records)]
+        apart = [(item.file_id, item.tag) for _ in range(count) for item in single.insert(path)]
+        assert together == apart
+        if number % 3 == 2:
+            for writer in (whole, single):
+                writer.begin_commit()
+                writer.end_commit(profile(*groups))
+
+
+def test_a_task_takes_its_own_groups_and_draws_ids_until_they_are_its_own() -> None:
+    groups = [candidate(f"g{i}", 0) for i in range(50)]
+    tasks = [Task(number, 4) for number in range(4)]
+    taken = []
+    for task in tasks:
+        writer = assigner(*groups, task=task)
+        seen = writer.groups("p")
+        own = [item.file_id for item in seen if item.verdict is Verdict.SMALL]
+        assert {item.verdict for item in seen if item.file_id not in own} == {Verdict.OTHER_TASK}
+        assert [item.room for item in seen if item.file_id in own] == [10] * len(own)
+        taken += own
+        new = [item.file_id for item in writer.insert("q", 100)]
+        assert all(task.owns(file_id) for file_id in new)
+    assert sorted(taken) == sorted(item.file_id for item in groups)  # each is one task's
+
+
+def test_full_small_files_are_named_as_such() -> None:
+    (found,) = assigner(candidate("a", 950)).groups("p")
+    assert (found.verdict, found.room) == (Verdict.FULL, 0)
+
+
+def test_one_task_owns_everything() -> None:
+    assert all(Task().owns(str(uuid.UUID(int=i))) for i in range(20))
+
+
+HASHES = [
+    (0, 593689054),
+    (1, 68075478),
+    (0xFFFFFFFF, 1982413648),
+    (42, 1134849565),
+    (123456789, 1088346449),
+    (0xFFFFFFFF - 123456788, 1470798557),
+    (0x7FFFFFFF, 1653689534),
+    (0x80000000, 1718298732),
+]
+OWNERS = [  # of 4 tasks with 128 key groups, and of 7 with 4096
+    ("00000000-0000-0000-0000-000000000000", 3, 6),
+    ("00000000-0000-1eef-0000-000000019919", 2, 1),
+    ("00000000-0000-3dde-0000-000000033232", 2, 0),
+    ("00000000-0000-5ccd-0000-00000004cb4b", 3, 6),
+    ("00000000-0000-7bbc-0000-000000066464", 0, 6),
+    ("00000000-0000-9aab-0000-00000007fd7d", 1, 1),
+    ("00000000-0000-d889-0000-0000000b2faf", 0, 4),
+]
+
+
+@pytest.mark.parametrize(("code", "expected"), HASHES)
+def test_flinks_hash_is_what_flink_1_20_computes(code: int, expected: int) -> None:
+    assert _murmur(code) == expected
+
+
+@pytest.mark.parametrize(("file_id", "of_four", "of_seven"), OWNERS)
+def test_a_file_ids_task_is_the_one_that_flink_1_20_names(file_id: str, of_four: int, of_seven: int) -> None:
+    assert [number for number in range(4) if Task(number, 4).owns(file_id)] == [of_four]
+    assert [number for number in range(7) if Task(number, 7, 4096).owns(file_id)] == [of_seven]
