@@ -68,6 +68,8 @@ class PartitionColumns:
 
         *merged* says whether they come from log files too, which makes a difference to the text of timestamps.
         """
+        if not schema.names:
+            return rows.select([])  # which still has its number of rows
         texts = dict(zip(self.fields, self.texts(path), strict=True))
         columns = []
         for field in schema:
