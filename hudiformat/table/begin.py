@@ -149,8 +149,9 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
 def _is_sized(context: TableContext, operation: Operation) -> bool:
     """Whether new rows are placed by sizing; where a key's hash says where it goes, or nothing asks, they are not."""
     # The user's own merger is asked when rows are read, so the rows have to go into log files.
-    has_merger = context.merger is not None
-    return operation in (Operation.INSERT, Operation.UPSERT) and context.options.index_type != "BUCKET" and not has_merger
+    if context.merger is not None or context.options.index_type == "BUCKET":
+        return False
+    return operation in (Operation.INSERT, Operation.UPSERT)
 
 
 def _has_buckets_without_logs(context: TableContext) -> bool:

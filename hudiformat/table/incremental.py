@@ -7,7 +7,7 @@ late; in version 6, which has none, they are the instants themselves.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -112,26 +112,44 @@ def _refuse_holes(context: TableContext, timeline: Timeline) -> None:
         )
 
 
-def written_slices(context: TableContext, writes: Sequence[Write]) -> list[FileSlice]:
+def written_slices(context: TableContext, writes: Sequence[Write]) -> list[FileSlice] | None:
     """The newest slice of each file group that *writes* wrote to, of those files alone that they wrote.
 
-    Source: MergeOnReadIncrementalRelationV2.listFileSplits, Hudi 1.2.0.
+    None where that cannot be told any more, as some have been archived or some of the files cleaned away: then the
+    newest slices of the table are to be asked.  In version 6 the files are asked anyway.
+
+    Source: MergeOnReadIncrementalRelationV1 and V2.listFileSplits, fullTableScan; Hudi 1.2.0.
     """
     if not writes:
         return []
-    files: dict[str, dict[str, FileInfo]] = defaultdict(dict)
-    for _, metadata in writes:
-        for partition, stats in metadata.partition_to_write_stats.items():
-            for stat in stats:
-                if stat.path:
-                    name = stat.path.rpartition("/")[2]
-                    files[partition][name] = FileInfo(name, stat.file_size_in_bytes, is_dir=False)
+    files = _written_files(writes)
+    if context.config.version >= VERSION_WITH_COMPLETION_TIMES and _are_gone(context, writes, files):
+        return None
     visibility, newest = context.visibility(), writes[-1][0].time
     return [
         file_slice
         for partition in sorted(files)
         for file_slice in latest_slices(build_slices(partition, files[partition].values(), visibility, as_of=newest))
     ]
+
+
+def _written_files(writes: Sequence[Write]) -> dict[str, dict[str, FileInfo]]:
+    """The files of each partition that *writes* wrote, by their names."""
+    files: dict[str, dict[str, FileInfo]] = defaultdict(dict)
+    for _, metadata in writes:
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                name = (stat.path or "").rpartition("/")[2]
+                files[partition][name] = FileInfo(name, stat.file_size_in_bytes, is_dir=False)
+    return files
+
+
+def _are_gone(context: TableContext, writes: Sequence[Write], files: Mapping[str, Mapping[str, FileInfo]]) -> bool:
+    active = {instant.time for instant in context.timeline().instants}
+    return any(instant.time not in active for instant, _ in writes) or any(
+        named.keys() - {"", *(info.name for info in context.storage.list(partition))}
+        for partition, named in files.items()
+    )
 
 
 def written_by(context: TableContext, span: Span, writes: Sequence[Write]) -> pc.Expression:

@@ -36,7 +36,7 @@ def partition_files(
             return list(found) if partition is None else [(partition, found.files(partition))]
         except HudiFormatError as error:
             message = f"{context.storage.root}: the metadata table is not used, as it cannot be read: {error}"
-            warnings.warn(message, HudiFormatWarning, stacklevel=3)
+            warnings.warn(message, HudiFormatWarning, stacklevel=4)
     if partition is None and pruner is not None:
         entered = list_partitions(context.storage, may_enter=pruner.may_enter)
         return (found for found in entered if pruner.may_hold(found[0]))

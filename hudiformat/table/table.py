@@ -185,10 +185,11 @@ class Table:
         """The rows that were written after *begin* and up to *end*, or up to now, in the state of the last of them.
 
         Moments are completion times from table version 8 on, instants below; both are in ``timeline``.  ``"000"`` is
-        before all of them.  Deletes leave no rows: see :meth:`cdc`.
+        before all of them.  Deletes leave no rows: see :meth:`cdc`.  Where files of that time have been cleaned away,
+        those of the table's newest rows are given that were written then.
 
         Raises:
-            StorageError: files of that time have been cleaned away.
+            StorageError: in a table of version 6, files of that time have been cleaned away.
             TableError: in a table of version 6, a write is pending that later ones have overtaken.
             UnsupportedFeatureError: the table has no meta fields.
 
@@ -199,7 +200,8 @@ class Table:
         writes = writes_within(self.context, span)
         reader = replace(self.slice_reader(), incremental=True)
         query = SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes))
-        return query.scan(self.context.storage, written_slices(self.context, writes)).read_all()
+        slices = written_slices(self.context, writes)
+        return query.scan(self.context.storage, self.file_slices() if slices is None else slices).read_all()
 
     def cdc(self, begin: str | date, end: str | date | None = None) -> pa.Table:
         """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
