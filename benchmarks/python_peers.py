@@ -9,12 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hudiformat as hf
+from benchmarks.cases import mixed
 from benchmarks.ours import Rows
 from benchmarks.timing import Speed, timed
+from hudiformat.basefile import META_FIELDS
+
+Reader = Callable[[], pa.Table]
+
+_LOG_FILES = 4
 
 FASTAVRO_ROWS = 5_000
 """Enough: fastavro's cost per row does not depend on how many there are."""
@@ -62,41 +69,39 @@ def parquet_speeds(rows: Rows, folder: Path) -> dict[str, Speed]:
     return {"write": timed(write, rows.count), "decode": timed(read, rows.count)}
 
 
-def slice_readers(count: int, folder: Path) -> dict[str, Callable[[], pa.Table]]:
-    """Readers of a table with one file slice, a base file and a log file that replaces every other row.
+def slice_readers(count: int, folder: Path) -> tuple[dict[str, Reader], dict[str, Reader]]:
+    """Readers of a table of one file slice: of base file and logs merged, and of the base file alone; ours first.
+
+    The base file has *count* mixed rows, and four log files replace each of them once, in an order drawn at random.
 
     Raises:
-        ImportError: the package ``hudi`` is not installed.
+        ImportError: the package ``hudi`` is not installed, or reads something else.
     """
     import hudi  # noqa: PLC0415 - an extra
 
     path = folder / "table"
-    schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("text", pa.string())])
-    table = hf.create_table(path, name="slices", schema=schema, record_key=["id"], ordering=["ts"])
-    table.insert(_versions(range(count), ts=1))
-    hf.open_table(path).upsert(_versions(range(0, count, 2), ts=2))
-
-    def ours() -> pa.Table:
-        return hf.open_table(path).snapshot()
-
-    def theirs() -> pa.Table:
-        return pa.Table.from_batches(hudi.HudiTable(str(path)).read(None))
-
-    _check_same(ours(), theirs())
-    return {"hudiformat": ours, f"hudi {importlib.metadata.version('hudi')}": theirs}
-
-
-def _versions(keys: range, *, ts: int) -> pa.Table:
-    columns = {
-        "id": [f"key-{key:09d}" for key in keys],
-        "ts": pa.array([ts] * len(keys), pa.int64()),
-        "text": [f"version {ts} of row {key}, with a text behind it" for key in keys],
+    rows = pa.Table.from_batches([mixed(count)]).drop_columns(list(META_FIELDS))
+    table = hf.create_table(path, name="slices", schema=rows.schema, record_key=["id"], ordering=["large"])
+    table.insert(rows)
+    order = np.random.default_rng(7).permutation(count)
+    for part in np.array_split(order, _LOG_FILES):
+        hf.open_table(path, options={"hoodie.metadata.enable": "false"}).upsert(rows.take(pa.array(part)))
+    [base_file] = path.glob("*.parquet")
+    merged: dict[str, Reader] = {
+        "hudiformat": lambda: hf.open_table(path).snapshot(),
+        f"hudi {importlib.metadata.version('hudi')}": lambda: pa.Table.from_batches(hudi.HudiTable(str(path)).read()),
     }
-    return pa.table(columns)
+    base: dict[str, Reader] = {
+        "hudiformat": lambda: hf.open_table(path).read_optimized(),
+        "Parquet (pyarrow)": lambda: pq.read_table(base_file, use_threads=False),
+    }
+    for readers in (merged, base):
+        _check_same(*(reader() for reader in readers.values()))
+    return merged, base
 
 
 def _check_same(ours: pa.Table, theirs: pa.Table) -> None:
     """A peer that reads something else is no peer."""
-    order: Callable[[pa.Table], pa.Table] = lambda table: table.select(["id", "ts", "text"]).sort_by("id")  # noqa: E731
-    if order(ours).to_pydict() != order(theirs).to_pydict():
+    order: Callable[[pa.Table], pa.Table] = lambda table: table.select(["id", "large", "note"]).sort_by("id")  # noqa: E731
+    if order(ours) != order(theirs).cast(order(ours).schema):
         raise ImportError("the package hudi reads other rows than we do")

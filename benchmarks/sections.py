@@ -183,15 +183,16 @@ def growth(run: Run) -> None:
 
 
 def slices(run: Run) -> None:
-    """Reading a file slice of a table, against the package ``hudi``."""
-    count = max(int(200_000 * run.scale), 100)
+    """Reading a file slice of a table: merged, against the package ``hudi``; its base file, against plain Parquet."""
+    count = max(int(1_000_000 * run.scale), 100)
     try:
         readers = python_peers.slice_readers(count, run.folder)
     except ImportError as error:
         run.results.missing["The package hudi"] = str(error)
         return
-    work = Work("slice", "read", readers.pop("hudiformat"), count)
-    run.compare(work, {name: timed(reader, count) for name, reader in readers.items()}, [])
+    for measure, contenders in zip(("read", "base only"), readers, strict=True):
+        work = Work("slice", measure, contenders.pop("hudiformat"), count)
+        run.compare(work, {name: timed(reader, count) for name, reader in contenders.items()}, [])
 
 
 SECTIONS: dict[str, Callable[[Run], None]] = {

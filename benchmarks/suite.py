@@ -28,6 +28,8 @@ TARGETS: dict[tuple[str, str, str], float] = {
     ("small", "scan", BEST.name): 2,
     ("small", "decode", BEST.name): 20,
     ("small", "append", BEST.name): 2.5,
+    ("slice", "read", "hudi 0.5.0"): 5,
+    ("slice", "base only", "Parquet (pyarrow)"): 0.7,
 }
 """Ratios to reach, by case, measure and peer."""
 

@@ -36,7 +36,12 @@ def run(codes: list[str], names: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_table_example_runs(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    pytest.importorskip("polars")
     names = run(examples("Tables"), {"path": tmp_path / "t"})
+    assert names["by_month"] == [("01", 7.0)]
+    assert names["frame"].rows() == [("01", 7)]
+    assert names["longest"].select(["flight", "delay"]).to_pylist() == [{"flight": "UA1", "delay": 7}]
     assert names["table"].snapshot(columns=["delay"])["delay"].to_pylist() == [7]
     assert names["table"].snapshot(as_of=names["commit"].instant)["delay"].to_pylist() == [0]
 

@@ -104,8 +104,8 @@ def test_growth_is_measured_in_processes_of_its_own(tmp_path: Path) -> None:
 def test_slices_are_read_by_hudi_rs_too(tmp_path: Path) -> None:
     run = small_run(tmp_path)
     sections.SECTIONS["slice"](run)
-    ((measure, found),) = peers(run).items()
-    assert (measure, {peer.split()[0] for peer in found}) == ("read", {"hudi"})
+    found = {measure: {peer.split()[0] for peer in names} for measure, names in peers(run).items()}
+    assert found == {"read": {"hudi"}, "base only": {"Parquet"}}
 
 
 def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +128,7 @@ def test_every_target_is_that_of_a_section() -> None:
     measured = {(case.name, measure) for case in DATA_CASES for measure in IN_PYTHON}
     measured |= {(SMALL.name, measure) for measure in ("scan", "decode", "append", "encode")}
     measured |= {(DELETES.name, measure) for measure in ("encode", "decode")}
+    measured |= {("slice", measure) for measure in ("read", "base only")}
     assert {(case, measure) for case, measure, _ in TARGETS} <= measured
 
 

@@ -162,3 +162,44 @@ def test_a_column_of_another_type_than_text_has_no_marker() -> None:
 def test_deletes_alone_leave_nothing(mode: MergeMode) -> None:
     rule = rule_for(mode, PartialUpdate(frozenset("ab")))
     assert merged([Record("k", 1, ("x", None))], [Record("k", None)], rule) == Counter()
+
+
+def payload_rows(base: list[Record], log: list[Record]) -> Counter[str]:
+    partial = PartialUpdate(frozenset("ab"), as_payload=True, newest=frozenset("b"))
+    return merged(base, log, rule_for(EVENT, partial))
+
+
+def rows_of(*found: tuple[str, int, tuple[Any, Any]]) -> Counter[str]:
+    return Counter(repr(row) for row in found)
+
+
+def test_a_payloads_delete_wins_whatever_its_ordering_value() -> None:
+    assert payload_rows([Record("k", 9, ("x", [1]))], [Record("k", 2)]) == Counter()
+    assert payload_rows([], [Record("k", 9, ("x", [1])), Record("k", 2)]) == Counter()
+
+
+def test_after_a_payloads_delete_any_record_counts() -> None:
+    log = [Record("k", 9, ("x", [1])), Record("k", 5), Record("k", 1, ("y", [2]))]
+    assert payload_rows([], log) == rows_of(("k", 1, ("y", [2])))
+
+
+def test_some_columns_come_from_the_newer_record_of_a_payload_though_the_older_one_wins() -> None:
+    base = [Record("k", 9, (None, [1]))]
+    assert payload_rows(base, [Record("k", 5, ("y", [2]))]) == rows_of(("k", 9, ("y", [2])))
+    log = [Record("k", 9, ("x", [1])), Record("k", 5, ("y", [2])), Record("k", 6, ("z", [3]))]
+    assert payload_rows([], log) == rows_of(("k", 9, ("x", [3])))
+
+
+def test_the_values_of_a_payloads_deleted_row_count_below_those_that_follow() -> None:
+    flagged = SCHEMA.append(pa.field("gone", pa.bool_()))
+    partial = PartialUpdate(frozenset("ab"), as_payload=True)
+    rule = MergeRule(EVENT, keys_of, ("o",), delete_column="gone", partial=partial)
+
+    def left(*log: tuple[Any, ...]) -> list[dict[str, Any]]:
+        logs = survivors(read_candidates([data(list(log), flagged)], flagged, rule), rule)
+        return pa.Table.from_batches(merge_slice([], logs, rule), flagged).to_pylist()
+
+    deleted = ("k", 5, "x", [1], True)
+    assert left(deleted, ("k", 6, None, [2], False)) == [{"k": "k", "o": 6, "a": "x", "b": [2], "gone": False}]
+    assert left(deleted, ("k", 4, None, [2], False)) == []
+    assert left(("k", 9, "w", [0], False), deleted) == []

@@ -244,7 +244,6 @@ def test_custom_delete_markers_are_read_and_not_written(tmp_path: Path) -> None:
         ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
         ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
         ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
-        ("hoodie.table.partial.update.mode", "FILL_UNAVAILABLE", "partial update mode"),
     ],
 )
 def test_tables_that_cannot_be_read_are_refused_by_name(tmp_path: Path, key: str, value: str, feature: str) -> None:
