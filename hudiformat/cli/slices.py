@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import click
 
-from hudiformat.cli.output import Column, Table, say_json, warn
+from hudiformat.cli.output import Column, Table, say_json, warn_of
 from hudiformat.cli.source import json_option
-from hudiformat.errors import HudiFormatWarning
 from hudiformat.table import open_table
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
@@ -40,11 +38,8 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
     Sizes are bytes: of the base file, and of the whole slice.  Files are listed by the table's metadata table where it
     has one.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HudiFormatWarning)
+    with warn_of():  # a metadata table that cannot be read
         found = open_table(table).file_slices(partition, as_of=as_of)
-    for warning in caught:  # of a metadata table that cannot be read
-        warn(str(warning.message))
     rows = None if as_json else Table(*_COLUMNS)
     for file_slice in found:
         if rows is None:

@@ -118,18 +118,22 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
             )
         drop_metadata_table(context.storage, current)
     transaction = Transaction.begin(context.storage, context.config, operation, context.clock)
-    plan = WritePlan(
+    return OpenWrite(write_plan(context, operation, schema, transaction.instant.time), transaction)
+
+
+def write_plan(context: TableContext, operation: Operation, schema: TableSchema, instant: str) -> WritePlan:
+    """What the tasks of a write at *instant* have to know of the table as it is now."""
+    return WritePlan(
         root=context.storage.root,
         config=context.config,
         schema=schema,
         options=context.options,
         operation=operation,
-        instant=transaction.instant.time,
+        instant=instant,
         visibility=context.visibility(),
         sizing=sizing_profile(context) if _is_sized(context, operation) else None,
         in_clustering=groups_in_clustering(context),
     )
-    return OpenWrite(plan, transaction)
 
 
 def _is_sized(context: TableContext, operation: Operation) -> bool:

@@ -10,7 +10,6 @@ from hudiformat.storage import Storage
 from hudiformat.table.markers import create_marker
 from hudiformat.table.plan import WritePlan
 
-
 _ROW_GROUPS = 8
 """Row groups of a full file: each tells better how many rows are still to fit."""
 

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudiformat.basefile import (
-    BloomFilter,
     BaseFileWriter,
+    BloomFilter,
     add_meta_columns,
     meta_schema,
     read_base_file,
