@@ -12,6 +12,7 @@ import click
 import hudiformat
 from hudiformat.cli.blocks import blocks
 from hudiformat.cli.output import warn
+from hudiformat.cli.plan import plan
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
 from hudiformat.cli.slices import slices
@@ -43,7 +44,7 @@ def app() -> None:
     """
 
 
-for command in (blocks, records, verify, salvage, slices, stats, timeline):
+for command in (blocks, records, verify, salvage, slices, stats, timeline, plan):
     app.add_command(command)
 
 

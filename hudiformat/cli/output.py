@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import click
 from rich.cells import cell_len, set_cell_size
+
+from hudiformat.errors import HudiFormatWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,16 @@ def say_json(value: Mapping[str, Any]) -> None:
 def warn(message: str) -> None:
     """Print an error on standard error, in one line."""
     sys.stderr.write(f"hudiformat: {printable(' '.join(message.split()))}\n")
+
+
+@contextmanager
+def warn_of() -> Iterator[None]:
+    """Print hudiformat's own warnings as errors are printed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HudiFormatWarning)
+        yield
+    for warning in caught:
+        warn(str(warning.message))
 
 
 def printable(text: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import click
 
-from hudiformat.cli.output import Column, Table, say_json, warn
+from hudiformat.cli.output import Column, Table, say_json, warn_of
 from hudiformat.cli.source import json_option
-from hudiformat.errors import HudiFormatWarning
 from hudiformat.table import open_table
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
@@ -60,12 +58,8 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
 
 def found_slices(table: str, *, partition: str | None = None, as_of: str | None = None) -> list[FileSlice]:
     """The newest file slices of the table at the path *table*; what there is to warn of goes to standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HudiFormatWarning)
-        found = open_table(table).file_slices(partition, as_of=as_of)
-    for warning in caught:  # of a metadata table that cannot be read
-        warn(str(warning.message))
-    return found
+    with warn_of():  # a metadata table that cannot be read
+        return open_table(table).file_slices(partition, as_of=as_of)
 
 
 def _described(file_slice: FileSlice) -> dict[str, Any]:

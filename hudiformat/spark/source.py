@@ -50,7 +50,7 @@ class HudiDataSource(DataSource):
     """Hudi tables, read and written by hudiformat.
 
     Options for reading: ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot or read_optimized).  Options for
-    writing: ``operation`` (insert, upsert or delete) and Hudi's keys.
+    writing: ``operation`` (insert, upsert, bulk_insert or delete) and Hudi's keys.
     """
 
     @classmethod

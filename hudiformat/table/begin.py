@@ -132,18 +132,22 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
     schema = context.schema()
     without_metadata_table(context)
     transaction = Transaction.begin(context, operation)
-    plan = WritePlan(
+    return OpenWrite(write_plan(context, operation, schema, transaction.instant.time), transaction)
+
+
+def write_plan(context: TableContext, operation: Operation, schema: TableSchema, instant: str) -> WritePlan:
+    """What the tasks of a write at *instant* have to know of the table as it is now."""
+    return WritePlan(
         root=context.storage.root,
         config=context.config,
         schema=schema,
         options=context.options,
         operation=operation,
-        instant=transaction.instant.time,
+        instant=instant,
         visibility=context.visibility(),
         sizing=sizing_profile(context) if _is_sized(context, operation) else None,
         in_clustering=groups_in_clustering(context),
     )
-    return OpenWrite(plan, transaction)
 
 
 def _is_sized(context: TableContext, operation: Operation) -> bool:

@@ -15,7 +15,7 @@ from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.merge.ordering import comparable
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
-from hudiformat.table.combining import combine, ordering_fields_of
+from hudiformat.table.combining import combine, combines, ordering_fields_of
 from hudiformat.table.open_file import OpenBaseFile
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.stats import WriteCounts, base_file_stat
@@ -115,7 +115,9 @@ class MergeHandle:
             return Changes(keys, nothing, deleted=every, wins=every, ordering_fields=(), seen=~every)
         fields = ordering_fields_of(plan.config, plan.operation)
         rows = self._table(self._changes, file_name)
-        rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields).combine_chunks()
+        if not combines(plan.operation, plan.options):  # else there is one row per key already
+            rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields)
+        rows = rows.combine_chunks()
         deleted = np.zeros(rows.num_rows, np.bool_)
         if plan.schema.delete_column is not None:
             deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.merge import RecordMerger
+from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.as_of import as_instant, check_as_of
@@ -21,6 +22,7 @@ from hudiformat.table.context import TableContext
 from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
 from hudiformat.table.listing import partition_files
 from hudiformat.table.plan import Operation
+from hudiformat.table.planning import plan_inserts
 from hudiformat.table.pruning import PartitionPruner, fits
 from hudiformat.table.read import SliceReader, refuse_unreadable
 from hudiformat.table.scan import Scan
@@ -291,3 +293,17 @@ class Table:
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
         return write_rows(self.context, Operation.DELETE, keys)
+
+    def plan_inserts(self, inserts: Any) -> tuple[PartitionPlan, ...]:
+        """Where new rows would go, and why, a plan per partition path; nothing is written.
+
+        *inserts* are rows as for :meth:`upsert`, of which those with new keys count, or numbers of new rows by
+        partition path.  The rules are Spark's, or with ``hudiformat.sizing=flink`` those of a single task of Flink.
+
+        Raises:
+            UnsupportedFeatureError: the table has a bucket index, where the hash of a key says where it goes.
+            SchemaError, DataError: as for :meth:`insert`.
+
+        Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.
+        """
+        return plan_inserts(self.context, inserts)

@@ -24,6 +24,16 @@ _LOCAL_TOKEN = WriteToken(0, 0, 0)
 
 def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit:
     """Write *data* in one commit; nothing is written when the rows cannot be."""
+    rows = fitted_rows(context, operation, data)
+    return write_and_commit(context, operation, lambda plan: write_prepared(plan, rows, storage=context.storage))
+
+
+def fitted_rows(context: TableContext, operation: Operation, data: Any) -> pa.Table:
+    """*data* with the columns and types that the write has; for a delete, those that keys are made of.
+
+    Raises:
+        SchemaError, DataError: the rows cannot be written.
+    """
     reader = as_reader(data)
     schema = check_rows(context, operation, reader.schema)
     names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]
@@ -31,13 +41,13 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit
     keys = RowKeys.of(context.config)
     keys.record_keys(rows)  # bad keys and paths are found before the timeline is touched
     keys.partition_paths(rows)
-    return write_and_commit(context, operation, lambda plan: write_prepared(plan, rows, storage=context.storage))
+    return rows
 
 
 def write_prepared(plan: WritePlan, rows: pa.Table, *, storage: Storage | None = None) -> list[WriteStat]:
     """Write *rows*, which have the columns and types of the write, in this process; the statistics of the files."""
     if combines(plan.operation, plan.options):
-        rows = _combined(plan.config, plan.operation, rows)
+        rows = combined(plan.config, plan.operation, rows)
     if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort != "NONE":
         rows = _sorted(plan.config, rows)
     with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
@@ -74,6 +84,7 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
     raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
 
 
-def _combined(config: TableConfig, operation: Operation, rows: pa.Table) -> pa.Table:
+def combined(config: TableConfig, operation: Operation, rows: pa.Table) -> pa.Table:
+    """*rows* with one row per partition path and record key."""
     keys = RowKeys.of(config)
     return combine(rows, [keys.partition_paths(rows), keys.record_keys(rows)], ordering_fields_of(config, operation))

@@ -169,7 +169,7 @@ def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_pat
     table = hf.open_table(table.path)
     assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
     small = "hoodie.clustering.plan.strategy.small.file.limit=999999999"
-    hudi.sql(f"call run_clustering(table => '{table.path}', path => '{table.path}', options => '{small}')")
+    hudi.sql(f"call run_clustering(path => '{table.path}', options => '{small}')")
     assert table.timeline.completed_writes[-1].action.value == "replacecommit"
     with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
         table.upsert(things(range(40, 80), ts=11))

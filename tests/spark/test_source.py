@@ -110,7 +110,7 @@ def test_a_key_that_is_null_stops_the_write_and_leaves_nothing(spark: SparkSessi
 
 REFUSED = {
     "overwriting": ({}, "overwrite", "mode overwrite"),
-    "an unknown operation": ({"operation": "upsret"}, "append", "expected one of insert, upsert, delete"),
+    "an unknown operation": ({"operation": "upsret"}, "append", "expected one of insert, upsert, bulk_insert, delete"),
     "an unknown option": ({"hoodie.logfile.max.sise": "1"}, "append", "did you mean 'hoodie.logfile.max.size'"),
 }
 

@@ -1,0 +1,104 @@
+"""``hudiformat plan``: where new rows would go in a table, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from hudiformat.cli.output import Column, Table, say, say_json, warn_of
+from hudiformat.cli.source import json_option
+from hudiformat.sizing import PartitionPlan
+from hudiformat.table import Table as HudiTable
+from hudiformat.table import open_table
+
+_COLUMNS = (
+    Column("file id", 38),
+    Column("size", 12, right=True),
+    Column("room", 10, right=True),
+    Column("takes", 10, right=True),
+    Column("why"),
+)
+_EPILOG = """\b
+Examples:
+  hudiformat plan --inserts 300000 TABLE
+  hudiformat plan --partition 2026/01 --engine flink TABLE
+  hudiformat plan -o hoodie.parquet.small.file.limit=0 --json TABLE | jq .new_groups
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="Say where new rows would go, and why.")
+@click.argument("table", type=click.Path())
+@click.option("--inserts", type=click.IntRange(min=0), default=1, show_default=True, help="New rows per partition.")
+@click.option("--partition", metavar="PATH", help='Only this partition path; "" in a table without partitions.')
+@click.option(
+    "--engine", type=click.Choice(["spark", "flink"]), default="spark", show_default=True, help="Whose rules."
+)
+@click.option("-o", "--option", "options", metavar="KEY=VALUE", multiple=True, help="An option of the writer's.")
+@json_option
+def plan(table: str, *, inserts: int, partition: str | None, engine: str, options: Sequence[str], as_json: bool) -> int:
+    """Say where the new rows of a write to a TABLE would go: small file groups first, then new ones.
+
+    For each file group: how large it is in bytes, for how many average rows it has room, how many it takes, and why.
+    Sizes count log files by hoodie.logfile.to.parquet.compression.ratio.  Nothing is written.
+    """
+    opened = open_table(table, options={**dict(map(_key_and_value, options)), "hudiformat.sizing": engine})
+    with warn_of():
+        paths = [partition] if partition is not None else _partitions(opened)
+    for found in opened.plan_inserts(dict.fromkeys(paths, inserts)):
+        if as_json:
+            say_json(_described(found))
+        else:
+            _show(found)
+    return 0
+
+
+def _key_and_value(option: str) -> tuple[str, str]:
+    key, separator, value = option.partition("=")
+    if not separator:
+        raise click.UsageError(f"-o {option}: expected KEY=VALUE")
+    return key, value
+
+
+def _partitions(table: HudiTable) -> list[str]:
+    return sorted({item.partition_path for item in table.file_slices()})
+
+
+def _show(found: PartitionPlan) -> None:
+    say(f"partition {found.partition_path!r}: {found.inserts} new rows", bold=True)
+    average = found.record_size
+    source = "the configured estimate" if average.instant is None else f"of commit {average.instant}"
+    say(f"  a row has {average.size} bytes, {source}; a new file group takes {found.records_per_group}")
+    for instant, reason in average.passed_over:
+        say(f"  not of commit {instant}: {reason}")
+    rows = Table(*_COLUMNS, indent="  ")
+    for group in found.groups:
+        rows.row(group.file_id, group.size, group.room, group.records, group.verdict.value)
+    for bucket in found.buckets:
+        if bucket.file_id is None:
+            rows.row("new", None, found.records_per_group, bucket.records, "what is left")
+
+
+def _described(found: PartitionPlan) -> dict[str, Any]:
+    average = found.record_size
+    return {
+        "partition": found.partition_path,
+        "inserts": found.inserts,
+        "record_size": average.size,
+        "record_size_of": average.instant,
+        "passed_over": [{"instant": instant, "reason": reason} for instant, reason in average.passed_over],
+        "records_per_group": found.records_per_group,
+        "groups": [
+            {
+                "file_id": group.file_id,
+                "size": group.size,
+                "room": group.room,
+                "records": group.records,
+                "verdict": group.verdict.name,
+                "reason": group.verdict.value,
+            }
+            for group in found.groups
+        ],
+        "new_groups": [bucket.records for bucket in found.buckets if bucket.file_id is None],
+    }
