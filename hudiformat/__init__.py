@@ -6,6 +6,7 @@ Tables: :func:`create_table`, :func:`open_table`, in whatever :func:`open_storag
 ``hudiformat.spark``, which is imported by itself.
 """
 
+from hudiformat.api import Table, create_table, open_table
 from hudiformat.blocks import (
     BlockHeader,
     BlockType,
@@ -52,7 +53,7 @@ from hudiformat.logfile import (
 )
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.storage import open_storage
-from hudiformat.table import Commit, RecordMerger, Scan, Table, create_table, open_table
+from hudiformat.table import Commit, RecordMerger, Scan
 from hudiformat.view import FileSlice
 
 __version__ = "0.1.0.dev0"

@@ -29,6 +29,7 @@ LAYERS = (
     "index",
     "table",
     "services",
+    "api",
     "sink",
     "spark",
     "report",

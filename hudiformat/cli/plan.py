@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from hudiformat.api import Table as HudiTable
+from hudiformat.api import open_table
 from hudiformat.cli.output import Column, Table, say, say_json, warn_of
 from hudiformat.cli.source import json_option
 from hudiformat.sizing import PartitionPlan
-from hudiformat.table import Table as HudiTable
-from hudiformat.table import open_table
 
 _COLUMNS = (
     Column("file id", 38),

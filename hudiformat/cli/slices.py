@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from hudiformat.api import open_table
 from hudiformat.cli.output import Column, Table, say_json, warn_of
 from hudiformat.cli.source import json_option
-from hudiformat.table import open_table
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
 _COLUMNS = (

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+from hudiformat.api import open_table
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
-from hudiformat.table import Commit, Operation, RowKeys, TableSchema, WritePlan, WriteTask, open_table
+from hudiformat.table import Commit, Operation, RowKeys, TableSchema, WritePlan, WriteTask
 from hudiformat.table.begin import check_rows, write_and_commit
 from hudiformat.table.combining import combines, ordering_fields_of
 from hudiformat.timeline import WriteStat

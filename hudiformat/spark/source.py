@@ -22,6 +22,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from hudiformat.api import open_table
 from hudiformat.errors import DataError, OptionError, UnsupportedFeatureError
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.tasks import write_token
@@ -33,7 +34,6 @@ from hudiformat.table import (
     WriteTask,
     decode_write_stats,
     encode_write_stats,
-    open_table,
 )
 from hudiformat.table.begin import OpenWrite, check_rows, start_write
 from hudiformat.table.staging import read_staged, stage

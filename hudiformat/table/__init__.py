@@ -1,8 +1,7 @@
-"""A table: created and opened, read, written, committed; writes that failed are taken away."""
+"""A table's rows read and written, commits, locks; writes that failed are taken away."""
 
 from hudiformat.merge import RecordMerger
 from hudiformat.table.begin import Commit
-from hudiformat.table.create import create_table
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.plan import Operation, WritePlan
@@ -10,7 +9,6 @@ from hudiformat.table.read import SliceReader
 from hudiformat.table.scan import Scan
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.stats import decode_write_stats, encode_write_stats
-from hudiformat.table.table import Table, open_table
 from hudiformat.table.task import WriteTask
 
 __all__ = [
@@ -20,13 +18,10 @@ __all__ = [
     "RowKeys",
     "Scan",
     "SliceReader",
-    "Table",
     "TableSchema",
     "WriteOptions",
     "WritePlan",
     "WriteTask",
-    "create_table",
     "decode_write_stats",
     "encode_write_stats",
-    "open_table",
 ]

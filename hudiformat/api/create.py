@@ -7,13 +7,13 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.option_parsers import parse_boolean
 from hudiformat.table.options import TABLE_KEYS, parse_write_options
 from hudiformat.table.schema import DELETED_FIELD, TableSchema
-from hudiformat.table.table import Table, open_table
 from hudiformat.timeline import (
     META_FOLDER,
     PROPERTIES_FILE,

@@ -1,0 +1,6 @@
+"""What users hold in their hands: tables, opened and created, with their queries, writes and services."""
+
+from hudiformat.api.create import create_table
+from hudiformat.api.table import Table, open_table
+
+__all__ = ["Table", "create_table", "open_table"]
