@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat import services
 from hudiformat.merge import RecordMerger
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
@@ -28,7 +29,7 @@ from hudiformat.table.read import SliceReader, refuse_unreadable
 from hudiformat.table.scan import Scan
 from hudiformat.table.slice_query import SliceQuery
 from hudiformat.table.write import write_rows
-from hudiformat.timeline import TableConfig, Timeline, load_table_config
+from hudiformat.timeline import Instant, TableConfig, Timeline, load_table_config
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
 
@@ -293,6 +294,77 @@ class Table:
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
         return write_rows(self.context, Operation.DELETE, keys)
+
+    def compact(self) -> list[Commit]:
+        """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.
+
+        Raises:
+            UnsupportedFeatureError: the table is copy-on-write, or cannot be written.
+            LockError: another writer keeps the table's lock.
+
+        Source: HoodieCompactor; spec/services.md.
+        """
+        return services.compact(self.context)
+
+    def schedule_compaction(self) -> Instant | None:
+        """Plan a compaction without running it; None where no file group has log files.
+
+        Raises:
+            UnsupportedFeatureError, LockError: as for :meth:`compact`.
+
+        Source: ScheduleCompactionActionExecutor; spec/services.md.
+        """
+        return services.schedule_compaction(self.context)
+
+    def clean(self) -> Instant | None:
+        """Delete the files of slices that ``hoodie.clean.policy`` no longer keeps; None where there are none.
+
+        Raises:
+            LockError: another writer keeps the table's lock.
+
+        Source: CleanPlanner, CleanActionExecutor; spec/services.md.
+        """
+        return services.clean(self.context)
+
+    def rollback(self, instant: str) -> Instant:
+        """Take the newest write, *instant*, out of the table again; the rollback's own instant.
+
+        Raises:
+            CommitError: there is no such write, others came after it, or a savepoint keeps it.
+
+        Source: BaseRollbackActionExecutor; spec/services.md.
+        """
+        return services.roll_back(self.context, instant)
+
+    def savepoint(self, instant: str, *, user: str = "", comment: str = "") -> Instant:
+        """Keep the files of the commit *instant*, so that the table can be restored to it.
+
+        Raises:
+            CommitError: there is no such completed write, its files may have been cleaned, or it has a savepoint.
+
+        Source: SavepointActionExecutor; spec/services.md.
+        """
+        return services.savepoint(self.context, instant, user=user, comment=comment)
+
+    def delete_savepoint(self, instant: str) -> None:
+        """Let the files of the commit *instant* be cleaned again.
+
+        Raises:
+            CommitError: it has no savepoint.
+
+        Source: SavepointHelpers; spec/services.md.
+        """
+        services.delete_savepoint(self.context, instant)
+
+    def restore(self, instant: str) -> Instant:
+        """Take every write out of the table that was completed after the commit *instant*.
+
+        Raises:
+            CommitError: there is no such completed write, or a savepoint keeps a later one.
+
+        Source: BaseRestoreActionExecutor; spec/services.md.
+        """
+        return services.restore(self.context, instant)
 
     def plan_inserts(self, inserts: Any) -> tuple[PartitionPlan, ...]:
         """Where new rows would go, and why, a plan per partition path; nothing is written.

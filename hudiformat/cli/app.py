@@ -15,6 +15,7 @@ from hudiformat.cli.output import warn
 from hudiformat.cli.plan import plan
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
+from hudiformat.cli.services import clean, compact, rollback
 from hudiformat.cli.slices import slices
 from hudiformat.cli.stats import stats
 from hudiformat.cli.timeline import timeline
@@ -44,7 +45,7 @@ def app() -> None:
     """
 
 
-for command in (blocks, records, verify, salvage, slices, stats, timeline, plan):
+for command in (blocks, records, verify, salvage, slices, stats, timeline, plan, compact, clean, rollback):
     app.add_command(command)
 
 

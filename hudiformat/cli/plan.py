@@ -10,7 +10,7 @@ import click
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
 from hudiformat.cli.output import Column, Table, say, say_json, warn_of
-from hudiformat.cli.source import json_option
+from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.sizing import PartitionPlan
 
 _COLUMNS = (
@@ -43,7 +43,7 @@ def plan(table: str, *, inserts: int, partition: str | None, engine: str, option
     For each file group: how large it is in bytes, for how many average rows it has room, how many it takes, and why.
     Sizes count log files by hoodie.logfile.to.parquet.compression.ratio.  Nothing is written.
     """
-    opened = open_table(table, options={**dict(map(_key_and_value, options)), "hudiformat.sizing": engine})
+    opened = open_table(table, options={**dict(map(key_and_value, options)), "hudiformat.sizing": engine})
     with warn_of():
         paths = [partition] if partition is not None else _partitions(opened)
     for found in opened.plan_inserts(dict.fromkeys(paths, inserts)):
@@ -52,13 +52,6 @@ def plan(table: str, *, inserts: int, partition: str | None, engine: str, option
         else:
             _show(found)
     return 0
-
-
-def _key_and_value(option: str) -> tuple[str, str]:
-    key, separator, value = option.partition("=")
-    if not separator:
-        raise click.UsageError(f"-o {option}: expected KEY=VALUE")
-    return key, value
 
 
 def _partitions(table: HudiTable) -> list[str]:

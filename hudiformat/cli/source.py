@@ -27,3 +27,11 @@ def open_log(file: str) -> LogReader:
     if path.exists() and not path.is_file():
         raise StorageError(f"{file} is a pipe or device: expected a log file, which can be mapped", path=file)
     return LogReader(file)
+
+
+def key_and_value(option: str) -> tuple[str, str]:
+    """The two parts of an option that was given as ``KEY=VALUE``; a UsageError for anything else."""
+    key, separator, value = option.partition("=")
+    if not separator:
+        raise click.UsageError(f"-o {option}: expected KEY=VALUE")
+    return key, value

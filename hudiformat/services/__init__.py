@@ -1,14 +1,17 @@
 """What keeps a table in shape between its writes: compaction, cleaning, archiving, rollback, savepoint and restore."""
 
 from hudiformat.services.cleaning import clean, plan_clean
+from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 
 __all__ = [
     "clean",
+    "compact",
     "delete_savepoint",
     "plan_clean",
     "restore",
     "roll_back",
     "savepoint",
+    "schedule_compaction",
 ]

@@ -78,7 +78,7 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
         DataError: a column that keys are made of is missing.
         UnsupportedFeatureError: the table cannot be written.
     """
-    _refuse_unsupported(context)
+    refuse_unwritable(context)
     keys = RowKeys.of(context.config)
     keys.check(schema)
     table = context.schema()
@@ -128,7 +128,7 @@ def begin_write(context: TableContext, operation: Operation) -> Iterator[OpenWri
 
 def start_write(context: TableContext, operation: Operation) -> OpenWrite:
     """As :func:`begin_write`, where the caller sees to the end: commit, or ``transaction.abandon()``."""
-    _refuse_unsupported(context)
+    refuse_unwritable(context)
     schema = context.schema()
     without_metadata_table(context)
     transaction = Transaction.begin(context, operation)
@@ -162,7 +162,8 @@ def _has_buckets_without_logs(context: TableContext) -> bool:
     return context.config.table_type is TableType.COPY_ON_WRITE and context.options.index_type == "BUCKET"
 
 
-def _refuse_unsupported(context: TableContext) -> None:
+def refuse_unwritable(context: TableContext) -> None:
+    """Raise an UnsupportedFeatureError for a table that cannot be written yet."""
     config = context.config
     refused = {
         f"table version {config.version}": config.version != _VERSION,

@@ -122,6 +122,16 @@ class SliceReader:
         for batch in batches:
             yield partition_columns.show(batch, path, shown, merged=merging)
 
+    def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.
+
+        Raises:
+            DecodeError, UnsupportedFeatureError: as :meth:`scan`.
+        """
+        if file_slice.log_files:
+            return self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
+        return _base_batches(storage, file_slice, self._stored_schema)
+
     def merge_rule(self) -> MergeRule:
         """How the table's records are merged.
 

@@ -1,0 +1,119 @@
+"""``hudiformat compact``, ``clean`` and ``rollback``: what keeps a table in shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from hudiformat.api import Table as HudiTable
+from hudiformat.api import open_table
+from hudiformat.cli.output import Column, Table, say, say_json, warn_of
+from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.table import Commit
+from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, WriteStat, read_content
+
+_FILES = (Column("partition", 16), Column("file", 76), Column("records", 9, right=True), Column("size", 12, right=True))
+_DELETED = (Column("partition", 16), Column("deleted file"))
+
+_table = click.argument("table", type=click.Path())
+_options = click.option(
+    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options; may be repeated."
+)
+
+
+@click.command(short_help="Merge log files into base files.")
+@_table
+@_options
+@click.option("--schedule", is_flag=True, help="Plan only, for whoever runs the compaction later.")
+@json_option
+def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bool) -> int:
+    """Merge the log files of a merge-on-read TABLE into new base files.
+
+    Compactions that are planned are run; where there are none, one is planned first.
+    """
+    opened = _open(table, options)
+    with warn_of():  # a metadata table that is dropped
+        if schedule:
+            planned = opened.schedule_compaction()
+            _say_instant(planned, "planned", "nothing to compact", as_json=as_json)
+            return 0
+        commits = opened.compact()
+    if not commits:
+        _say_instant(None, "", "nothing to compact", as_json=as_json)
+    for commit in commits:
+        _say_commit(commit, as_json=as_json)
+    return 0
+
+
+@click.command(short_help="Delete files that are no longer kept.")
+@_table
+@_options
+@json_option
+def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
+    """Delete files of a TABLE that hoodie.clean.policy no longer keeps."""
+    opened = _open(table, options)
+    with warn_of():
+        done = opened.clean()
+    if done is None:
+        _say_instant(None, "", "nothing to clean", as_json=as_json)
+        return 0
+    said = read_content(opened.context.storage, opened.config, done)
+    partitions = said.partition_metadata if isinstance(said, CleanMetadata) else {}
+    files = {path: found.success_delete_files for path, found in partitions.items()}
+    _say_deleted(done, files, as_json=as_json)
+    return 0
+
+
+@click.command(short_help="Take the newest write out of a table again.")
+@_table
+@click.argument("instant")
+@_options
+@json_option
+def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: bool) -> int:
+    """Take the write INSTANT, the newest one, out of a TABLE again."""
+    opened = _open(table, options)
+    with warn_of():
+        done = opened.rollback(instant)
+    said = read_content(opened.context.storage, opened.config, done)
+    partitions = said.partition_metadata if isinstance(said, RollbackMetadata) else {}
+    files = {path: found.success_delete_files for path, found in partitions.items()}
+    _say_deleted(done, files, as_json=as_json)
+    return 0
+
+
+def _open(table: str, options: tuple[str, ...]) -> HudiTable:
+    return open_table(table, options=dict(map(key_and_value, options)))
+
+
+def _say_instant(instant: Instant | None, what: str, otherwise: str, *, as_json: bool) -> None:
+    if as_json:
+        say_json({"instant": None if instant is None else instant.time})
+    else:
+        say(otherwise if instant is None else f"{what}: {instant.time}")
+
+
+def _say_commit(commit: Commit, *, as_json: bool) -> None:
+    if as_json:
+        say_json({"instant": commit.instant, "files": [_described(stat) for stat in commit.stats]})
+        return
+    say(f"{commit.instant} {commit.action}")
+    printed = Table(*_FILES)
+    for stat in commit.stats:
+        name = (stat.path or "").rpartition("/")[2]
+        printed.row(stat.partition_path, name, stat.num_writes, stat.file_size_in_bytes)
+
+
+def _described(stat: WriteStat) -> dict[str, Any]:
+    return {"path": stat.path, "records": stat.num_writes, "size": stat.file_size_in_bytes}
+
+
+def _say_deleted(instant: Instant, files: dict[str, tuple[str, ...]], *, as_json: bool) -> None:
+    if as_json:
+        say_json({"instant": instant.time, "deleted": {path: list(names) for path, names in files.items()}})
+        return
+    say(f"{instant.time} {instant.action.value}")
+    printed = Table(*_DELETED)
+    for path, names in files.items():
+        for name in names:
+            printed.row(path, name.rpartition("/")[2])
