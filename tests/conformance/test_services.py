@@ -1,0 +1,105 @@
+"""Compaction, cleaning and restoring: what one of the two plans or does, the other runs and reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from hudiformat.timeline import Action
+from tests.conformance.hudi import RealHudi
+from tests.rows import assert_same_rows
+
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
+KEY = ("_hoodie_partition_path", "_hoodie_record_key")
+LOGS = {"hoodie.index.type": "INMEMORY", "hoodie.metadata.enable": "false"}
+HUDI = {
+    "hoodie.table.name": "kept",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.index.type": "INMEMORY",
+    "hoodie.metadata.enable": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.compact.inline": "false",  # or a write runs what is planned
+}
+NOW = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false"
+
+
+def rows(step: int, *, ids: range = range(20)) -> pa.Table:
+    made = [{"id": f"k{i}", "ts": step, "p": f"p{i % 2}", "v": step * 100 + i} for i in ids]
+    return pa.Table.from_pylist(made, SCHEMA)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> hf.Table:
+    """A table of ours: base files, and log files with updates and deletes."""
+    path = tmp_path / "kept"
+    keys = {"record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
+    made = hf.create_table(path, name="kept", schema=SCHEMA, options=LOGS, **keys)  # type: ignore[arg-type]
+    made.bulk_insert(rows(1))
+    made.upsert(rows(2, ids=range(10)))
+    made.delete(rows(3, ids=range(5, 8)))
+    return made
+
+
+def same(hudi: RealHudi, table: hf.Table) -> pa.Table:
+    found = table.snapshot()
+    assert_same_rows(hudi.read(table.path), found, key=KEY)
+    return found
+
+
+@pytest.mark.hudi
+def test_hudi_reads_and_goes_on_with_what_was_compacted_here(hudi: RealHudi, table: hf.Table) -> None:
+    before = table.snapshot()
+    (commit,) = table.compact()
+    assert not any(found.log_files for found in table.file_slices())
+    after = same(hudi, table)
+    assert_same_rows(before.drop(["_hoodie_file_name"]), after.drop(["_hoodie_file_name"]), key=KEY)
+    hudi.write(rows(4, ids=range(3, 12)), table.path, HUDI)
+    same(hudi, table)
+    hudi.sql(f"call run_compaction(op => 'scheduleAndExecute', path => '{table.path}', options => '{NOW}')")
+    same(hudi, table)
+    assert table.timeline.completed_writes[-1].time > commit.instant
+
+
+@pytest.mark.hudi
+def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -> None:
+    planned = table.schedule_compaction()
+    assert planned is not None
+    table.upsert(rows(4, ids=range(3)))
+    same(hudi, table)
+    hudi.sql(
+        f"call run_compaction(op => 'run', path => '{table.path}', timestamp => {planned.time}, options => '{NOW}')"
+    )
+    assert planned.time in {done.time for done in table.timeline.completed_writes}
+    same(hudi, table)
+    hudi.sql(f"call run_compaction(op => 'schedule', path => '{table.path}', options => '{NOW}')")
+    (theirs,) = [pending for pending in table.timeline.pending if pending.action is Action.COMPACTION]
+    hudi.write(rows(5, ids=range(2)), table.path, HUDI)
+    assert [commit.instant for commit in table.compact()] == [theirs.time]
+    same(hudi, table)
+
+
+@pytest.mark.hudi
+def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf.Table) -> None:
+    saved = table.timeline.completed_writes[-1].time
+    table.savepoint(saved, user="me")
+    points = hudi.sql(f"call show_savepoints(path => '{table.path}')").to_pylist()
+    assert [point["savepoint_time"] for point in points] == [saved]
+    expected = table.snapshot()
+    keep_one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    cleaner = hf.open_table(table.path, options={**LOGS, **keep_one})
+    cleaner.compact()
+    cleaner.upsert(rows(6))
+    cleaner.compact()
+    assert cleaner.clean() is not None
+    same(hudi, table)
+    table.restore(saved)
+    assert_same_rows(same(hudi, table), expected, key=KEY)
+    hudi.write(rows(7, ids=range(4)), table.path, {**HUDI, "hoodie.metadata.enable": "true"})
+    same(hudi, table)
