@@ -48,8 +48,6 @@ def read_base_file(
 
 def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression) -> list[int] | None:
     """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
-    if file.num_row_groups < 1:
-        return None
     try:
         fragment = ds.ParquetFileFormat().make_fragment(source)
         return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
