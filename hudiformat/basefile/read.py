@@ -79,7 +79,7 @@ def _present(file: pq.ParquetFile, wanted: pa.Schema) -> list[str]:
 
 def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression | None) -> list[int] | None:
     """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
-    if may_hold is None or file.num_row_groups < 1:
+    if may_hold is None:
         return None
     try:
         fragment = ds.ParquetFileFormat().make_fragment(source)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudiformat.table.java_text import java_float
 
 _ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
+_ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")
 
 
 def avro_images(rows: pa.Array) -> list[str]:
@@ -43,6 +44,7 @@ class _Form:
 
     comma: str
     colon: str
+    quoted: Callable[[str], str]
     binary: Callable[[bytes], str]
     decimal: Callable[[Any, pa.DataType], str]
 
@@ -63,15 +65,15 @@ class _Form:
         elif pa.types.is_decimal(kind):
             text = self.decimal(value, kind)
         else:
-            text = _plain(value, kind)
+            text = self.quoted(value) if isinstance(value, str) else _plain(value, kind)
         return text
 
     def _object(self, pairs: Iterable[tuple[str, str]]) -> str:
-        return "{" + self.comma.join(f"{_quoted(name)}{self.colon}{text}" for name, text in pairs) + "}"
+        return "{" + self.comma.join(f"{self.quoted(name)}{self.colon}{text}" for name, text in pairs) + "}"
 
 
 def _plain(value: Any, kind: pa.DataType) -> str:
-    """Numbers, texts and times, the latter as the numbers that files hold."""
+    """Numbers and times, the latter as the numbers that files hold."""
     if pa.types.is_boolean(kind):
         return "true" if value else "false"
     if pa.types.is_floating(kind):
@@ -81,7 +83,7 @@ def _plain(value: Any, kind: pa.DataType) -> str:
     if pa.types.is_temporal(kind):
         days = pa.types.is_date32(kind) or pa.types.is_time32(kind)
         return str(pa.scalar(value, kind).cast(pa.int32() if days else pa.int64()).as_py())
-    return _quoted(value) if isinstance(value, str) else str(value)
+    return str(value)
 
 
 def _quoted(text: str) -> str:
@@ -96,5 +98,11 @@ def _fixed_bytes(value: Any, kind: pa.DataType) -> str:
     return str(np.frombuffer(unscaled, np.int8).tolist())
 
 
-_AVRO = _Form(", ", ": ", lambda value: f'{{"bytes": {_quoted(value.decode("latin-1"))}}}', _fixed_bytes)
-_JACKSON = _Form(",", ":", lambda value: _quoted(base64.b64encode(value).decode()), lambda value, _: str(value))
+def _quoted_by_avro(text: str) -> str:
+    return _ESCAPED_BY_AVRO.sub(lambda match: f"\\u{ord(match[0]):04X}", _quoted(text))
+
+
+_AVRO = _Form(", ", ": ", _quoted_by_avro, lambda value: _quoted_by_avro(value.decode("latin-1")), _fixed_bytes)
+_JACKSON = _Form(
+    ",", ":", _quoted, lambda value: _quoted(base64.b64encode(value).decode()), lambda value, _: str(value)
+)

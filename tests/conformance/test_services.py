@@ -14,7 +14,7 @@ from tests.rows import assert_same_rows
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
 KEY = ("_hoodie_partition_path", "_hoodie_record_key")
-LOGS = {"hoodie.index.type": "INMEMORY", "hoodie.metadata.enable": "false"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2", "hoodie.metadata.enable": "false"}
 HUDI = {
     "hoodie.table.name": "kept",
     "hoodie.datasource.write.table.type": "MERGE_ON_READ",
@@ -22,8 +22,7 @@ HUDI = {
     "hoodie.table.ordering.fields": "ts",
     "hoodie.datasource.write.partitionpath.field": "p",
     "hoodie.datasource.write.operation": "upsert",
-    "hoodie.index.type": "INMEMORY",
-    "hoodie.metadata.enable": "false",
+    **BUCKETS,
     "hoodie.clean.automatic": "false",
     "hoodie.compact.inline": "false",  # or a write runs what is planned
 }
@@ -37,10 +36,10 @@ def rows(step: int, *, ids: range = range(20)) -> pa.Table:
 
 @pytest.fixture
 def table(tmp_path: Path) -> hf.Table:
-    """A table of ours: base files, and log files with updates and deletes."""
+    """A table of ours: log files with rows, updates and deletes."""
     path = tmp_path / "kept"
     keys = {"record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
-    made = hf.create_table(path, name="kept", schema=SCHEMA, options=LOGS, **keys)  # type: ignore[arg-type]
+    made = hf.create_table(path, name="kept", schema=SCHEMA, options=BUCKETS, **keys)  # type: ignore[arg-type]
     made.bulk_insert(rows(1))
     made.upsert(rows(2, ids=range(10)))
     made.delete(rows(3, ids=range(5, 8)))
@@ -57,6 +56,7 @@ def same(hudi: RealHudi, table: hf.Table) -> pa.Table:
 def test_hudi_reads_and_goes_on_with_what_was_compacted_here(hudi: RealHudi, table: hf.Table) -> None:
     before = table.snapshot()
     (commit,) = table.compact()
+    assert len(commit.stats) == 4
     assert not any(found.log_files for found in table.file_slices())
     after = same(hudi, table)
     assert_same_rows(before.drop(["_hoodie_file_name"]), after.drop(["_hoodie_file_name"]), key=KEY)
@@ -93,7 +93,7 @@ def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf
     assert [point["savepoint_time"] for point in points] == [saved]
     expected = table.snapshot()
     keep_one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-    cleaner = hf.open_table(table.path, options={**LOGS, **keep_one})
+    cleaner = hf.open_table(table.path, options={**BUCKETS, **keep_one})
     cleaner.compact()
     cleaner.upsert(rows(6))
     cleaner.compact()

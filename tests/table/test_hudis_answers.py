@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat import Table, UnsupportedFeatureError, open_table
+from hudiformat import CorruptTableError, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat.table.partition_columns import PartitionColumns
 from tests.table.golden import GoldenTable
 from tests.table.support import multiset, new_table, rows
 
@@ -44,6 +45,39 @@ def test_every_answer_is_hudis(answered: Path) -> None:
         assert multiset(found) == multiset(expected), path.stem
         for field in expected.schema:
             assert found.schema.field(field.name).type == field.type, (path.stem, field.name)
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> tuple[Table, list[Path]]:
+    """A table whose change-data logs hold operations and keys alone, and the base files of a file group in order."""
+    with zipfile.ZipFile(Path(__file__).parent / "hudi" / "v9-cow-cdc-keys.zip") as archive:
+        archive.extractall(tmp_path)
+    groups: dict[str, list[Path]] = {}
+    for path in sorted((tmp_path / "table" / "y").glob("*.parquet"), key=lambda path: path.stem.rpartition("_")[2]):
+        groups.setdefault(path.name.partition("_")[0], []).append(path)
+    return open_table(tmp_path / "table"), max(groups.values(), key=len)
+
+
+def test_changes_whose_base_files_were_cleaned_away(logged: tuple[Table, list[Path]]) -> None:
+    table, (first, *_) = logged
+    first.unlink()
+    instants = [done.completion_time for done in table.timeline.by_completion_time]
+    with pytest.raises(StorageError, match=r"the base file of .* is not there \(any more\)"):
+        table.cdc(str(instants[0]), str(instants[1]))
+
+
+def test_a_change_data_log_that_names_a_record_which_is_not_there(logged: tuple[Table, list[Path]]) -> None:
+    table, (first, second, *_) = logged
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(CorruptTableError, match=r"a change-data log names the record 'k2\d', which is not there"):
+        table.cdc("000")
+
+
+def test_more_folders_than_partition_fields_say_nothing() -> None:
+    none: frozenset[str] = frozenset()
+    columns = PartitionColumns(("a", "b"), none, none, whole_path=False, escaped=False, unescapes=True)
+    assert columns.texts("x/y/z") == [None, None]
+    assert columns.texts("x/b=y") == ["x", "y"]
 
 
 def test_changes_of_a_table_without_change_data(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ CASES: list[tuple[Any, pa.DataType, str, str]] = [
     ([1, None], pa.list_(pa.int32()), "[1, null]", "[1,null]"),
     ([("k", "v")], pa.map_(pa.string(), pa.string()), '{"k": "v"}', '{"k":"v"}'),
     ({"a": 1, "b": None}, pa.struct([("a", pa.int32()), ("b", pa.int32())]), '{"a": 1, "b": null}', '{"a":1,"b":null}'),
-    (b"\x00a", pa.binary(), '{"bytes": "\\u0000a"}', '"AGE="'),
+    (b"\x00\x9fa", pa.binary(), '"\\u0000\\u009Fa"', '"AJ9h"'),
+    ("\x7f\u2013", pa.string(), '"\\u007F\\u2013"', '"\x7f\u2013"'),
     (Decimal("12.50"), pa.decimal128(10, 2), "[0, 0, 0, 4, -30]", "12.50"),
 ]
 
