@@ -133,15 +133,6 @@ class _Sink:
     def close(self) -> None:
         """See the class."""
 
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
 
 def _key_range(keys: pa.Array) -> tuple[str, str]:
     """The least and the greatest key as Java orders texts: by UTF-16 units, not by UTF-8 bytes or code points.
