@@ -256,7 +256,7 @@ class Table:
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.INSERT, data)
+        return self._write(Operation.INSERT, data)
 
     def upsert(self, data: Any) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
@@ -268,7 +268,7 @@ class Table:
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.UPSERT, data)
+        return self._write(Operation.UPSERT, data)
 
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
@@ -280,7 +280,7 @@ class Table:
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.BULK_INSERT, data)
+        return self._write(Operation.BULK_INSERT, data)
 
     def delete(self, keys: Any) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
@@ -293,7 +293,12 @@ class Table:
 
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.DELETE, keys)
+        return self._write(Operation.DELETE, keys)
+
+    def _write(self, operation: Operation, data: Any) -> Commit:
+        commit = write_rows(self.context, operation, data)
+        services.serve_inline(self.context)
+        return commit
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.

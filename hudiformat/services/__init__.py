@@ -2,6 +2,7 @@
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.inline import serve_inline
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 
@@ -14,4 +15,5 @@ __all__ = [
     "roll_back",
     "savepoint",
     "schedule_compaction",
+    "serve_inline",
 ]
