@@ -197,7 +197,8 @@ def test_the_values_of_a_payloads_deleted_row_count_below_those_that_follow() ->
 
     def left(*log: tuple[Any, ...]) -> list[dict[str, Any]]:
         logs = survivors(read_candidates([data(list(log), flagged)], flagged, rule), rule)
-        return pa.Table.from_batches(merge_slice([], logs, rule), flagged).to_pylist()
+        found: list[dict[str, Any]] = pa.Table.from_batches(merge_slice([], logs, rule), flagged).to_pylist()
+        return found
 
     deleted = ("k", 5, "x", [1], True)
     assert left(deleted, ("k", 6, None, [2], False)) == [{"k": "k", "o": 6, "a": "x", "b": [2], "gone": False}]
