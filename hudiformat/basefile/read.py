@@ -25,15 +25,7 @@ def read_base_file(storage: Storage, path: str, schema: pa.Schema, *, columns: S
         StorageError: it cannot be read.
     """
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    source = storage.open_input(path)
-    try:
-        # pre_buffer: what is wanted is fetched in a few requests, neighbours together
-        with source, pq.ParquetFile(source, pre_buffer=True) as file:
-            present = set(file.schema_arrow.names)
-            table = file.read([name for name in wanted.names if name in present])
-    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
-        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
-    return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)
+    return pa.Table.from_batches(scan_base_file(storage, path, wanted), wanted)
 
 
 def scan_base_file(storage: Storage, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -42,12 +34,16 @@ def scan_base_file(storage: Storage, path: str, schema: pa.Schema) -> Iterator[p
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
+    for batch in _batches(storage, path, schema.names):
+        yield resolve(batch, schema)
+
+
+def _batches(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     source = storage.open_input(path)
     try:
+        # pre_buffer: what is wanted is fetched in a few requests, neighbours together
         with source, pq.ParquetFile(source, pre_buffer=True) as file:
             present = set(file.schema_arrow.names)
-            names = [name for name in schema.names if name in present]
-            for batch in file.iter_batches(_BATCH_ROWS, columns=names):
-                yield resolve(batch, schema)
-    except (pa.ArrowException, OSError) as error:
+            yield from file.iter_batches(_BATCH_ROWS, columns=[name for name in columns if name in present])
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
