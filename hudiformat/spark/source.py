@@ -123,8 +123,8 @@ class HudiReader(DataSourceReader):
             return  # where there is nothing to read, Spark makes up one task, with a partition of its own
         storage = open_storage(self._path)
         columns = self._target.names
-        rows = self._reader.read(storage, partition.file_slice, columns=columns, with_logs=self._with_logs)
-        yield from rows.cast(self._target).to_batches()
+        for batch in self._reader.scan(storage, partition.file_slice, columns=columns, with_logs=self._with_logs):
+            yield batch.cast(self._target)
 
 
 @dataclass
