@@ -10,6 +10,7 @@ import mmap
 import os
 import shutil
 import tempfile
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 
@@ -42,13 +43,13 @@ class LocalStorage:
 
     def list(self, path: str) -> list[FileInfo]:
         try:
-            with os.scandir(self._path(path)) as entries:
+            with os.scandir(f"{self._root}/{path}") as entries:
                 infos = [info for entry in entries if (info := _file_info(entry))]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise _storage_error("list", self._path(path), error) from error
-        return sorted(infos, key=lambda info: info.name)
+        return sorted(infos, key=attrgetter("name"))
 
     def exists(self, path: str) -> bool:
         return self._path(path).exists()
