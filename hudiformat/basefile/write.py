@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
+from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
 from hudiformat.storage import OutputFile
 
 # Source: HoodieBloomFilterWriteSupport.
@@ -45,7 +45,9 @@ class BaseFileWriter:
         row_group_size: int = 16 * 1024 * 1024,
     ) -> None:
         self._sink = pa.output_stream(_Sink(file), buffer_size=1 << 16)
-        self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, store_schema=False)
+        self._writer = pq.ParquetWriter(
+            self._sink, schema, compression=compression, compression_level=level_of(compression), store_schema=False
+        )
         self._schema = schema
         self._avro_schema = avro_schema
         self._bloom_filter = bloom_filter
@@ -73,7 +75,7 @@ class BaseFileWriter:
         table = pa.concat_tables(self._waiting)
         self._waiting, self.waiting_bytes = [], 0
         while table.num_rows:
-            group = table.slice(0, self._group_rows).combine_chunks()
+            group = table.slice(0, self._group_rows)
             table = table.slice(group.num_rows)
             self._keys += group[RECORD_KEY].chunks
             self._writer.write_table(group, row_group_size=group.num_rows)
