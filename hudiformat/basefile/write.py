@@ -44,7 +44,8 @@ class BaseFileWriter:
         row_size: int = 1024,
         row_group_size: int = 16 * 1024 * 1024,
     ) -> None:
-        self._sink = pa.output_stream(_Sink(file), buffer_size=1 << 16)
+        self._raw = _Sink(file)
+        self._sink = pa.output_stream(self._raw, buffer_size=1 << 16)
         self._writer = pq.ParquetWriter(
             self._sink, schema, compression=compression, compression_level=level_of(compression), store_schema=False
         )
@@ -102,6 +103,10 @@ class BaseFileWriter:
         self._sink.close()
         return size
 
+    def abandon(self) -> None:
+        """Let go of the file as it is: nothing more is written, whatever is still waiting."""
+        self._raw.is_open = False
+
     @property
     def _group_rows(self) -> int:
         most = max(int(self._row_group_size // self._row_size), 1)
@@ -122,9 +127,11 @@ class _Sink:
 
     def __init__(self, file: OutputFile) -> None:
         self._file = file
+        self.is_open = True
 
     def write(self, data: bytes) -> None:
-        self._file.write(memoryview(data))
+        if self.is_open:  # pyarrow writes its footer and its buffer even when a writer is thrown away
+            self._file.write(memoryview(data))
 
     def tell(self) -> int:
         return self._file.size

@@ -285,3 +285,15 @@ def test_without_automatic_services_nothing_follows(tmp_path: Path) -> None:
     for step in range(4):
         table.insert(rows((f"k{step}", step, "x", step)))
     assert {done.action for done in table.timeline.completed} == {Action.DELTA_COMMIT}
+
+
+def test_a_write_that_is_to_be_compacted_is_not_rolled_back(table: Table) -> None:
+    table = logged(table)
+    newest = table.timeline.completed_writes[-1].time
+    planned = table.schedule_compaction()
+    assert planned is not None
+    with pytest.raises(CommitError, match=f"while {planned.time} compaction .* is going to read its files"):
+        table.rollback(newest)
+    table.rollback(planned.time)
+    table.rollback(newest)
+    assert content(table) == [("a", 2, "x", 2), ("b", 1, "x", 1), ("c", 1, "x", 1)]
