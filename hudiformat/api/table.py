@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from hudiformat import services
 from hudiformat.merge import RecordMerger
+from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
@@ -299,6 +300,18 @@ class Table:
         commit = write_rows(self.context, operation, data)
         services.serve_inline(self.context)
         return commit
+
+    def verify(self, *, contents: bool = True) -> list[TableFinding]:
+        """What is wrong with the table: files that are damaged, missing or nobody's, instants that never completed.
+
+        Without *contents* no data file is opened.  Nothing is changed.
+
+        Raises:
+            StorageError: a folder cannot be listed.
+
+        Source: spec/services.md.
+        """
+        return list(services.verify_table(self.context, contents=contents))
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.

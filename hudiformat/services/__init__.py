@@ -5,8 +5,11 @@ from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.inline import serve_inline
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
+from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
 
 __all__ = [
+    "TableFinding",
+    "TableFindingKind",
     "clean",
     "compact",
     "delete_savepoint",
@@ -16,4 +19,5 @@ __all__ = [
     "savepoint",
     "schedule_compaction",
     "serve_inline",
+    "verify_table",
 ]
