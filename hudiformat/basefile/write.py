@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
-from hudiformat.storage import OutputFile
+from hudiformat.storage import OutputFile, arrow_stream
 
 # Source: HoodieBloomFilterWriteSupport.
 _BLOOM_FILTER = "org.apache.hudi.bloomfilter"
@@ -44,7 +44,7 @@ class BaseFileWriter:
         row_size: int = 1024,
         row_group_size: int = 16 * 1024 * 1024,
     ) -> None:
-        self._sink = pa.output_stream(_Sink(file), buffer_size=1 << 16)
+        self._sink = arrow_stream(file)
         self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, store_schema=False)
         self._schema = schema
         self._avro_schema = avro_schema
@@ -111,36 +111,6 @@ class BaseFileWriter:
         if self._written:
             footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
         return footer
-
-
-class _Sink:
-    """An output file as pyarrow wants one; closing it is left to its owner."""
-
-    closed = False
-
-    def __init__(self, file: OutputFile) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> None:
-        self._file.write(memoryview(data))
-
-    def tell(self) -> int:
-        return self._file.size
-
-    def flush(self) -> None:
-        """Nothing waits here."""
-
-    def close(self) -> None:
-        """See the class."""
-
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
 
 
 def _key_range(keys: pa.Array) -> tuple[str, str]:

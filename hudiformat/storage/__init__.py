@@ -8,6 +8,7 @@ from hudiformat.storage.file_map import FileMap, Trail
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.streams import arrow_stream
 
 __all__ = [
     "ArrowStorage",
@@ -19,6 +20,7 @@ __all__ = [
     "OutputFile",
     "Storage",
     "Trail",
+    "arrow_stream",
     "open_parent",
     "open_storage",
 ]
