@@ -202,7 +202,13 @@ class FileSink:
 
     def _sweep(self, progress: Progress) -> None:
         """Delete all but what the next commit needs to know: no batch is being written now."""
-        self._storage.delete(self._layout.staging)
+        staging = self._layout.staging
+        for folder in self._storage.list(staging):
+            path = f"{staging}/{folder.name}"
+            for file in self._storage.list(path):  # one by one: not every S3 server can delete a folder that is full
+                self._storage.delete(f"{path}/{file.name}")
+            self._storage.delete(path)
+        self._storage.delete(staging)
         for entry in self._storage.list(self._layout.journal):
             if entry.name != done_name(progress.batch):
                 self._storage.delete(f"{self._layout.journal}/{entry.name}")

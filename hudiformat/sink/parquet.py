@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -65,13 +66,16 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     Row groups are decoded and encoded anew, column by column: pyarrow cannot copy them, and many small ones would stay.
     """
     with storage.open_new(target) as file:
-        merged: ParquetRows | None = None
-        for source in sources:
-            with storage.open_input(source) as opened:
-                read = pq.ParquetFile(opened)
-                merged = merged or ParquetRows(file, read.schema_arrow)
-                for batch in read.iter_batches(_READ_ROWS):
-                    merged.write(batch)
-        if merged:
-            merged.close()
+        batches = _batches(storage, sources)
+        first = next(batches)  # a file of the sink has rows
+        merged = ParquetRows(file, first.schema)
+        for batch in chain([first], batches):
+            merged.write(batch)
+        merged.close()
         file.sync()
+
+
+def _batches(storage: Storage, sources: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for source in sources:
+        with storage.open_input(source) as opened:
+            yield from pq.ParquetFile(opened).iter_batches(_READ_ROWS)

@@ -131,7 +131,9 @@ class SuccessFilePolicy:
 
     def commit(self, partition: str, storage: Storage) -> None:
         """See :class:`CommitPolicy`."""
-        storage.create(f"{partition}/{self.name}", b"", overwrite=True)
+        path = f"{partition}/{self.name}"
+        storage.delete(path)  # not overwritten, for which a storage may need a second file that a crash would leave
+        storage.open_new(path).close()
 
 
 def commit_policies(

@@ -1,6 +1,8 @@
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -8,10 +10,14 @@ import java.util.List;
 import java.util.function.Function;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.OperatorStateStore;
+import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.connector.file.table.BinPacking;
+import org.apache.flink.connector.file.table.FileSystemConnectorOptions;
 import org.apache.flink.connector.file.table.stream.PartitionCommitTrigger;
 import org.apache.flink.streaming.runtime.tasks.ProcessingTimeService;
+import org.apache.flink.util.TimeUtils;
 
 /** Flink's packing and its triggers of partition commits, by texts. */
 public class FlinkSink {
@@ -82,6 +88,27 @@ public class FlinkSink {
       answer.append("\n");
     }
     return answer.toString();
+  }
+
+  /** The options of the sink that have a default, a line "key=value" each. */
+  public static String defaults() throws Exception {
+    StringBuilder answer = new StringBuilder();
+    Field[] fields = FileSystemConnectorOptions.class.getFields();
+    for (int i = 0; i < fields.length; i++) {
+      Object option = fields[i].get(null);
+      if (option instanceof ConfigOption && ((ConfigOption) option).hasDefaultValue()) {
+        Object value = ((ConfigOption) option).defaultValue();
+        String text = value instanceof Duration ? TimeUtils.formatWithHighestUnit((Duration) value) : value.toString();
+        answer.append(((ConfigOption) option).key()).append("=").append(text).append("\n");
+      }
+    }
+    return answer.toString();
+  }
+
+  /** The bytes, or milliseconds, that a text stands for. */
+  public static String measure(String kind, String text) {
+    return String.valueOf(
+        kind.equals("size") ? MemorySize.parse(text).getBytes() : TimeUtils.parseDuration(text).toMillis());
   }
 
   /** A store of states that remembers nothing: nothing is restored here. */

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.sink import Packing, pack, parse_sink_options
+from hudiformat.sink import Packing, SinkOptions, pack, parse_sink_options
+from hudiformat.sink.options import _KEYS
 from hudiformat.sink.partition_commit import commit_trigger
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
@@ -41,6 +42,27 @@ def test_first_fit_is_flink_s_packing(flink: JavaClass) -> None:
     for (sizes, target), answer in zip(cases, answers, strict=True):
         ours = pack(range(len(sizes)), sizes.__getitem__, target, Packing.FIRST_FIT)
         assert " ".join(",".join(map(str, group)) for group in ours) == answer, (sizes, target)
+
+
+def test_options_have_flink_s_defaults(flink: JavaClass) -> None:
+    defaults = dict(line.split("=", 1) for line in flink.call("defaults").splitlines())
+    shared = {key: value for key, value in defaults.items() if key in _KEYS}
+    assert len(shared) == 10
+    assert parse_sink_options(shared) == SinkOptions()
+
+
+@pytest.mark.parametrize("text", ["5", "7 b", "12k", "12 KB", " 3mb ", "3 mebibytes", "2g", "2 gibibytes", "1tb"])
+def test_sizes_are_read_as_flink_reads_them(flink: JavaClass, text: str) -> None:
+    assert str(parse_sink_options({"compaction.file-size": text}).compaction_file_size) == flink.call(
+        "measure", "size", text
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["5", "7ms", "7 milli", "12s", "12 secs", " 3m ", "30 min", "2 hours", "1 d", "2 DAYS"]
+)
+def test_times_are_read_as_flink_reads_them(flink: JavaClass, text: str) -> None:
+    assert str(parse_sink_options({"sink.partition-commit.delay": text}).delay) == flink.call("measure", "time", text)
 
 
 def by_day(time: datetime) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +14,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.errors import DataError, StorageError
-from hudiformat.sink import Compactor, FileSink, Layout, Packing, SinkOptions, TaskCommit, parse_sink_options
+from hudiformat.sink import (
+    Compactor,
+    FileSink,
+    Layout,
+    Packing,
+    SinkOptions,
+    TaskCommit,
+    TaskWriter,
+    parquet,
+    parse_sink_options,
+)
 from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Policy, Trigger
 from hudiformat.sink.plan import BatchPlan, Progress, plan_batch
-from hudiformat.storage import LocalStorage, Storage
+from hudiformat.storage import LocalStorage, Storage, open_storage
 from tests.sink.support import files, ids, memory, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
@@ -26,9 +36,23 @@ SUCCESS = SinkOptions(policies=(Policy.SUCCESS_FILE,))
 MIB = 1 << 20
 
 
-@pytest.fixture(params=["local", "object store"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    return LocalStorage(tmp_path) if request.param == "local" else memory()
+def on_s3(request: pytest.FixtureRequest) -> Storage:
+    return open_storage(f"{request.getfixturevalue('bucket')}/output")
+
+
+def on_disk(request: pytest.FixtureRequest) -> Storage:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return LocalStorage(folder)
+
+
+def in_memory(_: pytest.FixtureRequest) -> Storage:
+    return memory()
+
+
+@pytest.fixture(params=[on_disk, in_memory, pytest.param(on_s3, marks=pytest.mark.s3)])
+def storage(request: pytest.FixtureRequest) -> Storage:
+    make: Callable[[pytest.FixtureRequest], Storage] = request.param
+    return make(request)
 
 
 def journal(storage: Storage) -> list[str]:
@@ -113,6 +137,45 @@ def test_a_batch_that_comes_again_is_recognised_and_its_files_are_thrown_away(st
         assert FileSink(storage).commit(write(storage, batch, [rows([1])])) is None
     assert ids(storage) == [1]
     assert journal(storage) == ["4.done"]
+
+
+def test_a_half_written_journal_is_deleted(storage: Storage) -> None:
+    storage.create(f"{Layout().journal}/.hudiformat-half", b"{")
+    FileSink(storage).commit(write(storage, 0, [rows([1])]))
+    assert journal(storage) == [".done"]
+
+
+def test_a_merged_file_has_the_types_and_metadata_of_its_parts() -> None:
+    fields = [
+        pa.field("day", pa.string()),
+        pa.field("at", pa.timestamp("ns", "UTC"), metadata={"unit": "ns"}),
+        pa.field("kind", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("nested", pa.struct([("list", pa.list_(pa.field("element", pa.decimal128(9, 2))))]), nullable=False),
+    ]
+    schema = pa.schema(fields, metadata={"made by": "a test"})
+    values = {"day": ["1"], "at": [5], "kind": ["a"], "nested": [{"list": [None]}]}
+    storage, messages = memory(), []
+    for task in range(2):
+        with TaskWriter(storage, schema, batch=0, task=task, tasks=2, partition_by=["day"]) as writer:
+            writer.write(pa.RecordBatch.from_pydict(values, schema=schema))
+            messages.append(writer.finish())
+    FileSink(storage, MERGING).commit(messages)
+    (path,) = visible(storage)
+    merged = read(storage, path)
+    assert merged.schema.equals(pa.schema(fields[1:], metadata=schema.metadata), check_metadata=True)
+    assert merged["nested"].to_pylist() == [{"list": [None]}] * 2
+
+
+def test_merging_takes_row_groups_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_READ_ROWS", 7)
+    monkeypatch.setattr(parquet, "ROW_GROUP", 300)
+    storage = memory()
+    FileSink(storage, MERGING).commit(write(storage, 0, [rows(range(50))], [rows(range(50, 90))]))
+    (path,) = visible(storage)
+    with storage.open_input(path) as file:
+        metadata = pq.ParquetFile(file).metadata
+    assert ids(storage) == list(range(90))
+    assert 3 < metadata.num_row_groups < 10
 
 
 def test_sinks_of_two_names_write_into_one_folder(storage: Storage) -> None:

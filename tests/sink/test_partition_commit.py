@@ -115,4 +115,4 @@ def test_a_policy_and_its_argument_go_together(kind: str) -> None:
     with pytest.raises(OptionError, match=f"policy.kind: '{kind}' and the argument {kind}= go together"):
         commit_policies(parse_sink_options({"sink.partition-commit.policy.kind": kind}))
     with pytest.raises(OptionError, match=f"'{kind}' and the argument {kind}= go together"):
-        commit_policies(SinkOptions(), **{kind: Notes()})  # type: ignore[arg-type]
+        commit_policies(SinkOptions(), **{kind: Notes()})

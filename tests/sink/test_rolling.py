@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.errors import OptionError, SchemaError
@@ -106,7 +107,7 @@ def test_row_groups_end_where_they_are_full(storage: Storage, monkeypatch: pytes
     monkeypatch.setattr(parquet, "ROW_GROUP", 250_000)
     (message,) = write(storage, 0, [noise(100)] * 7)
     with storage.open_input(message.files[0].path) as file:
-        found = parquet.pq.ParquetFile(file).metadata
+        found = pq.ParquetFile(file).metadata
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [300, 300, 100]
 
 
@@ -114,7 +115,7 @@ def test_many_open_files_share_their_memory(storage: Storage, monkeypatch: pytes
     monkeypatch.setattr(rolling, "WAITING", 500)
     (message,) = write(storage, 0, [rows(range(30), "a"), rows(range(5), "b"), rows([1], "a")])
     with storage.open_input(message.files[0].path) as file:
-        found = parquet.pq.ParquetFile(file).metadata
+        found = pq.ParquetFile(file).metadata
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [30, 1]
 
 
