@@ -5,16 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from hudiformat.sink import Packing, SinkOptions, pack, parse_sink_options
 from hudiformat.sink.options import _KEYS
 from hudiformat.sink.partition_commit import commit_trigger
-from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
-from tools.flink import flink_jars
 
 pytestmark = pytest.mark.hudi
 
@@ -22,11 +19,6 @@ ZONES = ["UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Shanghai", "Austra
 DELAYS = ["0 s", "1 ms", "90 min", "1 h", "1 d"]
 HOUR = 3_600_000
 AROUND = datetime(2024, 3, 30, 20)  # noqa: DTZ001 - clocks change in Berlin, and a week later on Lord Howe
-
-
-@pytest.fixture(scope="module")
-def flink(hudi: RealHudi) -> JavaClass:
-    return JavaClass(hudi, "FlinkSink", Path(__file__).with_name("flink_sink.java"), flink_jars())
 
 
 def test_first_fit_is_flink_s_packing(flink: JavaClass) -> None:
