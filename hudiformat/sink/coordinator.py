@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudiformat.errors import StorageError
 from hudiformat.sink.layout import Layout, TaskCommit, done_name
@@ -43,7 +43,7 @@ class Compactor:
             target = merged_path(self.layout, self.plan.batch, group)
             if self.storage.exists(target) or self.storage.exists(group.target):
                 continue
-            unfinished = self.layout.staged(self.plan.batch, f"merging-{group.number}-{uuid.uuid4().hex}")
+            unfinished = self.layout.staged(f"merging-{self.plan.batch}-{group.number}-{uuid.uuid4().hex}")
             merge_files(self.storage, group.sources, unfinished)
             try:
                 self.storage.rename(unfinished, target)
@@ -54,7 +54,7 @@ class Compactor:
 
 def merged_path(layout: Layout, batch: int, group: Group) -> str:
     """Where a merged file waits to become visible; a single one waits where it was written."""
-    return layout.staged(batch, f"merged-{group.number}") if len(group.sources) > 1 else group.sources[0]
+    return layout.staged(f"merged-{batch}-{group.number}") if len(group.sources) > 1 else group.sources[0]
 
 
 def run_one_after_the_other(compactors: Sequence[Compactor]) -> None:
@@ -120,13 +120,17 @@ class FileSink:
         self._reported = {}
         return self.commit(messages)
 
-    def commit(self, messages: Sequence[TaskCommit]) -> BatchCommit | None:
+    def commit(self, messages: Sequence[TaskCommit], *, batch: int | None = None) -> BatchCommit | None:
         """Make a batch visible, of which these are all tasks' messages; None for one that is finished already.
+
+        *batch* is for engines whose tasks are not told: then the messages are as many as there are tasks.
 
         Raises:
             DataError: a task has not reported, or a partition's values give no time; nothing was changed.
             StorageError: the storage fails; the same commit, or recover(), goes on.
         """
+        if batch is not None:
+            messages = [replace(message, batch=batch, tasks=len(messages)) for message in messages]
         plan = plan_batch(messages, self._options)
         if self._policies:
             for partition in filter(None, plan.partitions):
@@ -203,11 +207,8 @@ class FileSink:
     def _sweep(self, progress: Progress) -> None:
         """Delete all but what the next commit needs to know: no batch is being written now."""
         staging = self._layout.staging
-        for folder in self._storage.list(staging):
-            path = f"{staging}/{folder.name}"
-            for file in self._storage.list(path):  # one by one: not every S3 server can delete a folder that is full
-                self._storage.delete(f"{path}/{file.name}")
-            self._storage.delete(path)
+        for file in self._storage.list(staging):  # one by one: not every S3 server can delete a folder that is full
+            self._storage.delete(f"{staging}/{file.name}")
         self._storage.delete(staging)
         for entry in self._storage.list(self._layout.journal):
             if entry.name != done_name(progress.batch):

@@ -36,9 +36,9 @@ class Layout:
         """The folder of what has been decided and what is finished."""
         return f"{ROOT}/{self.name}/journal"
 
-    def staged(self, batch: int, name: str) -> str:
-        """A file of *batch* that is not visible yet."""
-        return f"{self.staging}/{batch:020d}/{name}.inprogress"
+    def staged(self, name: str) -> str:
+        """A file that is not visible yet."""
+        return f"{self.staging}/{name}.inprogress"
 
     def plan(self, batch: int) -> str:
         """What has been decided about *batch*."""
@@ -61,7 +61,10 @@ def done_name(batch: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that a task has written: where it lies now, and the name that it gets in the folder *partition*."""
+    """A file that a task has written, for the folder ``partition``: ``path`` is where it lies now.
+
+    ``name`` is that of the task, its number in the task and the attempt; before it comes the batch's, once it is known.
+    """
 
     partition: str
     name: str
@@ -74,12 +77,13 @@ class StagedFile:
 class TaskCommit:
     """What a task reports when it has written its share of a batch.
 
-    ``tasks`` is how many there are, ``watermark`` (milliseconds since 1970) the time before which the task expects no
-    more rows; None when it saw none.
+    ``batch`` and ``tasks``, how many there are, are None where a task is not told: then whoever commits says them.
+    ``watermark`` (milliseconds since 1970) is the time before which the task expects no more rows; None when it saw
+    none.
     """
 
-    batch: int
+    batch: int | None
     task: int
-    tasks: int
+    tasks: int | None
     files: tuple[StagedFile, ...]
     watermark: int | None = None

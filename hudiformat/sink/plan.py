@@ -80,20 +80,15 @@ def missing_tasks(messages: Sequence[TaskCommit]) -> list[int]:
     """The tasks of the batch that have not reported.
 
     Raises:
-        DataError: no message, messages of several batches, or two of one task.
+        DataError: no message, messages of no batch or of several, or two of one task.
     """
-    kinds = {(message.batch, message.tasks) for message in messages}
-    if len(kinds) != 1:
-        shown = ", ".join(f"batch {batch} of {tasks} tasks" for batch, tasks in sorted(kinds)) or "none"
-        raise DataError(f"expected the messages of one batch, found {shown}")
+    batch, tasks = _batch_and_tasks(messages)
     numbers = [message.task for message in messages]
-    tasks = range(messages[0].tasks)
-    if twice := sorted({number for number in numbers if numbers.count(number) > 1 or number not in tasks}):
+    if twice := sorted({number for number in numbers if numbers.count(number) > 1 or number not in range(tasks)}):
         raise DataError(
-            f"batch {messages[0].batch}: expected one message of each of {len(tasks)} tasks, found tasks {numbers};"
-            f" {twice} are too many"
+            f"batch {batch}: expected one message of each of {tasks} tasks, found tasks {numbers}; {twice} are too many"
         )
-    return [number for number in tasks if number not in numbers]
+    return [number for number in range(tasks) if number not in numbers]
 
 
 def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPlan:
@@ -104,19 +99,31 @@ def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPla
 
     Source: CompactCoordinator, Flink 1.20.0.
     """
+    batch, tasks = _batch_and_tasks(messages)
     if missing := missing_tasks(messages):
-        raise DataError(f"batch {messages[0].batch}: tasks {missing} have not reported, nothing is committed before")
+        raise DataError(f"batch {batch}: tasks {missing} have not reported, nothing is committed before")
     files = sorted((f for message in messages for f in message.files), key=lambda file: (file.partition, file.name))
     packed = [
         group for _, found in groupby(files, lambda file: file.partition) for group in _packed(list(found), options)
     ]
     watermarks = [message.watermark for message in messages if message.watermark is not None]
     return BatchPlan(
-        messages[0].batch,
-        tuple(_group(number, group) for number, group in enumerate(packed)),
-        options.compaction_parallelism or messages[0].tasks,
+        batch,
+        tuple(_group(batch, number, group) for number, group in enumerate(packed)),
+        options.compaction_parallelism or tasks,
         min(watermarks, default=None),
     )
+
+
+def _batch_and_tasks(messages: Sequence[TaskCommit]) -> tuple[int, int]:
+    kinds = {(message.batch, message.tasks) for message in messages}
+    if len(kinds) == 1:
+        batch, tasks = kinds.pop()
+        if batch is not None and tasks is not None:
+            return batch, tasks
+        raise DataError("the messages do not say their batch and the number of tasks: say batch= when committing")
+    shown = ", ".join(sorted(f"batch {batch} of {tasks} tasks" for batch, tasks in kinds)) or "none"
+    raise DataError(f"expected the messages of one batch, found {shown}")
 
 
 def _packed(files: list[StagedFile], options: SinkOptions) -> list[list[StagedFile]]:
@@ -125,9 +132,8 @@ def _packed(files: list[StagedFile], options: SinkOptions) -> list[list[StagedFi
     return pack(files, lambda file: file.size, options.compaction_target, options.packing)
 
 
-def _group(number: int, files: Sequence[StagedFile]) -> Group:
-    partition, name = files[0].partition, files[0].name
-    target = name if len(files) == 1 else f"compacted-{name}"
-    return Group(
-        number, partition, tuple(file.path for file in files), f"{partition}/{target}" if partition else target
-    )
+def _group(batch: int, number: int, files: Sequence[StagedFile]) -> Group:
+    partition = files[0].partition
+    name = f"{'part' if len(files) == 1 else 'compacted-part'}-{batch:010d}-{files[0].name}"
+    sources = tuple(file.path for file in files)
+    return Group(number, partition, sources, f"{partition}/{name}" if partition else name)

@@ -47,7 +47,8 @@ class TaskWriter:
     """Writes one task's share of one batch.  A context manager: left without :meth:`finish`, it leaves nothing behind.
 
     *schema* is that of the rows; the columns *partition_by* name the folder, in Hive's style, and are not in the files.
-    *attempt* is what no other attempt at this task has, in the names of its files; without it a random text.
+    *batch* and the number of *tasks* may be left to whoever commits.  *attempt* is what no other attempt at this task
+    has, in the names of its files; without it a random text.
 
     Source: TableRollingPolicy of FileSystemTableSink, Flink 1.20.0; files of columnar formats end with their batch.
     """
@@ -57,9 +58,9 @@ class TaskWriter:
         storage: Storage,
         schema: pa.Schema,
         *,
-        batch: int,
         task: int,
-        tasks: int,
+        batch: int | None = None,
+        tasks: int | None = None,
         partition_by: Sequence[str] = (),
         options: SinkOptions | None = None,
         layout: Layout | None = None,
@@ -151,9 +152,9 @@ class TaskWriter:
             self._ratio = rows.written / rows.flushed
 
     def _new_file(self) -> _OpenFile:
-        name = f"part-{self._batch:010d}-{self._task:05d}-{self._count:05d}-{self._attempt}.parquet"
+        name = f"{self._task:05d}-{self._count:05d}-{self._attempt}.parquet"
         self._count += 1
-        path = self._layout.staged(self._batch, name)
+        path = self._layout.staged(name)
         file = self._storage.open_new(path)
         now = self._clock()
         return _OpenFile(name, path, file, ParquetRows(file, self._file_schema), now, now)

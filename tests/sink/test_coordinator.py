@@ -29,7 +29,7 @@ from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Policy, Trigger
 from hudiformat.sink.plan import BatchPlan, Progress, plan_batch
 from hudiformat.storage import LocalStorage, Storage, open_storage
-from tests.sink.support import files, ids, memory, read, rows, visible, write
+from tests.sink.support import SCHEMA, files, ids, memory, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
 SUCCESS = SinkOptions(policies=(Policy.SUCCESS_FILE,))
@@ -100,6 +100,17 @@ def test_nothing_is_done_before_all_tasks_have_reported(storage: Storage) -> Non
     assert ids(storage) == [1, 2, 3]
 
 
+def test_an_engine_may_say_the_batch_when_it_commits() -> None:
+    storage, messages = memory(), []
+    for task in range(2):
+        with TaskWriter(storage, SCHEMA, task=task, partition_by=["day"], attempt="a") as writer:
+            writer.write(rows([task]))
+            messages.append(writer.finish())
+    FileSink(storage).commit(messages, batch=12)
+    assert visible(storage) == [f"day=1/part-0000000012-0000{task}-00000-a.parquet" for task in range(2)]
+    assert journal(storage) == ["12.done"]
+
+
 def test_messages_of_another_batch_begin_a_new_collection(storage: Storage) -> None:
     sink = FileSink(storage)
     first, second = write(storage, 0, [rows([1])], [rows([2])]), write(storage, 1, [rows([3])], [rows([4])])
@@ -116,10 +127,12 @@ def test_messages_of_another_batch_begin_a_new_collection(storage: Storage) -> N
         ([(0, 0, 2), (1, 1, 2)], "found batch 0 of 2 tasks, batch 1 of 2 tasks"),
         ([(0, 0, 2), (0, 1, 3)], "found batch 0 of 2 tasks, batch 0 of 3 tasks"),
         ([(4, 0, 2), (4, 0, 2)], r"batch 4: expected one message of each of 2 tasks, found tasks \[0, 0\]"),
+        ([(None, 0, 1)], "do not say their batch and the number of tasks: say batch= when committing"),
+        ([(None, 0, 1), (3, 0, 1)], "found batch 3 of 1 tasks, batch None of 1 tasks"),
         ([(4, 0, 1), (4, 1, 1)], r"found tasks \[0, 1\]; \[1\] are too many"),
     ],
 )
-def test_messages_that_do_not_go_together_are_refused(numbers: list[tuple[int, int, int]], message: str) -> None:
+def test_messages_that_do_not_go_together_are_refused(numbers: list[tuple[int | None, int, int]], message: str) -> None:
     with pytest.raises(DataError, match=message):
         plan_batch([TaskCommit(*of, files=()) for of in numbers], SinkOptions())
 
@@ -247,9 +260,9 @@ def file_of(size: int, name: str) -> pa.Table:
 )
 def test_the_worked_example_with_files_of_its_sizes(tmp_path: Path, packing: Packing, expected: list[str]) -> None:
     storage, staged = LocalStorage(tmp_path), []
-    (tmp_path / Layout().staged(0, "a")).parent.mkdir(parents=True)
+    (tmp_path / Layout().staged("a")).parent.mkdir(parents=True)
     for name, size in {"a": 5, "b": 4, "c": 7, "d": 11, "e": 2, "f": 3, "g": 4}.items():
-        path = Layout().staged(0, name)
+        path = Layout().staged(name)
         pq.write_table(
             file_of(size, name), tmp_path / path, compression="none", use_dictionary=False, write_statistics=False
         )
@@ -259,7 +272,8 @@ def test_the_worked_example_with_files_of_its_sizes(tmp_path: Path, packing: Pac
     options = SinkOptions(auto_compaction=True, compaction_file_size=10 * MIB, packing=packing)
     FileSink(storage, options).commit([TaskCommit(0, 0, 1, tuple(staged))])
     found = {"".join(read(storage, path)["name"].to_pylist()): path.split("/")[1] for path in visible(storage)}
-    names = {group: group[0] if len(group) == 1 else f"compacted-{group[0]}" for group in expected}
+    kinds = {group: "part" if len(group) == 1 else "compacted-part" for group in expected}
+    names = {group: f"{kind}-0000000000-{group[0]}" for group, kind in kinds.items()}
     assert found == names
 
 

@@ -51,9 +51,9 @@ def test_a_task_writes_a_file_for_each_partition_out_of_sight(storage: Storage) 
     assert table.to_pydict() == {"id": [1, 3], "text": ["row 1", "row 3"]}
 
 
-def test_names_tell_batch_task_number_and_attempt(storage: Storage) -> None:
+def test_names_tell_task_number_and_attempt(storage: Storage) -> None:
     (message,) = write(storage, 7, [rows([1])], attempt="a5")
-    assert message.files[0].name == "part-0000000007-00000-00000-a5.parquet"
+    assert message.files[0].name == "00000-00000-a5.parquet"
 
 
 def test_two_attempts_at_a_task_do_not_meet(storage: Storage) -> None:
