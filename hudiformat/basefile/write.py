@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
-from hudiformat.storage import OutputFile
+from hudiformat.storage import ArrowSink, OutputFile
 
 # Source: HoodieBloomFilterWriteSupport.
 _BLOOM_FILTER = "org.apache.hudi.bloomfilter"
@@ -44,8 +44,8 @@ class BaseFileWriter:
         row_size: int = 1024,
         row_group_size: int = 16 * 1024 * 1024,
     ) -> None:
-        self._raw = _Sink(file)
-        self._sink = pa.output_stream(self._raw, buffer_size=1 << 16)
+        self._target = ArrowSink(file)
+        self._sink = self._target.stream()
         self._writer = pq.ParquetWriter(
             self._sink, schema, compression=compression, compression_level=level_of(compression), store_schema=False
         )
@@ -105,7 +105,7 @@ class BaseFileWriter:
 
     def abandon(self) -> None:
         """Let go of the file as it is: nothing more is written, whatever is still waiting."""
-        self._raw.is_open = False
+        self._target.is_open = False
 
     @property
     def _group_rows(self) -> int:
@@ -118,29 +118,6 @@ class BaseFileWriter:
         if self._written:
             footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
         return footer
-
-
-class _Sink:
-    """An output file as pyarrow wants one; closing it is left to its owner."""
-
-    closed = False
-
-    def __init__(self, file: OutputFile) -> None:
-        self._file = file
-        self.is_open = True
-
-    def write(self, data: bytes) -> None:
-        if self.is_open:  # pyarrow writes its footer and its buffer even when a writer is thrown away
-            self._file.write(memoryview(data))
-
-    def tell(self) -> int:
-        return self._file.size
-
-    def flush(self) -> None:
-        """Nothing waits here."""
-
-    def close(self) -> None:
-        """See the class."""
 
 
 def _key_range(keys: pa.Array) -> tuple[str, str]:
