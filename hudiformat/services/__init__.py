@@ -2,12 +2,14 @@
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.inline import compact_inline
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 
 __all__ = [
     "clean",
     "compact",
+    "compact_inline",
     "delete_savepoint",
     "plan_clean",
     "restore",

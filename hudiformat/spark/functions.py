@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import DataFrame
 
 from hudiformat.api import open_table
+from hudiformat.services import compact_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.moving import write_moved
 from hudiformat.spark.schema import arrow_schema
@@ -75,4 +76,6 @@ def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str,
         return write_moved(rows, plan, schema)
 
     with reraised():
-        return write_and_commit(context, operation, write_files)
+        commit = write_and_commit(context, operation, write_files)
+    compact_inline(context)
+    return commit

@@ -36,8 +36,8 @@ class WritePlan:
     """One write of a table, between the moment its instant is chosen and its commit.
 
     ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
-    path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new rows
-    go of a write whose rows have been counted before its tasks run.
+    path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
+    rows go of a write whose rows have been counted before its tasks run.
     """
 
     root: str

@@ -124,7 +124,7 @@ def test_what_cannot_be_done_is_refused_by_name(spark: SparkSession, table: hf.T
 
 
 def test_an_unknown_query_is_refused(spark: SparkSession, table: hf.Table) -> None:
-    with pytest.raises(Exception, match="expected one of snapshot, read_optimized"):
+    with pytest.raises(Exception, match="expected one of snapshot, read_optimized, incremental, cdc"):
         spark.read.format("hudiformat").option("hoodie.datasource.query.type", "everything").load(table.path).count()
 
 
