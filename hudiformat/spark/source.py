@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import DataError, UnsupportedFeatureError
 from hudiformat.services import compact_inline
 from hudiformat.spark.options import SourceOptions
-from hudiformat.spark.queries import output_schema, pieces, read_piece
+from hudiformat.spark.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.tasks import write_token
 from hudiformat.storage import open_storage
@@ -64,7 +64,8 @@ class HudiDataSource(DataSource):
         return spark_schema(output_schema(self._options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return HudiReader(self._options, arrow_schema(schema))
+        target = arrow_schema(schema)
+        return HudiReader(pieces(self._options, target.names), target)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         _refuse_overwriting(overwrite=overwrite)
@@ -108,14 +109,22 @@ def _needs(version: str, feature: str) -> UnsupportedFeatureError:
 
 
 class HudiReader(DataSourceReader):
-    """Reads a table, a task per piece of the query."""
+    """Reads a table, a task per piece of the query.
 
-    def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
-        self._options = options
+    The pieces are planned beforehand: for a NotImplementedError from ``partitions``, which our UnsupportedFeatureError
+    is, Spark puts one partition that holds nothing.
+    """
+
+    def __init__(self, found: Sequence[Piece], target: pa.Schema) -> None:
+        self._pieces = found
         self._target = target
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to every task: the pieces travel by themselves, one to each."""
+        return {"_target": self._target}
+
     def partitions(self) -> Sequence[InputPartition]:
-        return pieces(self._options, self._target.names)
+        return self._pieces
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(partition, self._target)
