@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from hudiformat.spark.functions import bulk_insert, delete, insert, upsert
+from hudiformat.spark.functions import bulk_insert, delete, insert, upsert, write_batch
 
-__all__ = ["bulk_insert", "delete", "insert", "register", "upsert"]
+__all__ = ["bulk_insert", "delete", "insert", "register", "upsert", "write_batch"]
 
 
 def register(spark: SparkSession) -> None:

@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import DataFrame
 
 from hudiformat.api import open_table
+from hudiformat.errors import OptionError
 from hudiformat.services import compact_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.moving import write_moved
+from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.schema import arrow_schema
+from hudiformat.spark.tasks import QUERY_ID
 from hudiformat.table import Commit, Operation, WritePlan
 from hudiformat.table.begin import check_rows, write_and_commit
+from hudiformat.table.checkpoints import checkpoint, newest_batch
 from hudiformat.timeline import WriteStat
 
 
@@ -67,7 +71,41 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return _write(df, path, Operation.DELETE, options)
 
 
-def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str, str] | None) -> Commit:
+def write_batch(
+    df: DataFrame,
+    path: str,
+    batch_id: int,
+    *,
+    operation: str = "upsert",
+    options: Mapping[str, str] | None = None,
+) -> Commit | None:
+    """Write a batch of a stream, in one commit, or pass it over where the table has it; for ``foreachBatch``.
+
+    The stream is known by the id of its query, or by ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+
+    Raises:
+        OptionError: there is no such operation, or *df* is of no stream and none is named.
+        HudiFormatError: as for :func:`insert`.
+
+    Source: HoodieStreamingSink.addBatch, Hudi 1.2.0.
+    """
+    asked = SourceOptions({**(options or {}), "path": path, "operation": operation})
+    writer = asked.get(WRITER) or df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    if writer is None:
+        raise OptionError(f"whose batch is it? call this in foreachBatch, or name the stream with {WRITER}")
+    newest = newest_batch(asked.table().context, writer)
+    if newest is not None and newest >= batch_id:
+        return None
+    return _write(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
+
+
+def _write(
+    df: DataFrame,
+    path: str,
+    operation: Operation,
+    options: Mapping[str, str] | None,
+    extra: Mapping[str, str] | None = None,
+) -> Commit:
     context = open_table(path, options=options).context
     schema = check_rows(context, operation, arrow_schema(df.schema))
     rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
@@ -76,6 +114,6 @@ def _write(df: DataFrame, path: str, operation: Operation, options: Mapping[str,
         return write_moved(rows, plan, schema)
 
     with reraised():
-        commit = write_and_commit(context, operation, write_files)
+        commit = write_and_commit(context, operation, write_files, extra)
     compact_inline(context)
     return commit

@@ -17,15 +17,13 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from hudiformat.services import compact_inline
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source import fitted, results_of
-from hudiformat.spark.tasks import write_token
+from hudiformat.spark.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.table.begin import write_and_commit
 from hudiformat.table.checkpoints import checkpoint, newest_batch
 from hudiformat.table.staging import delete_staged, read_staged, stage
 from hudiformat.table.write import write_prepared
-
-_QUERY_ID = "sql.streaming.queryId"
 
 
 @dataclass
@@ -86,6 +84,6 @@ def _folder(query: str) -> str:
 def _query_id() -> str:
     task = TaskContext.get()
     assert task is not None  # noqa: S101 - Spark runs this in a task
-    found = task.getLocalProperty(_QUERY_ID)
+    found = task.getLocalProperty(QUERY_ID)
     assert found is not None  # noqa: S101 - which belongs to a query
     return found

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
+from hudiformat.table import Commit
 from hudiformat.table.checkpoints import newest_batch
 from hudiformat.timeline import ArchiveLimits, archive, read_metadata
 from tests.table.golden import unpack
@@ -178,6 +179,33 @@ def test_a_stream_compacts_after_so_many_delta_commits(spark: SparkSession, tabl
     ]  # fmt: skip
     assert set(table.read_optimized()["ts"].to_pylist()) == {3}
     assert len(ids(table)) == 10
+
+
+def test_batches_may_be_written_by_all_tasks(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
+    for number in range(2):
+        add_file(tmp_path / "in", number, rows(10 * number, 10))
+    commits: list[Commit | None] = []
+
+    def write(df: DataFrame, batch: int) -> None:
+        commits.append(hudi_spark.write_batch(df, table.path, batch, operation="insert"))
+
+    for _ in range(2):
+        source = spark.readStream.schema("id string, ts bigint").option("maxFilesPerTrigger", 1)
+        writer = source.parquet(str(tmp_path / "in")).writeStream.foreachBatch(write)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        writer.start().awaitTermination()
+        forget_commit(tmp_path / "in", 1)
+    assert [commit is not None and commit.num_writes for commit in commits] == [10, 10, False]
+    assert ids(table) == sorted(f"k{number}" for number in range(20))
+
+
+def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -> None:
+    df = spark.createDataFrame([("a", 1)], "id string, ts bigint")
+    with pytest.raises(hf.OptionError, match="whose batch is it"):
+        hudi_spark.write_batch(df, table.path, 0)
+    name = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
+    assert hudi_spark.write_batch(df, table.path, 0, options=name) is not None
+    assert hudi_spark.write_batch(df, table.path, 0, options=name) is None
 
 
 def test_overwriting_streams_are_refused(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
