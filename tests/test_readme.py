@@ -92,8 +92,11 @@ def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:
     table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key=["id"], ordering=["ts"])
     instant = table.insert(pa.table({"id": ["a"], "ts": [1]}, schema=schema)).instant
     df = spark.createDataFrame([("a", 2), ("b", 2)], "id string, ts bigint")
-    run(examples("PySpark"), {"spark": spark, "df": df, "path": table.path, "instant": instant})
+    spark.createDataFrame([("c", 3)], "id string, ts bigint").write.parquet(str(tmp_path / "in"))
+    places = {"folder": str(tmp_path / "in"), "checkpoint": str(tmp_path / "checkpoint"), "path": table.path}
+    run(examples("PySpark"), {"spark": spark, "df": df, "instant": instant, **places})
     assert sorted(table.snapshot(columns=["id", "ts"]).to_pylist(), key=str) == [
         {"id": "a", "ts": 2},
         {"id": "b", "ts": 2},
+        {"id": "c", "ts": 3},
     ]

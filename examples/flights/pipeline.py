@@ -31,6 +31,8 @@ OPTIONS = {
     # Small, so that the demo rolls log files over; Hudi's defaults are 256 MB and 1 GB.
     "hoodie.logfile.data.block.max.size": str(256 * 1024),
     "hoodie.logfile.max.size": str(1024 * 1024),
+    # All commits stay on the active timeline, for the reports to look at.
+    "hoodie.archive.automatic": "false",
 }
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from hudiformat.spark.functions import delete, insert, upsert
+from hudiformat.spark.functions import bulk_insert, delete, insert, upsert, write_batch
 
-__all__ = ["delete", "insert", "register", "upsert"]
+__all__ = ["bulk_insert", "delete", "insert", "register", "upsert", "write_batch"]
 
 
 def register(spark: SparkSession) -> None:
@@ -29,8 +29,8 @@ def register(spark: SparkSession) -> None:
         from hudiformat.errors import UnsupportedFeatureError  # noqa: PLC0415
 
         raise UnsupportedFeatureError(
-            f"the data source needs PySpark 4; this is {pyspark.__version__}, where hudiformat.spark.insert, upsert "
-            "and delete write, and hudiformat.open_table reads",
+            f"the data source needs PySpark 4; this is {pyspark.__version__}, where hudiformat.spark.insert, upsert, "
+            "bulk_insert and delete write, and hudiformat.open_table reads",
             feature="data source on PySpark 3",
         ) from error
     spark.dataSource.register(HudiDataSource)

@@ -2,17 +2,19 @@
 
 Spark makes the writer in one process, runs ``write`` in others and ``commit`` in a third: what travels is the plan and
 the messages.  A task has no say in which rows it gets.  With a bucket index that does not matter: several tasks may add
-log files to one file group.  With an index that looks keys up it does, since two tasks could open a file group each
-for one new key: there the tasks stage their rows, and the commit writes them.
+log files to one file group; nor for a bulk insert, which opens file groups of its own.  With an index that looks keys
+up it does, since two tasks could open a file group each for one new key: there the tasks stage their rows, and the
+commit writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -22,35 +24,36 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from hudiformat.api import open_table
-from hudiformat.errors import DataError, OptionError, UnsupportedFeatureError
+from hudiformat.errors import DataError, UnsupportedFeatureError
+from hudiformat.services import serve_inline
+from hudiformat.spark.options import SourceOptions
+from hudiformat.spark.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.tasks import write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import (
     Operation,
-    SliceReader,
     TableSchema,
+    WritePlan,
     WriteTask,
     decode_write_stats,
     encode_write_stats,
 )
 from hudiformat.table.begin import OpenWrite, check_rows, start_write
+from hudiformat.table.context import TableContext
 from hudiformat.table.staging import read_staged, stage
 from hudiformat.table.write import write_prepared
-from hudiformat.view import FileSlice
 
-_OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
-_AS_OF = "as.of.instant"
-_QUERY = "hoodie.datasource.query.type"
-_QUERIES = ("snapshot", "read_optimized")
+Message = TypeVar("Message", bound=WriterCommitMessage)
 
 
 class HudiDataSource(DataSource):
-    """Hudi tables, read and written by hudiformat.
+    """Hudi tables, read and written by hudiformat, in batches and as streams.
 
-    Options for reading: ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot or read_optimized).  Options for
-    writing: ``operation`` (insert, upsert, bulk_insert or delete) and Hudi's keys.
+    Options for reading: ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or
+    cdc) with ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
+    ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
+    (insert, upsert, bulk_insert or delete) and Hudi's keys.
     """
 
     @classmethod
@@ -58,73 +61,73 @@ class HudiDataSource(DataSource):
         return "hudiformat"
 
     def schema(self) -> StructType:
-        return spark_schema(self._table().slice_reader(as_of=self.options.get(_AS_OF)).output_schema)
+        return spark_schema(output_schema(self._options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        query = self.options.get(_QUERY, "snapshot")
-        if query not in _QUERIES:
-            raise OptionError(f"{_QUERY}: expected one of {', '.join(_QUERIES)}, found {query!r}", option=_QUERY)
-        table = self._table()
-        reader = table.slice_reader(as_of=self.options.get(_AS_OF))
         target = arrow_schema(schema)
-        reader.project(target.names)
-        slices = table.file_slices(as_of=self.options.get(_AS_OF))
-        return HudiReader(table.path, reader, slices, target, with_logs=query == "snapshot")
+        return HudiReader(pieces(self._options, target.names), target)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
-        if overwrite:
-            raise UnsupportedFeatureError("mode overwrite; use append", feature="mode overwrite")
-        operation = self._operation()
-        context = self._table().context
+        _refuse_overwriting(overwrite=overwrite)
+        operation, context = self._options.operation, self._options.table().context
         fitted = check_rows(context, operation, arrow_schema(schema))
-        return HudiWriter(start_write(context, operation), fitted)
+        return HudiWriter(start_write(context, operation), fitted, context)
 
-    def _table(self) -> Any:
-        options = dict(self.options)
-        if (path := options.pop("path", None)) is None:
-            raise OptionError("no path; name the table with load(path) or save(path)", option="path")
-        for key in (*_OPERATION_KEYS, _AS_OF, _QUERY):
-            options.pop(key, None)
-        return open_table(path, options=options)
-
-    def _operation(self) -> Operation:
-        text = next((self.options[key] for key in _OPERATION_KEYS if key in self.options), "upsert")
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:
-            return Operation(text.upper())
-        except ValueError:
-            known = ", ".join(operation.value.lower() for operation in Operation)
-            raise OptionError(f"operation: expected one of {known}, found {text!r}", option="operation") from None
+            from hudiformat.spark.stream_reader import HudiStreamReader  # noqa: PLC0415 - PySpark 4.2
+        except ImportError as error:
+            raise _needs("4.2", "reading a stream") from error
+        return HudiStreamReader(self._options, arrow_schema(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802
+        try:
+            from hudiformat.spark.stream_writer import HudiStreamWriter  # noqa: PLC0415 - PySpark 4.1
+        except ImportError as error:
+            raise _needs("4.1", "writing a stream") from error
+        _refuse_overwriting(overwrite=overwrite)
+        options = self._options
+        fitted = check_rows(options.table().context, options.operation, arrow_schema(schema))
+        return HudiStreamWriter(options, fitted)
+
+    @property
+    def _options(self) -> SourceOptions:
+        return SourceOptions(dict(self.options))
 
 
-@dataclass
-class SlicePartition(InputPartition):
-    """One file slice to read."""
+def _refuse_overwriting(*, overwrite: bool) -> None:
+    if overwrite:
+        raise UnsupportedFeatureError("mode overwrite; use append", feature="mode overwrite")
 
-    file_slice: FileSlice
+
+def _needs(version: str, feature: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{feature} needs PySpark {version}; this is {pyspark.__version__}, where foreachBatch writes a stream with "
+        "hudiformat.spark.upsert, and hudiformat.open_table reads what was written since",
+        feature=f"{feature} on PySpark {pyspark.__version__}",
+    )
 
 
 class HudiReader(DataSourceReader):
-    """Reads a table, a task per file slice."""
+    """Reads a table, a task per piece of the query.
 
-    def __init__(
-        self, path: str, reader: SliceReader, slices: list[FileSlice], target: pa.Schema, *, with_logs: bool
-    ) -> None:
-        self._path = path
-        self._reader = reader
-        self._slices = slices
+    The pieces are planned beforehand: for a NotImplementedError from ``partitions``, which our UnsupportedFeatureError
+    is, Spark puts one partition that holds nothing.
+    """
+
+    def __init__(self, found: Sequence[Piece], target: pa.Schema) -> None:
+        self._pieces = found
         self._target = target
-        self._with_logs = with_logs
 
-    def partitions(self) -> list[SlicePartition]:
-        return [SlicePartition(file_slice) for file_slice in self._slices]
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to every task: the pieces travel by themselves, one to each."""
+        return {"_target": self._target}
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, SlicePartition):
-            return  # where there is nothing to read, Spark makes up one task, with a partition of its own
-        storage = open_storage(self._path)
-        columns = self._target.names
-        for batch in self._reader.scan(storage, partition.file_slice, columns=columns, with_logs=self._with_logs):
-            yield batch.cast(self._target)
+    def partitions(self) -> Sequence[InputPartition]:
+        return self._pieces
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_piece(partition, self._target)
 
 
 @dataclass
@@ -138,32 +141,55 @@ class TaskResult(WriterCommitMessage):
 class HudiWriter(DataSourceArrowWriter):
     """Writes a table: tasks write or stage, the commit publishes."""
 
-    def __init__(self, write: OpenWrite, schema: TableSchema) -> None:
+    def __init__(self, write: OpenWrite, schema: TableSchema, context: TableContext) -> None:
         self._write = write
         self._schema = schema
+        self._context = context
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         plan, token = self._write.plan, write_token()
-        names = self._schema.arrow.names
-        fitted = (
-            self._schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in iterator
-        )
-        if not plan.uses_buckets:
-            return TaskResult(staged=stage(plan, token, self._schema.arrow, fitted))
+        rows = fitted(iterator, self._schema)
+        if not _tasks_write(plan):
+            storage = open_storage(plan.root)
+            return TaskResult(staged=stage(storage, plan.instant, token, self._schema.arrow, rows))
         with WriteTask(plan, token) as task:
-            for batch in fitted:
+            for batch in rows:
                 task.write(batch)
             return TaskResult(stats=encode_write_stats(task.finish()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        results = [message for message in messages if isinstance(message, TaskResult)]
-        if len(results) != len(messages):
-            raise DataError(f"{len(messages) - len(results)} of {len(messages)} tasks wrote nothing")
+        plan = self._write.plan
+        results = results_of(messages, TaskResult)
         stats = [stat for result in results if result.stats for stat in decode_write_stats(result.stats)]
         staged = [result.staged for result in results if result.staged]
         if staged:
-            stats += write_prepared(self._write.plan, read_staged(self._write.plan, self._schema.arrow, staged))
+            stats += write_prepared(plan, read_staged(self._context.storage, self._schema.arrow, staged))
         self._write.commit(stats)
+        serve_inline(self._context)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
         self._write.transaction.abandon()
+
+
+def _tasks_write(plan: WritePlan) -> bool:
+    """Whether tasks can write what they get, whoever else gets rows with the same keys."""
+    is_bulk_insert = plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort == "NONE"
+    return plan.uses_buckets or (is_bulk_insert and not plan.options.combine_before_insert)
+
+
+def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
+    """The rows with the columns of *schema*; of a delete, others are left out."""
+    names = schema.arrow.names
+    return (schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in batches)
+
+
+def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:
+    """The messages of all tasks.
+
+    Raises:
+        DataError: there are tasks that did not come to their end.
+    """
+    results = [message for message in messages if isinstance(message, kind)]
+    if len(results) != len(messages):
+        raise DataError(f"{len(messages) - len(results)} of {len(messages)} tasks wrote nothing")
+    return results

@@ -11,6 +11,9 @@ from hudiformat.naming import WriteToken
 from hudiformat.table import decode_write_stats, encode_write_stats
 from hudiformat.timeline import WriteStat
 
+QUERY_ID = "sql.streaming.queryId"
+"""The local property that has the id of a stream's query, which it keeps when it is started again."""
+
 
 def write_token() -> WriteToken:
     """The write token of the task that this process runs: no two attempts share one."""

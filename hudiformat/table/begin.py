@@ -6,7 +6,7 @@ the instant and hands out the plan that the tasks share; leaving it without a co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -59,13 +59,13 @@ class OpenWrite:
     plan: WritePlan
     transaction: Transaction
 
-    def commit(self, stats: Iterable[WriteStat]) -> Commit:
-        """Make the write visible.
+    def commit(self, stats: Iterable[WriteStat], extra: Mapping[str, str] | None = None) -> Commit:
+        """Make the write visible, with *extra* in the extra metadata of the commit.
 
         Raises:
             CommitError: it could not be; the table is as it was.
         """
-        done, metadata = self.transaction.commit(self.plan.operation, stats, self.plan.schema.avro)
+        done, metadata = self.transaction.commit(self.plan.operation, stats, self.plan.schema.avro, extra)
         every = tuple(stat for group in metadata.partition_to_write_stats.values() for stat in group)
         return Commit(done.time, done.action.value, every)
 
@@ -90,9 +90,14 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
 
 
 def write_and_commit(
-    context: TableContext, operation: Operation, write_files: Callable[[WritePlan], Iterable[WriteStat]]
+    context: TableContext,
+    operation: Operation,
+    write_files: Callable[[WritePlan], Iterable[WriteStat]],
+    extra: Mapping[str, str] | None = None,
 ) -> Commit:
     """A write from its beginning to its commit; *write_files* makes the files and says what they hold.
+
+    *extra* goes into the extra metadata of the commit.
 
     Where another writer was faster, the write is begun anew ``hoodie.write.num.retries.on.conflict.failures`` times.
 
@@ -104,7 +109,7 @@ def write_and_commit(
 
     def once() -> Commit:
         with begin_write(context, operation) as write:
-            return write.commit(write_files(write.plan))
+            return write.commit(write_files(write.plan), extra)
 
     for _ in range(context.options.concurrency.conflict_retries):
         with suppress(WriteConflictError):

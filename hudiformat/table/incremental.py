@@ -86,6 +86,19 @@ def writes_within(context: TableContext, span: Span) -> list[Write]:
     return archived + active
 
 
+def completion_times(context: TableContext, *, after: str) -> list[str]:
+    """When writes were completed after *after*, archived ones too, in order: where a stream may stop.
+
+    Source: IncrementalQueryAnalyzer, Hudi 1.2.0.
+    """
+    timeline = context.timeline()
+    instants = list(timeline.completed_writes)
+    if timeline.first_active is not None and after < timeline.first_active:
+        archived = read_archived(context.storage, context.config, contents=False)
+        instants += [one.instant for one in archived if one.instant.action in _WRITES]
+    return sorted({time for one in instants if (time := one.completion_time or one.time) > after})
+
+
 def _archived(context: TableContext, span: Span, timeline: Timeline) -> list[Write]:
     if timeline.first_active is None or span.begin >= timeline.first_active:
         return []  # what has been archived had been completed before

@@ -68,9 +68,9 @@ class PartitionIndex:
 
     @cached_property
     def _known_keys(self) -> KnownKeys:
-        return KnownKeys({file_slice.file_id: self._slice_keys(file_slice) for file_slice in self.slices})
+        return KnownKeys({file_slice.file_id: self.slice_keys(file_slice) for file_slice in self.slices})
 
-    def _slice_keys(self, file_slice: FileSlice) -> pa.Array:
+    def slice_keys(self, file_slice: FileSlice) -> pa.Array:
         """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""
         keys = []
         if file_slice.base_file is not None:

@@ -24,6 +24,7 @@ from hudiformat.table.append import AppendHandle
 from hudiformat.table.create_handle import CreateHandle, new_group_uuid
 from hudiformat.table.merge_handle import MergeHandle
 from hudiformat.table.partition import PartitionIndex
+from hudiformat.table.placement import new_group_number
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.timeline import TableType, WriteStat
 
@@ -49,7 +50,8 @@ class PartitionWriter:
         self._known: dict[str, list[tuple[pa.RecordBatch, pa.Array]]] = {}
         self._handles: dict[str, Handle] = {}
         self._groups: tuple[GroupVerdict, ...] | None = None
-        self._rewritten: frozenset[str] = frozenset()
+        placed = plan.placements.get(partition_path)
+        self._rewritten: frozenset[str] = placed.candidates if placed else frozenset()
         self._opened = 0
         self._waiting_bytes = 0
 
@@ -78,6 +80,22 @@ class PartitionWriter:
                 self._add_new(taken(rows, places), taken(record_keys, places))
             elif self._plan.operation is not Operation.DELETE or tags.existing[code]:
                 self._add_known(tags.file_ids[code], taken(rows, places), taken(record_keys, places))
+
+    def write_placed(self, group: str, rows: pa.RecordBatch, record_keys: pa.Array, *, is_new: bool) -> None:
+        """Take rows whose file group the plan's placement has named.
+
+        Raises:
+            UnsupportedFeatureError: an update of a file group in a pending clustering.
+        """
+        if not is_new:
+            self._refuse_in_clustering(group)
+            self._update(group, rows, record_keys)
+            return
+        rows, record_keys = _without_deleted(rows, record_keys, self._plan.schema.delete_column)
+        if rows.num_rows:
+            number = new_group_number(group)
+            handle = self._handle_of(group) if number is None else self._create(number)
+            handle.insert(rows, record_keys, first_counter=self._count(rows.num_rows))
 
     def settle(self) -> None:
         """Hand the rows that are waiting to the handles of their file groups."""
@@ -120,23 +138,23 @@ class PartitionWriter:
     def _add_new(self, rows: pa.RecordBatch, keys: pa.Array) -> None:
         if self._plan.operation is Operation.DELETE:
             return  # there is nothing to delete
-        deleted = _deleted(rows, self._plan.schema.delete_column)
-        if deleted is not None:
-            kept = pc.invert(deleted)
-            rows, keys = rows.filter(kept), keys.filter(kept)
+        rows, keys = _without_deleted(rows, keys, self._plan.schema.delete_column)
         if rows.num_rows:
             self._new.append((rows, keys))
             self._waiting_bytes += rows.nbytes
 
     def _add_known(self, file_id: str, rows: pa.RecordBatch, keys: pa.Array) -> None:
+        self._refuse_in_clustering(file_id)
+        self._known.setdefault(file_id, []).append((rows, keys))
+        self._waiting_bytes += rows.nbytes
+
+    def _refuse_in_clustering(self, file_id: str) -> None:
         if (self._path, file_id) in self._plan.in_clustering:
             raise UnsupportedFeatureError(
                 f"the file group {file_id} in partition {self._path!r} is in a pending clustering, which would lose "
                 "updates: carry it out or roll it back first",
                 feature="updates during a clustering",
             )
-        self._known.setdefault(file_id, []).append((rows, keys))
-        self._waiting_bytes += rows.nbytes
 
     def _add_unless_there(self, rows: pa.RecordBatch, keys: pa.Array, tags: Tags) -> None:
         """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
@@ -257,6 +275,14 @@ class PartitionWriter:
             return None
         values = [_as_spark_holds(rows[name]) for name in fields]
         return values[0] if len(fields) == 1 else pa.StructArray.from_arrays(values, names=list(fields))
+
+
+def _without_deleted(rows: pa.RecordBatch, keys: pa.Array, column: str | None) -> tuple[pa.RecordBatch, pa.Array]:
+    deleted = _deleted(rows, column)
+    if deleted is None:
+        return rows, keys
+    kept = pc.invert(deleted)
+    return rows.filter(kept), keys.filter(kept)
 
 
 def _deleted(rows: pa.RecordBatch, column: str | None) -> pa.Array | None:

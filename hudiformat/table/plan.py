@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.naming import record_key_buckets
+from hudiformat.sizing import PartitionPlan
 from hudiformat.table.options import WriteOptions
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.sizing import Groups, SizingProfile
@@ -34,7 +36,8 @@ class WritePlan:
     """One write of a table, between the moment its instant is chosen and its commit.
 
     ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
-    path, file id), that a pending clustering is going to replace.
+    path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
+    rows go of a write whose rows have been counted before its tasks run.
     """
 
     root: str
@@ -46,6 +49,7 @@ class WritePlan:
     visibility: Visibility
     sizing: SizingProfile | None = None
     in_clustering: Groups = frozenset()
+    placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
 
     @property
     def row_size(self) -> int:

@@ -49,6 +49,25 @@ class WriteTask:
             self._partition(path).write(taken(batch, rows), taken(record_keys, rows))
         self._relieve()
 
+    def write_placed(self, batch: pa.RecordBatch, groups: pa.Array, is_new: pa.Array) -> None:
+        """As :meth:`write`, for rows whose file groups, and whether they are new there, are known already.
+
+        Raises:
+            DataError, UnsupportedFeatureError: as for :meth:`write`.
+        """
+        record_keys = self._keys.record_keys(batch)
+        paths = self._keys.partition_paths(batch)
+        new = np.asarray(is_new)
+        for path, in_path in _groups(paths):
+            for group, in_group in _groups(groups.take(pa.array(in_path))):
+                chosen = in_path[in_group]
+                for kind in (False, True):
+                    places = pa.array(chosen[new[chosen] == kind])
+                    if len(places):
+                        rows, keys = batch.take(places), record_keys.take(places)
+                        self._partition(path).write_placed(group, rows, keys, is_new=kind)
+        self._relieve()
+
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
         stats = []

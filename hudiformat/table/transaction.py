@@ -8,7 +8,7 @@ table's lock, and it commits only if it conflicts with nothing that was committe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
@@ -74,8 +74,10 @@ class Transaction:
             instant = transition_inflight(storage, config, instant, metadata)
         return cls(context, instant, frozenset(timeline.completed), heartbeat)
 
-    def commit(self, operation: Operation, stats: Iterable[WriteStat], schema: str) -> tuple[Instant, CommitMetadata]:
-        """Make the write visible, whole.
+    def commit(
+        self, operation: Operation, stats: Iterable[WriteStat], schema: str, extra: Mapping[str, str] | None = None
+    ) -> tuple[Instant, CommitMetadata]:
+        """Make the write visible, whole, with *extra* in its extra metadata.
 
         Files that were begun and are in no statistic, those of failed attempts of a task, are taken away first.
 
@@ -95,7 +97,7 @@ class Transaction:
         metadata = CommitMetadata(
             operation_type=operation.value,
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
-            extra_metadata={"schema": schema},
+            extra_metadata={"schema": schema, **(extra or {})},
         )
         with exclusive(self._context):
             self._refuse_conflicts(operation, metadata)

@@ -13,7 +13,7 @@ import hudiformat as hf
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
-from hudiformat.spark.functions import last_of_each_key  # noqa: E402
+from hudiformat.spark.moving import last_of_each_key  # noqa: E402
 from tests.rows import assert_same_rows  # noqa: E402
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,15 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.naming import WriteToken
+from hudiformat.timeline import read_metadata
 from tests.rows import assert_same_rows
+from tests.table.golden import unpack
 
 pytest.importorskip("pyspark.sql.datasource")
 
 import hudiformat.spark as hudi_spark
+from hudiformat.spark.source import HudiDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,10 +129,144 @@ def test_what_cannot_be_done_is_refused_by_name(spark: SparkSession, table: hf.T
 
 
 def test_an_unknown_query_is_refused(spark: SparkSession, table: hf.Table) -> None:
-    with pytest.raises(Exception, match="expected one of snapshot, read_optimized"):
+    with pytest.raises(Exception, match="expected one of snapshot, read_optimized, incremental, cdc"):
         spark.read.format("hudiformat").option("hoodie.datasource.query.type", "everything").load(table.path).count()
 
 
 def test_a_read_without_a_path_is_refused(spark: SparkSession, table: hf.Table) -> None:
     with pytest.raises(Exception, match="no path"):
         spark.read.format("hudiformat").load()
+
+
+def test_what_was_written_since_is_read(spark: SparkSession, table: hf.Table) -> None:
+    for seconds in range(3):
+        write(things(spark, 2 + seconds, seconds=seconds), table)
+    times = [str(done.completion_time) for done in table.timeline.by_completion_time]
+    reader = spark.read.format("hudiformat").option("hoodie.datasource.query.type", "incremental")
+    reader = reader.option("hoodie.datasource.read.begin.instanttime", times[0])
+    found = reader.load(table.path)
+    assert_same_rows(found.toArrow(), table.incremental(times[0]), key=("id",))
+    assert found.count() == 4
+    until = reader.option("hoodie.datasource.read.end.instanttime", times[1]).load(table.path)
+    assert_same_rows(until.toArrow(), table.incremental(times[0], times[1]), key=("id",))
+    assert until.count() == 3
+
+
+def test_changes_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    hudi_spark.register(spark)
+    golden = hf.open_table(unpack("v9-mor-cdc-h120", tmp_path).table)
+    reader = spark.read.format("hudiformat").option("hoodie.datasource.query.type", "cdc")
+    found = reader.option("hoodie.datasource.read.begin.instanttime", "000").load(golden.path)
+    assert found.columns == ["op", "ts_ms", "before", "after"]
+    assert sorted(found.toArrow().to_pylist(), key=str) == sorted(golden.cdc("000").to_pylist(), key=str)
+
+
+def test_changes_of_a_table_that_keeps_none_are_refused(spark: SparkSession, table: hf.Table) -> None:
+    reader = spark.read.format("hudiformat").option("hoodie.datasource.query.type", "cdc")
+    with pytest.raises(Exception, match="without hoodie.table.cdc.enabled"):
+        reader.option("hoodie.datasource.read.begin.instanttime", "000").load(table.path).count()
+
+
+def test_an_incremental_query_has_to_begin_somewhere(spark: SparkSession, table: hf.Table) -> None:
+    reader = spark.read.format("hudiformat").option("hoodie.datasource.query.type", "incremental")
+    with pytest.raises(Exception, match="needs hoodie.datasource.read.begin.instanttime"):
+        reader.load(table.path).count()
+
+
+@pytest.mark.parametrize("sort", ["NONE", "GLOBAL_SORT"])
+def test_a_bulk_insert_makes_file_groups_of_its_own(spark: SparkSession, table: hf.Table, sort: str) -> None:
+    key = {"hoodie.bulkinsert.sort.mode": sort, "operation": "bulk_insert"}
+    write(things(spark, 20), table, **key)
+    write(things(spark, 20), table, **key)
+    has_buckets = table.context.options.index_type == "BUCKET"
+    assert table.snapshot().num_rows == (20 if has_buckets else 40)
+    slices = table.file_slices()
+    tasks = 2 if sort == "NONE" else 1  # a sorted one is written by the commit
+    assert len(slices) == (2 * 2 if has_buckets else 2 * 2 * tasks)
+
+
+def test_a_copy_on_write_table_is_appended_to(spark: SparkSession, tmp_path: Path) -> None:
+    hudi_spark.register(spark)
+    table = hf.create_table(
+        tmp_path / "cow",
+        name="things",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type="COPY_ON_WRITE",
+    )
+    write(things(spark, 10), table)
+    write(things(spark, 15, seconds=2), table)
+    assert {item.base_file is not None and not item.log_files for item in table.file_slices()} == {True}
+    assert len(table.file_slices()) == 2  # the new rows went to the small files
+    found = spark.read.format("hudiformat").load(table.path)
+    assert {(row["id"], row["ts"].timestamp()) for row in found.collect()} == {(f"k{i}", 2.0) for i in range(15)}
+
+
+def test_a_write_compacts_when_it_is_due(spark: SparkSession, table: hf.Table) -> None:
+    inline = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
+    for seconds in range(2):
+        write(things(spark, 10, seconds=seconds), table, **inline)
+    assert [done.action.value for done in table.timeline.completed] == ["deltacommit", "deltacommit", "commit"]
+    assert not any(item.log_files for item in table.file_slices())
+    assert table.read_optimized().num_rows == 10
+
+
+def test_rows_are_filtered_whether_spark_hands_filters_down_or_not(spark: SparkSession, table: hf.Table) -> None:
+    write(things(spark, 6), table)
+    found = {}
+    for flag in ("false", "true"):
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", flag)
+        rows = spark.read.format("hudiformat").load(table.path).where("id = 'k3' or info.n > 4").collect()
+        found[flag] = sorted(row["id"] for row in rows)
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert found == {"false": ["k3", "k5"], "true": ["k3", "k5"]}
+
+
+def test_partitions_of_the_writer_are_refused(spark: SparkSession, table: hf.Table) -> None:
+    with pytest.raises(Exception, match=r"(?i)partition"):
+        things(spark, 3).write.format("hudiformat").mode("append").partitionBy("p").save(table.path)
+
+
+def test_keys_may_be_written_in_capitals(spark: SparkSession, table: hf.Table) -> None:
+    write(things(spark, 3), table, **{"Hoodie.Datasource.Write.Operation": "insert"})
+    assert operation_of(table) == "INSERT"
+
+
+def test_files_of_attempts_that_failed_are_taken_away(spark: SparkSession, table: hf.Table) -> None:
+    """The commit keeps the files of the attempt whose message came; what others have written goes."""
+    writer = HudiDataSource({"path": table.path}).writer(things(spark, 1).schema, False)
+    rows = things(spark, 4).toArrow().to_batches()
+    writer.write(iter(rows))  # an attempt that is lost before it has told anybody
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hudiformat.spark.source.write_token", lambda: WriteToken(0, 0, 1))
+        message = writer.write(iter(rows))
+    writer.commit([message])
+    assert table.snapshot().num_rows == 4
+    data = [path.name for path in Path(table.path).rglob("*k*") if ".log." in path.name or path.suffix == ".parquet"]
+    assert not [name for name in data if "0-0-0" in name and table.context.options.index_type == "BUCKET"]
+    assert not list((Path(table.path) / ".hoodie" / ".temp").glob("*"))
+
+
+def test_a_task_that_did_not_end_stops_the_commit(spark: SparkSession, table: hf.Table) -> None:
+    writer = HudiDataSource({"path": table.path}).writer(things(spark, 1).schema, False)
+    message = writer.write(iter(things(spark, 4).toArrow().to_batches()))
+    with pytest.raises(hf.DataError, match="1 of 2 tasks wrote nothing"):
+        writer.commit([message, None])
+    writer.abort([message, None])
+    assert table.timeline.instants == ()
+    assert not list(Path(table.path).rglob("*.log.*"))
+
+
+@pytest.mark.parametrize(("method", "module"), [("streamReader", "stream_reader"), ("streamWriter", "stream_writer")])
+def test_streams_need_a_newer_pyspark(spark: SparkSession, table: hf.Table, method: str, module: str) -> None:
+    source, schema = HudiDataSource({"path": table.path}), things(spark, 1).schema
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, f"hudiformat.spark.{module}", None)
+        with pytest.raises(hf.UnsupportedFeatureError, match=r"a stream needs PySpark 4\.[12]; this is 4"):
+            getattr(source, method)(schema, *([False] if method == "streamWriter" else []))
+
+
+def operation_of(table: hf.Table) -> str | None:
+    return read_metadata(table.context.storage, table.config, table.timeline.completed[-1]).operation_type

@@ -384,11 +384,13 @@ def test_a_partition_that_cannot_be_made_is_an_error(table: Table) -> None:
 def test_rows_put_aside_come_back(table: Table) -> None:
     with begin_write(table.context, Operation.UPSERT) as write:
         data = rows(("a", 1, "x", 1), ("b", 1, "y", 2))
+        storage, folder = table.context.storage, write.plan.instant
         paths = [
-            stage(write.plan, WriteToken(task, 0, 0), SCHEMA, data.slice(task, 1).to_batches()) for task in range(2)
+            stage(storage, folder, WriteToken(task, 0, 0), SCHEMA, data.slice(task, 1).to_batches())
+            for task in range(2)
         ]
-        assert read_staged(write.plan, SCHEMA, paths).equals(data)
-        assert read_staged(write.plan, SCHEMA, []).num_rows == 0
+        assert read_staged(storage, SCHEMA, paths).equals(data)
+        assert read_staged(storage, SCHEMA, []).num_rows == 0
         assert list(marked_files(table.context.storage, write.plan.instant)) == []
     assert not any("staged" in path for path in tree(Path(table.path)))
 

@@ -1,0 +1,106 @@
+"""What a data source is asked for, in Hudi's keys; everything else is for :func:`hudiformat.open_table`.
+
+Spark hands options over in lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hudiformat.api import Table, open_table
+from hudiformat.errors import OptionError
+from hudiformat.table import Operation
+
+AS_OF = "as.of.instant"
+QUERY = "hoodie.datasource.query.type"
+FORMAT = "hoodie.datasource.query.incremental.format"
+BEGIN = "hoodie.datasource.read.begin.instanttime"
+END = "hoodie.datasource.read.end.instanttime"
+START = "hoodie.datasource.streaming.startOffset"
+LIMIT = "maxCommitsPerTrigger"
+WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+
+SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC = "snapshot", "read_optimized", "incremental", "cdc"
+_QUERIES = (SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC)
+_OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
+_SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
+_OURS = {key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER)}
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The options of one reader or writer."""
+
+    given: Mapping[str, str]
+
+    def get(self, key: str) -> str | None:
+        """What an option was set to."""
+        return self.given.get(key.lower())
+
+    @property
+    def path(self) -> str:
+        """Where the table is.
+
+        Raises:
+            OptionError: nobody said it.
+        """
+        path = self.get("path")
+        if path is None:
+            raise OptionError("no path; name the table with load(path), save(path) or start(path)", option="path")
+        return path
+
+    @property
+    def of_table(self) -> dict[str, str]:
+        """The options that the table takes."""
+        ours = {*_OURS, *_OPERATION_KEYS, *_SPARKS_OWN}
+        return {key: value for key, value in self.given.items() if key not in ours}
+
+    def table(self) -> Table:
+        """The table, opened.
+
+        Raises:
+            OptionError: no path, an unknown option, or a bad value.
+            NotATableError: there is no table.
+        """
+        return open_table(self.path, options=self.of_table)
+
+    @property
+    def query(self) -> str:
+        """The query type; ``cdc`` may be asked for as Hudi has it too, as the format of an incremental query.
+
+        Raises:
+            OptionError: there is no such query.
+        """
+        query = (self.get(QUERY) or SNAPSHOT).lower()
+        if query not in _QUERIES:
+            raise OptionError(f"{QUERY}: expected one of {', '.join(_QUERIES)}, found {query!r}", option=QUERY)
+        return CDC if query == INCREMENTAL and (self.get(FORMAT) or "").lower() == CDC else query
+
+    @property
+    def operation(self) -> Operation:
+        """What a write does with its rows, upsert unless it is said.
+
+        Raises:
+            OptionError: there is no such operation.
+        """
+        text = next((self.given[key] for key in _OPERATION_KEYS if key in self.given), "upsert")
+        try:
+            return Operation(text.upper())
+        except ValueError:
+            known = ", ".join(operation.value.lower() for operation in Operation)
+            raise OptionError(f"operation: expected one of {known}, found {text!r}", option="operation") from None
+
+    @property
+    def commits_per_batch(self) -> int | None:
+        """How many commits a batch of a stream takes at most.
+
+        Raises:
+            OptionError: it is no number above 0.
+        """
+        text = self.get(LIMIT)
+        if text is None:
+            return None
+        if not text.isdecimal() or int(text) < 1:
+            raise OptionError(f"{LIMIT}: expected a number above 0, found {text!r}", option=LIMIT)
+        return int(text)

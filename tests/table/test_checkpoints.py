@@ -1,0 +1,35 @@
+"""Commits of a stream's batches name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudiformat import CorruptTableError, Table
+from hudiformat.table import Operation
+from hudiformat.table.begin import begin_write
+from hudiformat.table.checkpoints import checkpoint, newest_batch
+
+
+def commit(table: Table, extra: dict[str, str]) -> None:
+    with begin_write(table.context, Operation.UPSERT) as write:
+        write.commit([], extra)
+
+
+def test_the_newest_batch_of_each_writer_is_found(table: Table) -> None:
+    assert newest_batch(table.context, "a") is None
+    for extra in (checkpoint("a", 7), checkpoint("a", 8), {}, checkpoint("b", 0)):
+        commit(table, extra)
+    assert newest_batch(table.context, "a") == 8
+    assert newest_batch(table.context, "b") == 0
+    assert newest_batch(table.context, "c") is None
+
+
+def test_the_checkpoint_is_hudis() -> None:
+    assert checkpoint("a", 7) == {"_hudi_streaming_sink_checkpoint": '{"a": "7"}'}
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '"a"', '{"a": "x"}', '{"a": []}'])
+def test_a_damaged_checkpoint_is_an_error(table: Table, text: str) -> None:
+    commit(table, {"_hudi_streaming_sink_checkpoint": text})
+    with pytest.raises(CorruptTableError, match="expected writers and batches, found"):
+        newest_batch(table.context, "a")
