@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -23,6 +23,7 @@ from hudiformat.table.clock import Clock, TableClock
 from hudiformat.table.context import TableContext
 from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
 from hudiformat.table.listing import partition_files
+from hudiformat.table.overwrite import delete_partitions, overwrite
 from hudiformat.table.plan import Operation
 from hudiformat.table.planning import plan_inserts
 from hudiformat.table.pruning import PartitionPruner, fits
@@ -296,10 +297,43 @@ class Table:
         """
         return self._write(Operation.DELETE, keys)
 
-    def _write(self, operation: Operation, data: Any) -> Commit:
-        commit = write_rows(self.context, operation, data)
+    def insert_overwrite(self, data: Any) -> Commit:
+        """Put *data* in place of all rows of the partitions that it has rows for.
+
+        Raises:
+            UnsupportedFeatureError: the table has a bucket index.
+            SchemaError, DataError, CommitError: as for :meth:`insert`.
+
+        Source: SparkInsertOverwriteCommitActionExecutor.
+        """
+        return self._served(overwrite(self.context, Operation.INSERT_OVERWRITE, data))
+
+    def insert_overwrite_table(self, data: Any) -> Commit:
+        """Put *data* in place of all rows of the table; arguments and errors are those of :meth:`insert_overwrite`.
+
+        Raises:
+            UnsupportedFeatureError, SchemaError, DataError, CommitError: as for :meth:`insert_overwrite`.
+
+        Source: SparkInsertOverwriteTableCommitActionExecutor.
+        """
+        return self._served(overwrite(self.context, Operation.INSERT_OVERWRITE_TABLE, data))
+
+    def delete_partitions(self, partitions: Sequence[str]) -> Commit:
+        """Take all rows of these partition paths out of the table.
+
+        Raises:
+            UnsupportedFeatureError, CommitError: as for :meth:`insert`.
+
+        Source: SparkDeletePartitionCommitActionExecutor.
+        """
+        return self._served(delete_partitions(self.context, partitions))
+
+    def _served(self, commit: Commit) -> Commit:
         services.serve_inline(self.context)
         return commit
+
+    def _write(self, operation: Operation, data: Any) -> Commit:
+        return self._served(write_rows(self.context, operation, data))
 
     def verify(self, *, contents: bool = True) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or nobody's, instants that never completed.

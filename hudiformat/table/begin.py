@@ -59,13 +59,20 @@ class OpenWrite:
     plan: WritePlan
     transaction: Transaction
 
-    def commit(self, stats: Iterable[WriteStat], extra: Mapping[str, str] | None = None) -> Commit:
+    def commit(
+        self,
+        stats: Iterable[WriteStat],
+        extra: Mapping[str, str] | None = None,
+        replaced: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Commit:
         """Make the write visible, with *extra* in the extra metadata of the commit.
+
+        *replaced* are the file groups that the write takes out of the table, by partition path.
 
         Raises:
             CommitError: it could not be; the table is as it was.
         """
-        done, metadata = self.transaction.commit(self.plan.operation, stats, self.plan.schema.avro, extra)
+        done, metadata = self.transaction.commit(self.plan.operation, stats, self.plan.schema.avro, extra, replaced)
         every = tuple(stat for group in metadata.partition_to_write_stats.values() for stat in group)
         return Commit(done.time, done.action.value, every)
 

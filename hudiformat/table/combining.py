@@ -8,13 +8,13 @@ import pyarrow as pa
 from hudiformat.merge.ordering import comparable
 from hudiformat.table.merging import merge_mode
 from hudiformat.table.options import WriteOptions
-from hudiformat.table.plan import Operation
+from hudiformat.table.plan import REPLACING, Operation
 from hudiformat.timeline import MergeMode, TableConfig
 
 
 def combines(operation: Operation, options: WriteOptions) -> bool:
     """Whether a write keeps one row of several with one key."""
-    if operation in (Operation.INSERT, Operation.BULK_INSERT):
+    if operation in (Operation.INSERT, Operation.BULK_INSERT, *REPLACING):
         return options.combine_before_insert
     return operation is Operation.DELETE or options.combine_before_upsert
 

@@ -32,12 +32,13 @@ class Claim:
     """Partitions into which it has put new keys."""
 
     @classmethod
-    def of(cls, operation: Operation, stats: Iterable[WriteStat], *, by_bucket: bool) -> Claim:
-        """The claim of a write with these statistics."""
-        every = tuple(stats)
+    def of(cls, operation: Operation, metadata: CommitMetadata, *, by_bucket: bool) -> Claim:
+        """The claim of a write that is about to commit with this metadata."""
+        every = metadata.write_stats
         return cls(
             operation=operation,
-            groups=frozenset(_group(stat, by_bucket=by_bucket) for stat in every),
+            groups=frozenset(_group(stat, by_bucket=by_bucket) for stat in every)
+            | _replaced(metadata, by_bucket=by_bucket),
             rewritten=frozenset(_group(stat, by_bucket=by_bucket) for stat in every if _replaces_base(stat)),
             grown=frozenset() if by_bucket else frozenset(stat.partition_path or "" for stat in every if _adds(stat)),
         )

@@ -25,13 +25,13 @@ from hudiformat.table.create_handle import CreateHandle, new_group_uuid
 from hudiformat.table.merge_handle import MergeHandle
 from hudiformat.table.partition import PartitionIndex
 from hudiformat.table.placement import new_group_number
-from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.plan import REPLACING, Operation, WritePlan
 from hudiformat.timeline import TableType, WriteStat
 
 Integers = npt.NDArray[np.int64]
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Array)
 Handle = AppendHandle | CreateHandle | MergeHandle
-_INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
+_INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
 
 class PartitionWriter:

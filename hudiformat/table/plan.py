@@ -29,6 +29,13 @@ class Operation(Enum):
     UPSERT = "UPSERT"
     BULK_INSERT = "BULK_INSERT"
     DELETE = "DELETE"
+    INSERT_OVERWRITE = "INSERT_OVERWRITE"
+    INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
+    DELETE_PARTITION = "DELETE_PARTITION"
+
+
+REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
+"""The operations that take file groups out of the table; they complete as replace commits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from hudiformat.table.context import TableContext
 from hudiformat.table.heartbeat import Heartbeat, living
 from hudiformat.table.locks import held, lock_of
 from hudiformat.table.markers import delete_markers, marked_files
-from hudiformat.table.plan import Operation
+from hudiformat.table.plan import REPLACING, Operation
 from hudiformat.table.rollback import WRITES, Rollbacks, take_files_away
 from hudiformat.timeline import (
     Action,
@@ -69,15 +69,22 @@ class Transaction:
             if options.failed_writes_policy == LAZY:
                 heartbeat = Heartbeat(storage, time_, interval=options.heartbeat_interval_ms / 1000)
                 heartbeat.start()  # before the instant can be seen: nobody may take it for a dead writer's
-            instant = create_requested(storage, config, time_, _action(context))
+            instant = create_requested(storage, config, time_, _action(context, operation))
             metadata = CommitMetadata(operation_type=operation.value)
             instant = transition_inflight(storage, config, instant, metadata)
         return cls(context, instant, frozenset(timeline.completed), heartbeat)
 
     def commit(
-        self, operation: Operation, stats: Iterable[WriteStat], schema: str, extra: Mapping[str, str] | None = None
+        self,
+        operation: Operation,
+        stats: Iterable[WriteStat],
+        schema: str,
+        extra: Mapping[str, str] | None = None,
+        replaced: Mapping[str, tuple[str, ...]] | None = None,
     ) -> tuple[Instant, CommitMetadata]:
         """Make the write visible, whole, with *extra* in its extra metadata.
+
+        *replaced* are the file groups that it takes out of the table, by partition path.
 
         Files that were begun and are in no statistic, those of failed attempts of a task, are taken away first.
 
@@ -98,6 +105,7 @@ class Transaction:
             operation_type=operation.value,
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
             extra_metadata={"schema": schema, **(extra or {})},
+            partition_to_replace_file_ids=replaced,
         )
         with exclusive(self._context):
             self._refuse_conflicts(operation, metadata)
@@ -140,7 +148,7 @@ class Transaction:
         if self._context.options.concurrency.mode != OPTIMISTIC:
             return
         by_bucket = self._context.options.index_type == "BUCKET"
-        claim = Claim.of(operation, metadata.write_stats, by_bucket=by_bucket)
+        claim = Claim.of(operation, metadata, by_bucket=by_bucket)
         timeline = self._context.timeline()
         for reason in (self._conflict(claim, other, by_bucket=by_bucket) for other in self._others(timeline)):
             if reason is not None:
@@ -194,7 +202,9 @@ def take_failed_writes_away(context: TableContext) -> None:
     rollbacks.sweep_orphans()
 
 
-def _action(context: TableContext) -> Action:
+def _action(context: TableContext, operation: Operation) -> Action:
+    if operation in REPLACING:
+        return Action.REPLACE_COMMIT
     is_cow = context.config.table_type is TableType.COPY_ON_WRITE
     return Action.COMMIT if is_cow else Action.DELTA_COMMIT
 

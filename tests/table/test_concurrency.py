@@ -116,10 +116,10 @@ def test_a_write_is_begun_anew_after_a_conflict(tmp_path: Path, monkeypatch: pyt
     other, other_stats = begun(table, ("a", 2, "x", 2))
     commit = OpenWrite.commit
 
-    def after_the_other(write: OpenWrite, stats: Iterable[WriteStat]) -> Commit:
+    def after_the_other(write: OpenWrite, stats: Iterable[WriteStat], extra: None) -> Commit:
         monkeypatch.undo()
         commit(other, other_stats)
-        return commit(write, stats)
+        return commit(write, stats, extra)
 
     monkeypatch.setattr(OpenWrite, "commit", after_the_other)
     assert table.upsert(rows(("a", 3, "x", 3))).num_writes == 1
@@ -131,7 +131,7 @@ def test_a_conflict_is_raised_when_the_retries_are_used_up(tmp_path: Path, monke
     table = shared_table(tmp_path, **{"hoodie.write.num.retries.on.conflict.failures": "2"})
     tries = []
 
-    def always(_self: OpenWrite, _stats: object) -> None:
+    def always(_self: OpenWrite, *_arguments: object) -> None:
         tries.append(1)
         raise WriteConflictError("another writer was faster")
 
@@ -230,7 +230,7 @@ COMPACTION = Instant("3", Action.COMMIT, State.COMPLETED, "4")
 
 @pytest.mark.parametrize(("written", "conflicts"), [(stat(BASE, previous="1"), True), (stat(".g-0_2.log.1_0"), False)])
 def test_two_that_replace_a_base_file_conflict(written: WriteStat, conflicts: bool) -> None:
-    claim = Claim.of(Operation.UPSERT, [written], by_bucket=False)
+    claim = Claim.of(Operation.UPSERT, CommitMetadata(partition_to_write_stats={"x": (written,)}), by_bucket=False)
     compacted = CommitMetadata("COMPACT", {"x": (stat("g-0_0-0-0_3.parquet", previous="1"),)})
     found = conflict_with_commit(claim, COMPACTION, compacted, is_compaction=True, by_bucket=False)
     assert (found is not None) is conflicts
@@ -238,7 +238,8 @@ def test_two_that_replace_a_base_file_conflict(written: WriteStat, conflicts: bo
 
 
 def test_a_group_that_was_replaced_conflicts() -> None:
-    claim = Claim.of(Operation.UPSERT, [stat(".g-0_2.log.1_0")], by_bucket=False)
+    log = stat(".g-0_2.log.1_0")
+    claim = Claim.of(Operation.UPSERT, CommitMetadata(partition_to_write_stats={"x": (log,)}), by_bucket=False)
     replaced = CommitMetadata("INSERT_OVERWRITE", partition_to_replace_file_ids={"x": ("g-0",)})
     other = Instant("3", Action.REPLACE_COMMIT, State.COMPLETED, "4")
     found = conflict_with_commit(claim, other, replaced, is_compaction=False, by_bucket=False)

@@ -1,0 +1,76 @@
+"""Overwriting partitions or the table, and deleting partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudiformat import Table, UnsupportedFeatureError, WriteConflictError, open_table
+from tests.table.support import content, new_table, rows
+from tests.table.test_concurrency import begun, shared_table
+
+COW_AND_MOR = pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+
+
+def filled(path: Path, table_type: str) -> Table:
+    table = new_table(path, table_type=table_type)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1), ("c", 1, "y", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    return table
+
+
+@COW_AND_MOR
+def test_overwriting_the_partitions_of_the_rows(tmp_path: Path, table_type: str) -> None:
+    table = filled(tmp_path, table_type)
+    before = table.timeline.completed_writes[-1].time
+    commit = table.insert_overwrite(rows(("d", 1, "x", 4)))
+    assert commit.action == "replacecommit"
+    assert content(table) == [("c", 1, "y", 1), ("d", 1, "x", 4)]
+    assert content(table, as_of=before) == [("a", 2, "x", 2), ("b", 1, "x", 1), ("c", 1, "y", 1)]
+    table.upsert(rows(("a", 3, "x", 3)))
+    assert content(table) == [("a", 3, "x", 3), ("c", 1, "y", 1), ("d", 1, "x", 4)]
+
+
+@COW_AND_MOR
+def test_overwriting_the_table(tmp_path: Path, table_type: str) -> None:
+    table = filled(tmp_path, table_type)
+    table.insert_overwrite_table(rows(("d", 1, "x", 4)))
+    assert content(table) == [("d", 1, "x", 4)]
+    table.rollback(table.timeline.completed_writes[-1].time)
+    assert content(table) == [("a", 2, "x", 2), ("b", 1, "x", 1), ("c", 1, "y", 1)]
+
+
+@COW_AND_MOR
+def test_deleting_partitions(tmp_path: Path, table_type: str) -> None:
+    table = filled(tmp_path, table_type)
+    commit = table.delete_partitions(["x", "none"])
+    assert (commit.action, commit.stats) == ("replacecommit", ())
+    assert content(table) == [("c", 1, "y", 1)]
+
+
+def test_replaced_files_go_with_cleaning(tmp_path: Path) -> None:
+    table = filled(tmp_path, "COPY_ON_WRITE")
+    table.insert_overwrite_table(rows(("d", 1, "x", 4)))
+    policy = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    assert open_table(table.path, options=policy, clock=table.context.clock).clean() is not None
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+    assert content(table) == [("d", 1, "x", 4)]
+
+
+def test_with_a_bucket_index_nothing_is_overwritten(tmp_path: Path) -> None:
+    table = new_table(tmp_path, options={"hoodie.index.type": "BUCKET"})
+    with pytest.raises(UnsupportedFeatureError, match="with a bucket index a partition cannot be overwritten yet"):
+        table.insert_overwrite(rows(("d", 1, "x", 4)))
+    assert not table.timeline.instants
+
+
+def test_an_update_of_what_was_overwritten_conflicts(tmp_path: Path) -> None:
+    table = shared_table(tmp_path)
+    table.insert(rows(("a", 1, "x", 1)))
+    write, stats = begun(table, ("a", 2, "x", 2))
+    table.insert_overwrite(rows(("d", 1, "x", 4)))
+    with pytest.raises(WriteConflictError, match="replacecommit"):
+        write.commit(stats)
+    write.transaction.abandon()
+    assert content(table) == [("d", 1, "x", 4)]
