@@ -103,3 +103,20 @@ def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf
     assert_same_rows(same(hudi, table), expected, key=KEY)
     hudi.write(rows(7, ids=range(4)), table.path, {**HUDI, "hoodie.metadata.enable": "true"})
     same(hudi, table)
+
+
+@pytest.mark.hudi
+def test_hudi_reads_and_goes_on_with_what_was_overwritten_here(hudi: RealHudi, tmp_path: Path) -> None:
+    keys = {"record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
+    options = {"hoodie.index.type": "SIMPLE", "hoodie.metadata.enable": "false"}
+    table = hf.create_table(tmp_path / "kept", name="kept", schema=SCHEMA, options=options, **keys)  # type: ignore[arg-type]
+    table.insert(rows(1))
+    table.insert_overwrite(rows(2, ids=range(0, 6, 2)))
+    assert same(hudi, table).num_rows == 13
+    table.delete_partitions(["p1"])
+    assert same(hudi, table).num_rows == 3
+    theirs = {key: value for key, value in HUDI.items() if "bucket" not in key} | options
+    hudi.write(rows(3, ids=range(4)), table.path, theirs)
+    assert same(hudi, table).num_rows == 5
+    table.insert_overwrite_table(rows(4, ids=range(2)))
+    assert same(hudi, table).num_rows == 2
