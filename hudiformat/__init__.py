@@ -52,6 +52,7 @@ from hudiformat.logfile import (
     verify_log,
 )
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.services import TableFinding, TableFindingKind
 from hudiformat.storage import open_storage
 from hudiformat.table import Commit, RecordMerger, Scan
 from hudiformat.view import FileSlice
@@ -94,6 +95,8 @@ __all__ = [
     "Table",
     "TableError",
     "TableExistsError",
+    "TableFinding",
+    "TableFindingKind",
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",

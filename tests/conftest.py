@@ -18,7 +18,9 @@ from hypothesis import HealthCheck, settings
 from pyarrow import fs
 
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
+from tests.conformance.java import JavaClass
 from tools.environments import EnvironmentBuildError
+from tools.flink import NoFlinkError, flink_jars
 from tools.java import java_home
 from tools.s3_server import NoS3ServerError, S3Server, s3_server
 
@@ -95,6 +97,16 @@ def hudi(java: Path) -> Iterator[RealHudi]:
         _missing(f"no environment for real Hudi: {error}")
     with server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def flink(hudi: RealHudi) -> JavaClass:
+    """The classes of Flink's file sink, in the JVM of real Hudi; the jars are fetched on the first use."""
+    try:
+        jars = flink_jars()
+    except NoFlinkError as error:
+        _missing(f"no Flink: {error}")
+    return JavaClass(hudi, "FlinkSink", ROOT / "tests" / "conformance" / "flink_sink.java", jars)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
@@ -68,6 +69,14 @@ def test_the_command_line_example_runs(
         assert command_line(arguments) == 1  # each of them meets the damage
         out, err = capsys.readouterr()
         assert out + err == expected.rstrip("\n") + "\n"
+
+
+def test_the_example_of_the_file_sink_runs(tmp_path: Path) -> None:
+    tasks = [pa.RecordBatch.from_pydict({"n": [n], "day": ["1"]}) for n in range(3)]
+    names = run(examples("Streams into plain files"), {"hf": hf, "path": tmp_path, "tasks": tasks})
+    assert names["commit"].partitions == ("day=1",)
+    assert pq.read_table(tmp_path)["n"].to_pylist() == [0, 1, 2]
+    assert {path.name.split("-")[0] for path in (tmp_path / "day=1").iterdir()} == {"compacted", "_SUCCESS"}
 
 
 def test_the_example_of_the_strategies_runs() -> None:

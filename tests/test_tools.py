@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import environments, java, s3_server, venv
+from tools import environments, flink, java, s3_server, venv
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -199,3 +200,37 @@ def test_an_s3_server_that_ends_at_once_says_what_it_printed(monkeypatch: pytest
     monkeypatch.setattr(s3_server, "s3_program", lambda: tmp_path / "bin" / "go")
     with pytest.raises(s3_server.NoS3ServerError, match="ended with 7: no room"), s3_server.s3_server(tmp_path / "s3"):
         raise AssertionError("there is no server")
+
+
+def flink_central(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A Maven Central of one jar, with what is in it."""
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path / "cache"))
+    jar = tmp_path / "central" / "flink-a" / flink.VERSION / f"flink-a-{flink.VERSION}.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"classes")
+    monkeypatch.setattr(flink, "CENTRAL", (tmp_path / "central").as_uri())
+    monkeypatch.setattr(flink, "JARS", {"flink-a": hashlib.sha256(b"classes").hexdigest()})
+    return jar
+
+
+def test_flink_s_jars_are_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    central = flink_central(monkeypatch, tmp_path)
+    (jar,) = flink.flink_jars()
+    assert jar.read_bytes() == b"classes"
+    central.unlink()
+    assert flink.flink_jars() == [jar]
+    assert [path.name for path in jar.parent.iterdir()] == [jar.name]
+
+
+def test_a_jar_that_is_not_the_one_expected_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    flink_central(monkeypatch, tmp_path).write_bytes(b"others")
+    with pytest.raises(flink.NoFlinkError, match="expected a jar with SHA-256"):
+        flink.flink_jars()
+
+
+def test_jars_that_cannot_be_fetched_say_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flink_central(monkeypatch, tmp_path).unlink()
+    assert flink.main() == 1
+    assert "cannot fetch file://" in capsys.readouterr().err

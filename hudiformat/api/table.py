@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from hudiformat import services
 from hudiformat.merge import RecordMerger
+from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
@@ -256,7 +257,7 @@ class Table:
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.INSERT, data)
+        return self._write(Operation.INSERT, data)
 
     def upsert(self, data: Any) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
@@ -268,7 +269,7 @@ class Table:
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.UPSERT, data)
+        return self._write(Operation.UPSERT, data)
 
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
@@ -280,7 +281,7 @@ class Table:
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.BULK_INSERT, data)
+        return self._write(Operation.BULK_INSERT, data)
 
     def delete(self, keys: Any) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
@@ -293,7 +294,24 @@ class Table:
 
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
-        return write_rows(self.context, Operation.DELETE, keys)
+        return self._write(Operation.DELETE, keys)
+
+    def _write(self, operation: Operation, data: Any) -> Commit:
+        commit = write_rows(self.context, operation, data)
+        services.serve_inline(self.context)
+        return commit
+
+    def verify(self, *, contents: bool = True) -> list[TableFinding]:
+        """What is wrong with the table: files that are damaged, missing or nobody's, instants that never completed.
+
+        Without *contents* no data file is opened.  Nothing is changed.
+
+        Raises:
+            StorageError: a folder cannot be listed.
+
+        Source: spec/services.md.
+        """
+        return list(services.verify_table(self.context, contents=contents))
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,10 +33,7 @@ def read_base_file(
         StorageError: it cannot be read.
     """
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    with _opened(storage, path) as (source, file):
-        names, groups = _present(file, wanted), _row_groups(source, file, may_hold)
-        table = file.read(names) if groups is None else file.read_row_groups(groups, names)
-    return pa.Table.from_batches([resolve(batch, wanted) for batch in table.to_batches()], wanted)
+    return pa.Table.from_batches(scan_base_file(storage, path, wanted, may_hold=may_hold), wanted)
 
 
 def scan_base_file(
@@ -53,19 +49,13 @@ def scan_base_file(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with _opened(storage, path) as (source, file):
-        groups = _row_groups(source, file, may_hold)
-        for batch in file.iter_batches(batch_rows, row_groups=groups, columns=_present(file, schema)):
-            yield resolve(batch, schema)
-
-
-@contextmanager
-def _opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
     source = storage.open_input(path)
     try:
         # pre_buffer: what is wanted is fetched in a few requests, neighbours together
         with source, pq.ParquetFile(source, pre_buffer=True) as file:
-            yield source, file
+            groups = _row_groups(source, file, may_hold)
+            for batch in file.iter_batches(batch_rows, row_groups=groups, columns=_present(file, schema)):
+                yield resolve(batch, schema)
     except HudiFormatError:  # of whoever reads: also a ValueError
         raise
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage

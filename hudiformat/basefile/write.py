@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
-from hudiformat.storage import OutputFile
+from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
+from hudiformat.storage import ArrowSink, OutputFile
 
 # Source: HoodieBloomFilterWriteSupport.
 _BLOOM_FILTER = "org.apache.hudi.bloomfilter"
@@ -44,8 +44,11 @@ class BaseFileWriter:
         row_size: int = 1024,
         row_group_size: int = 16 * 1024 * 1024,
     ) -> None:
-        self._sink = pa.output_stream(_Sink(file), buffer_size=1 << 16)
-        self._writer = pq.ParquetWriter(self._sink, schema, compression=compression, store_schema=False)
+        self._target = ArrowSink(file)
+        self._sink = self._target.stream()
+        self._writer = pq.ParquetWriter(
+            self._sink, schema, compression=compression, compression_level=level_of(compression), store_schema=False
+        )
         self._schema = schema
         self._avro_schema = avro_schema
         self._bloom_filter = bloom_filter
@@ -73,7 +76,7 @@ class BaseFileWriter:
         table = pa.concat_tables(self._waiting)
         self._waiting, self.waiting_bytes = [], 0
         while table.num_rows:
-            group = table.slice(0, self._group_rows).combine_chunks()
+            group = table.slice(0, self._group_rows)
             table = table.slice(group.num_rows)
             self._keys += group[RECORD_KEY].chunks
             self._writer.write_table(group, row_group_size=group.num_rows)
@@ -100,6 +103,10 @@ class BaseFileWriter:
         self._sink.close()
         return size
 
+    def abandon(self) -> None:
+        """Let go of the file as it is: nothing more is written, whatever is still waiting."""
+        self._target.is_open = False
+
     @property
     def _group_rows(self) -> int:
         most = max(int(self._row_group_size // self._row_size), 1)
@@ -111,36 +118,6 @@ class BaseFileWriter:
         if self._written:
             footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
         return footer
-
-
-class _Sink:
-    """An output file as pyarrow wants one; closing it is left to its owner."""
-
-    closed = False
-
-    def __init__(self, file: OutputFile) -> None:
-        self._file = file
-
-    def write(self, data: bytes) -> None:
-        self._file.write(memoryview(data))
-
-    def tell(self) -> int:
-        return self._file.size
-
-    def flush(self) -> None:
-        """Nothing waits here."""
-
-    def close(self) -> None:
-        """See the class."""
-
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
 
 
 def _key_range(keys: pa.Array) -> tuple[str, str]:

@@ -13,6 +13,7 @@ import hudiformat
 from hudiformat.cli.blocks import blocks
 from hudiformat.cli.output import warn
 from hudiformat.cli.plan import plan
+from hudiformat.cli.read import read
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
 from hudiformat.cli.services import clean, compact, rollback
@@ -20,6 +21,7 @@ from hudiformat.cli.slices import slices
 from hudiformat.cli.stats import stats
 from hudiformat.cli.timeline import timeline
 from hudiformat.cli.verify import verify
+from hudiformat.cli.write import write
 from hudiformat.errors import HudiFormatError
 
 UNREADABLE = 2
@@ -45,7 +47,7 @@ def app() -> None:
     """
 
 
-for command in (blocks, records, verify, salvage, slices, stats, timeline, plan, compact, clean, rollback):
+for command in (blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, clean, rollback):
     app.add_command(command)
 
 

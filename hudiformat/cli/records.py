@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterator
-from itertools import chain, islice
-from typing import Any
+from itertools import islice
 
 import click
 import pyarrow as pa
-from rich.cells import cell_len
 
 from hudiformat.avro import avro_to_arrow
 from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.cli.output import Column, Table, printable, say, say_json, shortened, warn
-from hudiformat.cli.source import file_argument, json_option, open_log
+from hudiformat.cli.output import printable, say, say_json, warn
+from hudiformat.cli.rows import print_rows
+from hudiformat.cli.source import file_argument, json_option, open_log, split
 from hudiformat.cli.values import Row, rows_of
 from hudiformat.errors import DecodeError, HudiFormatError, SchemaError
 from hudiformat.logfile import LogReader
 
 _FINDINGS, _UNREADABLE = 1, 2
 _WITHOUT_ROWS = (BlockType.COMMAND, BlockType.CORRUPT)
-_MAX_WIDTH = 40
-_MEASURED = 100  # rows of a block that say how wide its columns are
-
-
-def _split(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else list(dict.fromkeys(value.split(",")))
 
 
 _EPILOG = """\b
@@ -41,7 +33,7 @@ Examples:
 @click.command(epilog=_EPILOG, short_help="Print the records and deletes of a log file.")
 @file_argument
 @click.option("--block", type=int, metavar="N", help="Only the block of this number, as in 'blocks'; -1 is the last.")
-@click.option("--columns", callback=_split, metavar="A,B", help="Only these columns of records, in this order.")
+@click.option("--columns", callback=split, metavar="A,B", help="Only these columns of records, in this order.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many records and deletes.")
 @json_option
 def records(file: str, *, block: int | None, columns: list[str] | None, limit: int | None, as_json: bool) -> int:
@@ -141,18 +133,5 @@ def _print_json(number: int, block: LogBlock, batch: pa.RecordBatch, columns: li
 def _print_table(number: int, block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> None:
     """A table for the block, as wide as its first rows need."""
     say(f"block {number} at byte {block.offset}: {block.type.name}, instant {printable(block.instant or '-')}")
-    rows = _rows(block, batch, columns)
-    head = list(islice(rows, _MEASURED))
-    if not head:
-        return
-    mark = ["DELETE"] if block.type is BlockType.DELETE else []
-    widths = [max(cell_len(text) for text in (name, *(_cell(row[name]) for row in head))) for name in head[0]]
-    named = [Column(printable(name), width) for name, width in zip(head[0], widths, strict=True)]
-    table = Table(*(Column("", len(text)) for text in mark), *named, indent="  ")
-    for row in chain(head, rows):
-        table.row(*mark, *map(_cell, row.values()), colour="yellow" if mark else None)
-
-
-def _cell(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shortened(printable(text), _MAX_WIDTH)
+    mark = "DELETE" if block.type is BlockType.DELETE else None
+    print_rows(_rows(block, batch, columns), mark=mark, indent="  ")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
+from hudiformat.cli.commits import say_commit
 from hudiformat.cli.output import Column, Table, say, say_json, warn_of
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.table import Commit
-from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, WriteStat, read_content
+from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, read_content
 
-_FILES = (Column("partition", 16), Column("file", 76), Column("records", 9, right=True), Column("size", 12, right=True))
 _DELETED = (Column("partition", 16), Column("deleted file"))
 
 _table = click.argument("table", type=click.Path())
@@ -42,7 +39,7 @@ def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bo
     if not commits:
         _say_instant(None, "", "nothing to compact", as_json=as_json)
     for commit in commits:
-        _say_commit(commit, as_json=as_json)
+        say_commit(commit, as_json=as_json)
     return 0
 
 
@@ -91,21 +88,6 @@ def _say_instant(instant: Instant | None, what: str, otherwise: str, *, as_json:
         say_json({"instant": None if instant is None else instant.time})
     else:
         say(otherwise if instant is None else f"{what}: {instant.time}")
-
-
-def _say_commit(commit: Commit, *, as_json: bool) -> None:
-    if as_json:
-        say_json({"instant": commit.instant, "files": [_described(stat) for stat in commit.stats]})
-        return
-    say(f"{commit.instant} {commit.action}")
-    printed = Table(*_FILES)
-    for stat in commit.stats:
-        name = (stat.path or "").rpartition("/")[2]
-        printed.row(stat.partition_path, name, stat.num_writes, stat.file_size_in_bytes)
-
-
-def _described(stat: WriteStat) -> dict[str, Any]:
-    return {"path": stat.path, "records": stat.num_writes, "size": stat.file_size_in_bytes}
 
 
 def _say_deleted(instant: Instant, files: dict[str, tuple[str, ...]], *, as_json: bool) -> None:

@@ -35,3 +35,8 @@ def key_and_value(option: str) -> tuple[str, str]:
     if not separator:
         raise click.UsageError(f"-o {option}: expected KEY=VALUE")
     return key, value
+
+
+def split(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:
+    """The names in an option's text, each once, as click's callback; None where the option is not given."""
+    return None if value is None else list(dict.fromkeys(value.split(",")))

@@ -1,33 +1,43 @@
-"""``hudiformat verify``: what is wrong with a log file."""
+"""``hudiformat verify``: what is wrong with a log file, or with a table."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from hudiformat.api import open_table
 from hudiformat.cli.findings import FindingTable, described
-from hudiformat.cli.output import say, say_json
+from hudiformat.cli.output import Column, Table, say, say_json
 from hudiformat.cli.progress import progress_bar
 from hudiformat.cli.source import json_option, open_log
 from hudiformat.logfile import findings_of
+from hudiformat.services import verify_table
 
+_COLUMNS = (Column("kind", 11), Column("instants", 17), Column("path", 76), Column("message"))
 _EPILOG = """\b
 Examples:
   hudiformat verify FILE
-  hudiformat verify --no-contents FILE
+  hudiformat verify --no-contents TABLE
   hudiformat verify --json FILE | jq -r '.instants[]' | sort -u
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Say what is wrong with a log file.")
+@click.command(epilog=_EPILOG, short_help="Say what is wrong with a log file or a table.")
 @click.argument("path", type=click.Path())
 @click.option("--contents/--no-contents", default=True, help="Whether to decode every block; the default is yes.")
 @json_option
 def verify(path: str, *, contents: bool, as_json: bool) -> int:
-    """Say what is wrong with the log file PATH: where, which instants it concerns, and why.
+    """Say what is wrong with the log file or the table PATH: where, which instants it concerns, and why.
 
     A torn tail is what a writer leaves that died, or is still writing: readers skip it.  A hidden block is intact, but
     queries skip it for the damage around it, and salvage brings it back.
+
+    Of a table: files of the newest slices that are damaged or missing, files of no instant, and instants that are not
+    complete.
     """
+    if _is_table(path):
+        return _verify_table(path, contents=contents, as_json=as_json)
     size = open_log(path).size
     table, count = FindingTable(), 0
     with progress_bar("verifying", size) as progress:
@@ -39,4 +49,25 @@ def verify(path: str, *, contents: bool, as_json: bool) -> int:
                 table.row(finding)
     if not as_json and not count:
         say(f"nothing is wrong, in {size} bytes")
+    return int(count > 0)
+
+
+def _is_table(path: str) -> bool:
+    """Whether *path* is a table rather than a log file: a folder, or a URI of one."""
+    return "://" in path or Path(path).is_dir()
+
+
+def _verify_table(path: str, *, contents: bool, as_json: bool) -> int:
+    printed: Table | None = None
+    count = 0
+    for finding in verify_table(open_table(path).context, contents=contents):
+        count += 1
+        if as_json:
+            kind, instants = finding.kind.name, list(finding.instants)
+            say_json({"kind": kind, "path": finding.path, "instants": instants, "message": finding.message})
+            continue
+        printed = printed or Table(*_COLUMNS)
+        printed.row(finding.kind.value, ",".join(finding.instants), finding.path, finding.message)
+    if not as_json and not count:
+        say("nothing is wrong")
     return int(count > 0)

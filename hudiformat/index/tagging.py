@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from hudiformat.merge import number_keys
 
 NEW = -1
 """The code of a record that is in no file group yet."""
@@ -44,28 +45,35 @@ def bucket_tags(buckets: npt.NDArray[np.integer], known: Mapping[int, str], new_
     )
 
 
-def lookup_tags(keys: pa.Array, known: Mapping[str, pa.Array]) -> Tags:
-    """Tags by looking *keys* up among the record keys of each file group; a key in none of them is NEW.
+class KnownKeys:
+    """The record keys of a partition's file groups, to look records up among, batch after batch.
 
-    A key in several file groups, which inserts may lead to, is tagged with each of them.
+    A key in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
 
     Source: HoodieSimpleIndex.tagLocationInternal, a join.
     """
-    file_ids = tuple(known)
-    groups = [known[file_id] for file_id in file_ids]
-    owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    every = pa.chunked_array(groups, pa.string()).combine_chunks()
-    encoded = keys.dictionary_encode()
-    found = np.asarray(pc.fill_null(pc.index_in(every, value_set=encoded.dictionary), NEW)).astype(np.int64)
-    # Each distinct key with each of its owners, once, in the order of the keys.
-    pairs = np.unique(np.stack([found, owners])[:, found != NEW], axis=1)
-    counts = np.bincount(pairs[0], minlength=len(encoded.dictionary))
-    first = np.cumsum(counts) - counts
-    codes = np.asarray(encoded.indices).astype(np.int64)
-    times = np.maximum(counts[codes], 1)
-    rows = np.repeat(np.arange(len(codes)), times)
-    which = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
-    is_known = counts[codes[rows]] > 0
-    groups_of = np.full(len(rows), NEW, dtype=np.int64)
-    groups_of[is_known] = pairs[1][(first[codes[rows]] + which)[is_known]]
-    return Tags(rows=rows, codes=groups_of, file_ids=file_ids, existing=(True,) * len(file_ids))
+
+    def __init__(self, keys: Mapping[str, pa.Array]) -> None:
+        self._file_ids = tuple(keys)
+        every = pa.chunked_array(list(keys.values()), pa.string())
+        owners = np.repeat(np.arange(len(keys)), [len(group) for group in keys.values()])
+        numbers, self._index = number_keys(every)
+        # Each distinct key with each of its owners, once, in the order of the keys.
+        pairs = np.sort(numbers * max(len(keys), 1) + owners)
+        of_key, self._owners = np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], max(len(keys), 1))
+        self._counts = np.bincount(of_key, minlength=len(self._index))
+        self._first = np.cumsum(self._counts) - self._counts
+
+    def tag(self, keys: pa.Array) -> Tags:
+        """The file groups of each of *keys*."""
+        found, numbers = self._index.find(pa.chunked_array([keys]))
+        number_of = np.full(len(keys), NEW, dtype=np.int64)
+        number_of[found] = numbers
+        times = np.ones(len(keys), dtype=np.int64)
+        times[found] = self._counts[numbers]
+        rows = np.repeat(np.arange(len(keys)), times)
+        which = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+        is_known = number_of[rows] != NEW
+        codes = np.full(len(rows), NEW, dtype=np.int64)
+        codes[is_known] = self._owners[self._first[number_of[rows[is_known]]] + which[is_known]]
+        return Tags(rows=rows, codes=codes, file_ids=self._file_ids, existing=(True,) * len(self._file_ids))

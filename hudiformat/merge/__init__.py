@@ -12,12 +12,14 @@ from hudiformat.merge.candidates import (
     read_candidates,
     read_records,
 )
+from hudiformat.merge.keys import KeyIndex, number_keys
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.merge.slice import merge_slice
 from hudiformat.merge.survivors import Survivors, survivors
 
 __all__ = [
     "Candidates",
+    "KeyIndex",
     "MergeRule",
     "PartialUpdate",
     "RecordMerger",
@@ -27,6 +29,7 @@ __all__ = [
     "delete_schema",
     "deletes_of",
     "merge_slice",
+    "number_keys",
     "read_candidates",
     "read_records",
     "survivors",

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from hudiformat.merge.candidates import Candidates
 from hudiformat.merge.keys import KeyIndex, number_keys
@@ -56,8 +55,7 @@ def key_numbers(logs: Candidates) -> tuple[Integers, KeyIndex | Integers]:
     if logs.positions is not None:
         found, numbers = np.unique(logs.positions, return_inverse=True)
         return numbers.astype(np.int64), found
-    numbers, rows = number_keys(logs.keys)
-    return numbers, KeyIndex(logs.keys.take(pa.array(rows)))
+    return number_keys(logs.keys)
 
 
 def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:

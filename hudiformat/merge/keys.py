@@ -51,51 +51,56 @@ def _hash_slice(keys: pa.Array) -> Hashes:
     return hashes
 
 
-def number_keys(keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-    """Of each key its number among the different ones, and of each number a row that has the key."""
-    _, firsts, numbers = np.unique(key_hashes(keys), return_index=True, return_inverse=True)
-    if len(firsts) < len(keys) and not _equal(keys, keys.take(pa.array(firsts[numbers]))):
-        return _number_by_dictionary(keys)
-    return numbers.astype(np.int64), firsts.astype(np.int64)
-
-
-def _number_by_dictionary(keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-    numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
-    return numbers, np.unique(numbers, return_index=True)[1].astype(np.int64)
+def number_keys(keys: pa.ChunkedArray) -> tuple[Integers, KeyIndex]:
+    """Of each key its number among the different ones, and an index that finds them by their numbers."""
+    hashes = key_hashes(keys)
+    order = np.argsort(hashes)
+    ascending = hashes[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = ascending[1:] != ascending[:-1]
+    again = np.flatnonzero(~new)
+    if len(again) and not _equal(keys.take(pa.array(order[again])), keys.take(pa.array(order[again - 1]))):
+        numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
+        rows = np.unique(numbers, return_index=True)[1].astype(np.int64)
+        return numbers, KeyIndex(keys, rows, None)
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(new) - 1
+    return numbers, KeyIndex(keys, order[new], ascending[new])
 
 
 class KeyIndex:
-    """Finds keys among *keys*, which are all different."""
+    """Finds keys; ``rows`` says in which row of *keys* each one is, *hashes* are theirs, ascending, if all differ."""
 
-    def __init__(self, keys: pa.ChunkedArray) -> None:
+    def __init__(self, keys: pa.ChunkedArray, rows: Integers, hashes: Hashes | None) -> None:
         self._keys = keys
-        hashes = key_hashes(keys)
-        self._order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[self._order]
-        self._shared = bool((self._hashes[1:] == self._hashes[:-1]).any())
+        self.rows = rows
+        self._hashes = hashes
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self.rows)
 
     def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-        """The rows of *keys* that are there, in ascending order, and where each is."""
+        """The rows of *keys* that are there, in ascending order, and the number of each."""
         if not len(self):
             return np.empty(0, np.int64), np.empty(0, np.int64)
+        if self._hashes is None:
+            return self._find_by_table(keys)
         hashes = key_hashes(keys)
         ascending = np.argsort(hashes)  # neighbours are looked up together, which spares the cache
         places = np.empty(len(hashes), np.int64)
         places[ascending] = np.searchsorted(self._hashes, hashes[ascending])
         places = np.minimum(places, len(self) - 1)
-        rows = np.flatnonzero(self._hashes[places] == hashes)
-        found = self._order[places[rows]]
-        if self._shared or not _equal(keys.take(pa.array(rows)), self._keys.take(pa.array(found))):
+        found = np.flatnonzero(self._hashes[places] == hashes)
+        numbers = places[found]
+        if not _equal(keys.take(pa.array(found)), self._keys.take(pa.array(self.rows[numbers]))):
             return self._find_by_table(keys)
-        return rows, found
+        return found, numbers
 
     def _find_by_table(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-        every = np.asarray(pc.fill_null(pc.index_in(keys, value_set=self._keys.combine_chunks()), -1)).astype(np.int64)
-        rows = np.flatnonzero(every >= 0)
-        return rows, every[rows]
+        known = self._keys.take(pa.array(self.rows)).combine_chunks()
+        every = np.asarray(pc.fill_null(pc.index_in(keys, value_set=known), -1)).astype(np.int64)
+        found = np.flatnonzero(every >= 0)
+        return found, every[found]
 
 
 def _equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:

@@ -92,8 +92,9 @@ def _not_lower(found: _Meeting, logs: Survivors, rule: MergeRule) -> Booleans:
     if not logs.ordering:
         return np.ones(len(found.rows), np.bool_)
     columns = []
+    entries = pa.array(logs.entry[found.keys])
     for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
-        sides = (column.take(pa.array(found.keys)).chunks, [found.batch[name].take(pa.array(found.rows))])
+        sides = (column.take(entries).chunks, [found.batch[name].take(pa.array(found.rows))])
         columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
     count = len(found.rows)
     ranks = comparable(tuple(columns), 2 * count)

@@ -17,10 +17,11 @@ BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
 
 _EXTERNAL_SUFFIX = "_hudiext"
 _LONG_MAX = 2**63 - 1
+_INT32_DIGITS = len(str(INT32_MAX))
 
 # Hudi's own patterns.  Java's \d is ASCII only and matches() takes the whole text, hence [0-9] and fullmatch.
 _TOKEN = re.compile(r"(0|[1-9][0-9]*)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)")
-_LOG_FILE = re.compile(r"\.([^._]+)_([^.]*)\.(log|archive)\.(0*)([0-9]+)(?:_([0-9]+-[0-9]+-[0-9]+)(\.cdc)?)?")
+_LOG_FILE = re.compile(r"\.([^._/]+)_([^./]*)\.(log|archive)\.(0*)([0-9]+)(?:_([0-9]+-[0-9]+-[0-9]+)(\.cdc)?)?")
 _BASE_FILE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)\.([a-zA-Z0-9]+)")
 
 
@@ -98,15 +99,16 @@ class LogFileName:
 
         Source: FSUtils.LOG_FILE_PATTERN and HoodieLogFile.parseFieldsFromPath, Hudi 1.2.0.
         """
-        _refuse_path(text)
         match = _LOG_FILE.fullmatch(text)
         if match is None:
+            _refuse_path(text)
             raise NameFormatError(
                 f"expected a log file name .<file id>_<instant>.log.<version>[_<write token>[.cdc]], found {text!r}",
                 name=text,
             )
         file_id, instant, extension, zeros, digits, token, suffix = match.groups()
-        return cls(file_id, instant, _bounded(digits, INT32_MAX, text), token, suffix or "", extension, zeros)
+        version = int(digits) if len(digits) < _INT32_DIGITS else _bounded(digits, INT32_MAX, text)
+        return cls(file_id, instant, version, token, suffix or "", extension, zeros)
 
     @property
     def is_cdc(self) -> bool:
@@ -161,13 +163,14 @@ class BaseFileName:
 
         Source: FSUtils.BASE_FILE_PATTERN, FSUtils.isBaseFile and HoodieBaseFile, Hudi 1.2.0.
         """
-        _refuse_path(text)
+        match = _BASE_FILE.fullmatch(text)
+        if match is None:
+            _refuse_path(text)
         if text.endswith(_EXTERNAL_SUFFIX):
             raise NameFormatError(
                 f"{text!r} names a file that was registered with the table, not written by Hudi: not supported",
                 name=text,
             )
-        match = _BASE_FILE.fullmatch(text)
         if match is None:
             raise NameFormatError(
                 f"expected a base file name <file id>_<write token>_<instant>.<extension>, found {text!r}", name=text

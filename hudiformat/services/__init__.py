@@ -2,18 +2,22 @@
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.compaction import compact, schedule_compaction
-from hudiformat.services.inline import compact_inline
+from hudiformat.services.inline import serve_inline
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
+from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
 
 __all__ = [
+    "TableFinding",
+    "TableFindingKind",
     "clean",
     "compact",
-    "compact_inline",
     "delete_savepoint",
     "plan_clean",
     "restore",
     "roll_back",
     "savepoint",
     "schedule_compaction",
+    "serve_inline",
+    "verify_table",
 ]

@@ -15,17 +15,19 @@ from itertools import groupby
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant, next_instant
 from hudiformat.table.context import TableContext
-from hudiformat.table.listing import partition_files
+from hudiformat.table.listing import PartitionFiles, partition_files
 from hudiformat.table.metadata_table import without_metadata_table
 from hudiformat.table.service_options import BY_COMMITS, BY_HOURS, BY_VERSIONS, ServiceOptions
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import (
+    SAVEPOINTED_TIMESTAMPS,
     Action,
     ActionInstant,
     CleanerPlan,
     CleanFileInfo,
     CleanMetadata,
     CleanPartitionMetadata,
+    Content,
     Instant,
     SavepointMetadata,
     State,
@@ -34,6 +36,7 @@ from hudiformat.timeline import (
     create_requested,
     read_compaction_plan,
     read_content,
+    read_metadata,
     transition_inflight,
 )
 from hudiformat.view import FileSlice, build_slices
@@ -83,7 +86,7 @@ def plan_clean(context: TableContext) -> CleanerPlan | None:
             path: tuple(CleanFileInfo(f"{context.storage.root}/{file}", is_bootstrap_base_file=False) for file in found)
             for path, found in files.items()
         },
-        extra_metadata={"savepointed_timestamps": ",".join(saved)} if saved else {},
+        extra_metadata={SAVEPOINTED_TIMESTAMPS: ",".join(saved)} if saved else {},
     )
 
 
@@ -117,7 +120,7 @@ class _Planner:
         visibility = self.context.visibility()
         everything = replace(visibility, replaced={})
         saved, compacting = self._saved_files(), self._compacting()
-        for path, files in partition_files(self.context):
+        for path, files in self._listed():
             unwanted: list[FileSlice] = []
             slices = build_slices(path, files, everything)
             for file_id, group in groupby(slices, key=lambda item: item.file_id):
@@ -130,6 +133,31 @@ class _Planner:
             kept = saved.get(path, frozenset())
             gone = [name for found in names if not kept.intersection(found) for name in found]
             yield path, [f"{path}/{name}" if path else name for name in gone]
+
+    def _listed(self) -> Iterable[PartitionFiles]:
+        """Where there can be something to clean: after a clean, where writes of the window's growth have been.
+
+        Source: CleanPlanner.getPartitionPathsForIncrementalCleaning.
+        """
+        cleaned = next((one for one in reversed(self.timeline.completed) if one.action is Action.CLEAN), None)
+        said = None if cleaned is None else read_content(self.context.storage, self.context.config, cleaned)
+        first = said.earliest_commit_to_retain if isinstance(said, CleanMetadata) else ""
+        if self.earliest is None or not first or first < (self.timeline.first_active or "") or self._was_saved(said):
+            return partition_files(self.context)
+        touched: dict[str, None] = {}
+        for write in self.timeline.completed_writes:
+            if first <= write.time < self.earliest.time:
+                found = read_metadata(self.context.storage, self.context.config, write)
+                touched |= dict.fromkeys(
+                    [*found.partition_to_write_stats, *(found.partition_to_replace_file_ids or {})]
+                )
+        return (files for path in sorted(touched) for files in partition_files(self.context, path))
+
+    def _was_saved(self, said: Content | None) -> bool:
+        """Whether a savepoint of the time of the last clean has been deleted since."""
+        extra = said.extra_metadata if isinstance(said, CleanMetadata) else None
+        before = (extra or {}).get(SAVEPOINTED_TIMESTAMPS, "")
+        return bool({time for time in before.split(",") if time} - {one.time for one in self.savepoints})
 
     def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
         """The slices of one file group that go, out of all of them from the oldest to the newest."""

@@ -1,32 +1,55 @@
-"""Compaction right after a write, when enough delta commits have gathered."""
+"""What follows a write by itself: compaction, cleaning and archiving, as far as the options ask for them.
+
+Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, Hudi 1.2.0.
+"""
 
 from __future__ import annotations
 
+import warnings
+
+from hudiformat.errors import HudiFormatError, HudiFormatWarning
+from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
-from hudiformat.table.begin import Commit
 from hudiformat.table.context import TableContext
-from hudiformat.timeline import Action, TableType, Timeline
+from hudiformat.table.transaction import exclusive
+from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive
 
 
-def compact_inline(context: TableContext) -> list[Commit]:
-    """Compact when ``hoodie.compact.inline`` says so and there are ``hoodie.compact.inline.max.delta.commits``.
+def serve_inline(context: TableContext) -> None:
+    """Run the services that are due after a write.
 
-    Raises:
-        HudiFormatError: as for :func:`hudiformat.services.compact`; the write before it is visible all the same.
-
-    Source: BaseHoodieWriteClient.runTableServicesInlineInternal; ScheduleCompactionActionExecutor.needCompact with
-    the trigger NUM_COMMITS, Hudi 1.2.0.
+    The write is committed by then: what fails here is a warning, and is tried again after the next write.
     """
+    try:
+        _serve(context)
+    except HudiFormatError as error:
+        message = f"{context.storage.root}: the write is committed, but a service after it failed: {error}"
+        warnings.warn(message, HudiFormatWarning, stacklevel=3)
+
+
+def _serve(context: TableContext) -> None:
     options = context.options.services
-    if not options.compact_inline or context.config.table_type is TableType.COPY_ON_WRITE:
-        return []
-    if _delta_commits(context.timeline()) < options.compact_delta_commits:
-        return []
-    return compact(context)
+    is_mor = context.config.table_type is TableType.MERGE_ON_READ
+    if options.compact_inline and is_mor and _waiting(context.timeline()) >= options.compact_delta_commits:
+        compact(context)
+    if options.clean_automatic:
+        clean(context)
+    if options.archive_automatic and len(context.timeline().completed_writes) > options.archive_max_commits:
+        limits = ArchiveLimits(
+            max_commits=options.archive_max_commits,
+            min_commits=options.archive_min_commits,
+            compaction_delta_commits=options.compact_delta_commits,
+        )
+        with exclusive(context):
+            archive(context.storage, context.config, limits)
 
 
-def _delta_commits(timeline: Timeline) -> int:
-    """The delta commits since the last compaction, or all of them."""
-    compactions = [done.time for done in timeline.completed_writes if done.action is Action.COMMIT]
-    last = max(compactions, default="")
-    return sum(done.action is Action.DELTA_COMMIT and done.time > last for done in timeline.completed_writes)
+def _waiting(timeline: Timeline) -> int:
+    """Delta commits that were completed after the newest compaction had begun.
+
+    Source: CompactionUtils.getCompletedDeltaCommitsSinceLatestCompaction.
+    """
+    compactions = [done.time for done in timeline.completed if done.action is Action.COMMIT]
+    newest = max(compactions, default="")
+    deltas = (done for done in timeline.completed if done.action is Action.DELTA_COMMIT)
+    return sum((done.completion_time or done.time) > newest for done in deltas)

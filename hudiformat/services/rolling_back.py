@@ -7,7 +7,7 @@ from hudiformat.table.context import TableContext
 from hudiformat.table.metadata_table import without_metadata_table
 from hudiformat.table.rollback import Rollbacks
 from hudiformat.table.transaction import exclusive
-from hudiformat.timeline import Action, Instant, Timeline
+from hudiformat.timeline import Action, Instant, Timeline, read_compaction_plan
 
 
 def roll_back(context: TableContext, instant: str) -> Instant:
@@ -31,7 +31,23 @@ def roll_back(context: TableContext, instant: str) -> Instant:
                 path=context.storage.root,
             )
         refuse_savepoint(context, timeline, instant)
+        _refuse_compacted(context, timeline, instant)
         return Rollbacks(context.storage, context.config, context.clock).roll_back(target)
+
+
+def _refuse_compacted(context: TableContext, timeline: Timeline, instant: str) -> None:
+    """Raise a CommitError where a planned compaction is going to read files of the write *instant*."""
+    for pending in timeline.pending:
+        if pending.action not in (Action.COMPACTION, Action.LOG_COMPACTION):
+            continue
+        plan = read_compaction_plan(context.storage, context.config, pending)
+        files = [name for one in plan.operations or () for name in (*(one.delta_file_paths or ()), one.data_file_path)]
+        if any(name and f"_{instant}." in name for name in files):
+            raise CommitError(
+                f"{context.storage.root}: {instant} cannot be rolled back while {pending} is going to read its files; "
+                "run that compaction, or roll it back first",
+                path=context.storage.root,
+            )
 
 
 def find_write(context: TableContext, instant: str) -> Instant:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.api import open_table
 from hudiformat.errors import OptionError
-from hudiformat.services import compact_inline
+from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.moving import write_moved
 from hudiformat.spark.options import WRITER, SourceOptions
@@ -115,5 +115,5 @@ def _write(
 
     with reraised():
         commit = write_and_commit(context, operation, write_files, extra)
-    compact_inline(context)
+    serve_inline(context)
     return commit

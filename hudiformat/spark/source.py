@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import DataError, UnsupportedFeatureError
-from hudiformat.services import compact_inline
+from hudiformat.services import serve_inline
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.schema import arrow_schema, spark_schema
@@ -165,7 +165,7 @@ class HudiWriter(DataSourceArrowWriter):
         if staged:
             stats += write_prepared(plan, read_staged(self._context.storage, self._schema.arrow, staged))
         self._write.commit(stats)
-        compact_inline(self._context)
+        serve_inline(self._context)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
         self._write.transaction.abandon()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hudiformat.services import compact_inline
+from hudiformat.services import serve_inline
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source import fitted, results_of
 from hudiformat.spark.tasks import QUERY_ID, write_token
@@ -69,7 +69,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
                 lambda plan: write_prepared(plan, rows, storage=context.storage),
                 checkpoint(writer, batchId),
             )
-            compact_inline(context)
+            serve_inline(context)
         delete_staged(context.storage, staged[0].folder)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803

@@ -8,8 +8,10 @@ from hudiformat.storage.file_map import FileMap, Trail
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.streams import ArrowSink, arrow_stream
 
 __all__ = [
+    "ArrowSink",
     "ArrowStorage",
     "Capabilities",
     "FileInfo",
@@ -19,6 +21,7 @@ __all__ = [
     "OutputFile",
     "Storage",
     "Trail",
+    "arrow_stream",
     "open_parent",
     "open_storage",
 ]

@@ -97,11 +97,7 @@ class ArrowStorage:
             elif self._capabilities.rename:
                 self._create_by_rename(path, data)
             else:
-                raise UnsupportedFeatureError(
-                    f"cannot create {self._name(path)}: a file that grows in sight of its readers, and cannot be "
-                    "renamed, never appears whole; capabilities= of open_storage is for file systems that can more",
-                    feature="creating whole files",
-                )
+                raise self._never_whole("create", path)
 
     def _put_whole(self, path: str, data: bytes, *, overwrite: bool) -> None:
         if self._put is None:
@@ -134,6 +130,18 @@ class ArrowStorage:
                 self._filesystem.create_dir(target.rpartition("/")[0], recursive=True)
             return ArrowOutputFile(self._filesystem.open_output_stream(target, compression=None), self._name(path))
 
+    def rename(self, source: str, target: str) -> None:
+        if self._capabilities.append and not self._capabilities.rename:
+            raise self._never_whole("rename", source)
+        if self.exists(target):
+            raise StorageError(
+                f"cannot rename {self._name(source)} to {self._name(target)}: File exists", path=self._name(source)
+            )
+        with self._errors("rename", source):
+            if self._capabilities.rename:
+                self._filesystem.create_dir(self._path(target).rpartition("/")[0], recursive=True)
+            self._filesystem.move(self._path(source), self._path(target))  # copies and deletes on object stores
+
     def delete(self, path: str) -> bool:
         kind = self._type(path)
         if kind is fs.FileType.NotFound:
@@ -164,6 +172,13 @@ class ArrowStorage:
     def _there_is_one(self, path: str) -> StorageError:
         name = self._name(path)
         return StorageError(f"cannot create {name}: File exists", path=name)
+
+    def _never_whole(self, action: str, path: str) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"cannot {action} {self._name(path)}: a file that grows in sight of its readers, and cannot be "
+            "renamed, never appears whole; capabilities= of open_storage is for file systems that can more",
+            feature="creating whole files",
+        )
 
     @contextmanager
     def _errors(self, action: str, path: str) -> Iterator[None]:

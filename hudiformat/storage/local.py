@@ -6,10 +6,12 @@ file has to take the checksum away first, or Hudi refuses the new content.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
 import tempfile
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 
@@ -42,13 +44,13 @@ class LocalStorage:
 
     def list(self, path: str) -> list[FileInfo]:
         try:
-            with os.scandir(self._path(path)) as entries:
+            with os.scandir(f"{self._root}/{path}") as entries:
                 infos = [info for entry in entries if (info := _file_info(entry))]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise _storage_error("list", self._path(path), error) from error
-        return sorted(infos, key=lambda info: info.name)
+        return sorted(infos, key=attrgetter("name"))
 
     def exists(self, path: str) -> bool:
         return self._path(path).exists()
@@ -98,6 +100,19 @@ class LocalStorage:
 
     def open_new(self, path: str) -> OutputFile:
         return LocalOutputFile(self._path(path))
+
+    def rename(self, source: str, target: str) -> None:
+        old, new = self._path(source), self._path(target)
+        try:
+            new.parent.mkdir(parents=True, exist_ok=True)
+            if new.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            _checksum_file(new).unlink(missing_ok=True)
+            old.rename(new)
+            _checksum_file(old).unlink(missing_ok=True)
+            _sync_folder(new.parent)
+        except OSError as error:
+            raise _storage_error("rename", old, error, f" to {new}") from error
 
     def delete(self, path: str) -> bool:
         target = self._path(path)
@@ -209,5 +224,5 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _storage_error(action: str, path: Path, error: OSError) -> StorageError:
-    return StorageError(f"cannot {action} {path}: {error.strerror or error}", path=str(path))
+def _storage_error(action: str, path: Path, error: OSError, rest: str = "") -> StorageError:
+    return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=str(path))

@@ -130,6 +130,19 @@ class Storage(Protocol):
         """
         ...
 
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name, in a folder that is made if need be.
+
+        In one step where the storage has the capability ``rename``.  Elsewhere the file is copied, so that it appears
+        whole, and then deleted: whoever dies between the two leaves both.  Like a new file's, the name has to be the
+        caller's own.
+
+        Raises:
+            StorageError: there is no *source*, or there is a *target*.
+            UnsupportedFeatureError: the storage has no way to make a file appear whole.
+        """
+        ...
+
     def delete(self, path: str) -> bool:
         """Remove a file, or a folder with all in it; whether there was one."""
         ...

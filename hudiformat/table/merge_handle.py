@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from hudiformat.basefile import add_meta_columns, scan_base_file
 from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.merge import KeyIndex, number_keys
 from hudiformat.merge.ordering import comparable
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
@@ -112,7 +113,8 @@ class MergeHandle:
             keys = pa.chunked_array(self._deleted_keys).combine_chunks().unique()
             every = np.ones(len(keys), np.bool_)
             nothing = plan.schema.arrow_with_meta.empty_table()
-            return Changes(keys, nothing, deleted=every, wins=every, ordering_fields=(), seen=~every)
+            index = number_keys(pa.chunked_array([keys]))[1]
+            return Changes(index, nothing, deleted=every, wins=every, ordering_fields=(), seen=~every)
         fields = ordering_fields_of(plan.config, plan.operation)
         rows = self._table(self._changes, file_name)
         if not combines(plan.operation, plan.options):  # else there is one row per key already
@@ -122,8 +124,8 @@ class MergeHandle:
         if plan.schema.delete_column is not None:
             deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
         wins = deleted & _without_ordering([rows[name] for name in fields], rows.num_rows)
-        keys = rows[RECORD_KEY].combine_chunks()
-        return Changes(keys, rows, deleted=deleted, wins=wins, ordering_fields=fields, seen=np.zeros_like(deleted))
+        index = number_keys(rows[RECORD_KEY])[1]
+        return Changes(index, rows, deleted=deleted, wins=wins, ordering_fields=fields, seen=np.zeros_like(deleted))
 
     def _table(self, parts: list[Rows], file_name: str) -> pa.Table:
         return pa.Table.from_batches(
@@ -145,13 +147,13 @@ class MergeHandle:
 
 @dataclass(slots=True)
 class Changes:
-    """What is to change in a base file, by key: ``rows[i]`` for ``keys[i]``, or nothing where ``deleted``.
+    """What is to change in a base file, by key: ``keys`` finds the row in ``rows``, or nothing where ``deleted``.
 
     A delete that ``wins`` has no ordering value.  ``seen`` are those that have met their row: of several rows with one
     key only the first meets it, as in Hudi.
     """
 
-    keys: pa.Array
+    keys: KeyIndex
     rows: pa.Table
     deleted: Booleans
     wins: Booleans
@@ -185,9 +187,8 @@ class Changes:
 
     def _meetings(self, base: pa.Table) -> tuple[Integers, Integers]:
         """The rows of *base* that meet a change, and which change each of them meets."""
-        found = np.asarray(pc.fill_null(pc.index_in(base[RECORD_KEY], value_set=self.keys), -1)).astype(np.int64)
-        at = np.flatnonzero(found >= 0)
-        change, first = np.unique(found[at], return_index=True)
+        at, numbers = self.keys.find(base[RECORD_KEY])
+        change, first = np.unique(self.keys.rows[numbers], return_index=True)
         new = ~self.seen[change]
         self.seen[change] = True
         return at[first[new]], change[new]

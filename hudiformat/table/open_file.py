@@ -66,4 +66,5 @@ class OpenBaseFile:
 
     def abandon(self) -> None:
         """Leave the file as it is, for the write's rollback to take away."""
+        self._writer.abandon()
         self._file.close()

@@ -11,7 +11,7 @@ from hudiformat.basefile import read_base_file
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import BlockType
 from hudiformat.errors import OptionError
-from hudiformat.index import Tags, bucket_tags, lookup_tags
+from hudiformat.index import KnownKeys, Tags, bucket_tags
 from hudiformat.logfile import LogReader
 from hudiformat.merge import counting_blocks
 from hudiformat.naming import bucket_file_id, parse_bucket
@@ -36,7 +36,7 @@ class PartitionIndex:
             OptionError: the table's buckets contradict the options.
         """
         if not self._plan.uses_buckets:
-            return lookup_tags(record_keys, self._known_keys)
+            return self._known_keys.tag(record_keys)
         numbers = self._plan.buckets(record_keys)
         new = {
             number: bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number))
@@ -67,8 +67,8 @@ class PartitionIndex:
         return buckets
 
     @cached_property
-    def _known_keys(self) -> dict[str, pa.Array]:
-        return {file_slice.file_id: self.slice_keys(file_slice) for file_slice in self.slices}
+    def _known_keys(self) -> KnownKeys:
+        return KnownKeys({file_slice.file_id: self.slice_keys(file_slice) for file_slice in self.slices})
 
     def slice_keys(self, file_slice: FileSlice) -> pa.Array:
         """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.timeline import TableType, WriteStat
 
 Integers = npt.NDArray[np.int64]
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Array)
 Handle = AppendHandle | CreateHandle | MergeHandle
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
 
@@ -73,11 +75,11 @@ class PartitionWriter:
             self._add_unless_there(rows, record_keys, tags)
             return
         for code, chosen in groups_of_codes(tags.codes):
-            places = pa.array(tags.rows[chosen])
+            places = tags.rows[chosen]
             if code == NEW:
-                self._add_new(rows.take(places), record_keys.take(places))
+                self._add_new(taken(rows, places), taken(record_keys, places))
             elif self._plan.operation is not Operation.DELETE or tags.existing[code]:
-                self._add_known(tags.file_ids[code], rows.take(places), record_keys.take(places))
+                self._add_known(tags.file_ids[code], taken(rows, places), taken(record_keys, places))
 
     def write_placed(self, group: str, rows: pa.RecordBatch, record_keys: pa.Array, *, is_new: bool) -> None:
         """Take rows whose file group the plan's placement has named.
@@ -301,8 +303,17 @@ def _as_spark_holds(values: pa.Array) -> pa.Array:
     return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
 
 
+def taken(rows: Rows, places: Integers) -> Rows:
+    """Those of *rows* that are at *places*, in that order; *rows* themselves where that is all of them."""
+    every = len(places) == len(rows) and (np.diff(places, prepend=-1) == 1).all()
+    return rows if every else rows.take(pa.array(places))
+
+
 def groups_of_codes(codes: Integers) -> Iterator[tuple[int, Integers]]:
     """Each distinct code and the rows that have it, in order."""
+    if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
+        yield int(codes[0]), np.arange(len(codes))
+        return
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
     for group in np.split(order, starts[1:]) if len(order) else ():

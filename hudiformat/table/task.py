@@ -14,7 +14,7 @@ from hudiformat.errors import StorageError
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table.keys import RowKeys
-from hudiformat.table.partition_writer import Integers, PartitionWriter, groups_of_codes
+from hudiformat.table.partition_writer import Integers, PartitionWriter, groups_of_codes, taken
 from hudiformat.table.plan import WritePlan
 from hudiformat.timeline import WriteStat
 from hudiformat.view import PARTITION_METADATA_FILE
@@ -46,8 +46,7 @@ class WriteTask:
         """
         record_keys = self._keys.record_keys(batch)
         for path, rows in _groups(self._keys.partition_paths(batch)):
-            places = pa.array(rows)
-            self._partition(path).write(batch.take(places), record_keys.take(places))
+            self._partition(path).write(taken(batch, rows), taken(record_keys, rows))
         self._relieve()
 
     def write_placed(self, batch: pa.RecordBatch, groups: pa.Array, is_new: pa.Array) -> None:

@@ -11,6 +11,7 @@ from hudiformat.timeline.archiving import (
     read_archived,
 )
 from hudiformat.timeline.cleans import (
+    SAVEPOINTED_TIMESTAMPS,
     ActionInstant,
     CleanerPlan,
     CleanFileInfo,
@@ -110,6 +111,7 @@ from hudiformat.timeline.transitions import (
 __all__ = [
     "META_FOLDER",
     "PROPERTIES_FILE",
+    "SAVEPOINTED_TIMESTAMPS",
     "SUPPORTED_VERSIONS",
     "VERSION_WITH_COMPLETION_TIMES",
     "Action",

@@ -104,7 +104,9 @@ def _group_slices(
 ) -> list[FileSlice]:
     base_files = {base.name.instant: base for base in bases}
     log_files: dict[str, list[LogFile]] = {instant: [] for instant in base_files}
-    for log in sorted(logs, key=lambda item: item.name.sort_key):
+    if len(logs) > 1:
+        logs = sorted(logs, key=lambda item: item.name.sort_key)
+    for log in logs:
         log_files.setdefault(_slice_instant(log.name.instant, log_files, visibility), []).append(log)
     return [
         FileSlice(partition_path, file_id, instant, base_files.get(instant), tuple(log_files[instant]))

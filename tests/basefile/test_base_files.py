@@ -239,7 +239,7 @@ def test_a_file_of_several_row_groups_is_one_file_to_its_readers(
 
 def test_the_writer_says_how_many_rows_fit_and_knows_better_once_it_has_written() -> None:
     writer = BaseFileWriter(cast("OutputFile", Memory()), meta_schema(SCHEMA), AVRO, bloom_filter=False, row_size=100)
-    assert writer.rows_before(3000 + len(AVRO)) == 20
+    assert writer.rows_before(4040 + len(AVRO)) == 20  # the footer takes 2040 bytes and the schema
     assert writer.rows_before(0) < 0
     writer.write(table([f"k{i}" for i in range(1000)]))
     assert writer.waiting_bytes > 0
@@ -253,3 +253,9 @@ def test_a_damaged_file_is_found_while_it_is_scanned(storage: LocalStorage) -> N
     storage.create("f.parquet", b"PAR1 and no more")
     with pytest.raises(CorruptTableError, match=r"f\.parquet: not a readable base file"):
         list(scan_base_file(storage, "f.parquet", SCHEMA))
+
+
+def test_a_scan_refuses_a_type_that_cannot_be_promoted(storage: LocalStorage) -> None:
+    storage.create("f.parquet", encode_base_file(table(["a"]), AVRO).to_pybytes())
+    with pytest.raises(SchemaError, match="column t"):
+        list(scan_base_file(storage, "f.parquet", pa.schema([pa.field("t", pa.int64())])))

@@ -22,7 +22,7 @@ def table(tmp_path: Path) -> Table:
 def test_compacting(command: Command, table: Table) -> None:
     result = command("compact", table.path)
     assert (result.code, result.err) == (0, "")
-    assert result.lines[0].split()[1] == "commit"
+    assert result.lines[0].split()[1] == "commit:"
     assert result.lines[2].split()[0] == "x"
     assert not table.file_slices()[0].log_files
     assert command("compact", table.path).lines == ["nothing to compact"]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.conformance.hudi import RealHudi
 
 _CODE = """
-def java_compile(name, source):
+def java_compile(name, source, jars):
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     loader = jvm.org.apache.hudi.common.model.HoodieTableType.values()[0].getClass().getClassLoader()
+    if jars:
+        urls = spark._sc._gateway.new_array(jvm.java.net.URL, len(jars))
+        for place, jar in enumerate(jars):
+            urls[place] = jvm.java.net.URL(jar)
+        loader = jvm.java.net.URLClassLoader(urls, loader)
     compiler.setParentClassLoader(loader)
     compiler.setTargetVersion(8)  # calls static methods of interfaces
     compiler.cook(source)
@@ -27,12 +33,16 @@ def java_call(method, arguments):
 
 
 class JavaClass:
-    """The public class of a Java file, by its static methods; arguments and results are texts and numbers."""
+    """The public class of a Java file, by its static methods; arguments and results are texts and numbers.
 
-    def __init__(self, hudi: RealHudi, name: str, source: Path) -> None:
+    It sees the classes of *jars* besides those of Hudi and Spark.
+    """
+
+    def __init__(self, hudi: RealHudi, name: str, source: Path, jars: Sequence[Path] = ()) -> None:
         self._hudi = hudi
         self._name = name
-        hudi.eval_(f"{_CODE}\njava_{name} = java_compile({name!r}, {source.read_text('utf-8')!r})")
+        urls = [jar.as_uri() for jar in jars]
+        hudi.eval_(f"{_CODE}\njava_{name} = java_compile({name!r}, {source.read_text('utf-8')!r}, {urls!r})")
 
     def call(self, method: str, *arguments: Any) -> Any:
         """What the method returns; its exceptions arrive as RealHudiError."""

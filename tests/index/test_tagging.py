@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.index import NEW, Tags, bucket_tags, lookup_tags
+from hudiformat.index import NEW, KnownKeys, Tags, bucket_tags
 
 
 def places(tags: Tags) -> list[tuple[int, str | None]]:
@@ -31,24 +31,24 @@ def test_no_records_in_buckets() -> None:
 
 def test_a_key_is_looked_up_in_every_file_group() -> None:
     known = {"f": pa.array(["a", "b"]), "g": pa.array([], pa.string()), "h": pa.array(["c"])}
-    tags = lookup_tags(pa.array(["c", "new", "a", "c"]), known)
+    tags = KnownKeys(known).tag(pa.array(["c", "new", "a", "c"]))
     assert places(tags) == [(0, "h"), (1, None), (2, "f"), (3, "h")]
     assert tags.existing == (True, True, True)
 
 
 def test_a_key_in_several_file_groups_belongs_to_each() -> None:
     known = {"f": pa.array(["a", "b", "a"]), "g": pa.array(["a"])}
-    assert places(lookup_tags(pa.array(["b", "a", "new"]), known)) == [(0, "f"), (1, "f"), (1, "g"), (2, None)]
+    assert places(KnownKeys(known).tag(pa.array(["b", "a", "new"]))) == [(0, "f"), (1, "f"), (1, "g"), (2, None)]
 
 
 def test_without_file_groups_every_record_is_new() -> None:
-    assert places(lookup_tags(pa.array(["a"]), {})) == [(0, None)]
-    assert places(lookup_tags(pa.array(["a"]), {"f": pa.array([], pa.string())})) == [(0, None)]
+    assert places(KnownKeys({}).tag(pa.array(["a"]))) == [(0, None)]
+    assert places(KnownKeys({"f": pa.array([], pa.string())}).tag(pa.array(["a"]))) == [(0, None)]
 
 
 def test_no_records_to_look_up() -> None:
-    assert places(lookup_tags(pa.array([], pa.string()), {"f": pa.array(["a"])})) == []
-    assert places(lookup_tags(pa.array([], pa.string()), {})) == []
+    assert places(KnownKeys({"f": pa.array(["a"])}).tag(pa.array([], pa.string()))) == []
+    assert places(KnownKeys({}).tag(pa.array([], pa.string()))) == []
 
 
 KEYS = st.lists(st.sampled_from("abcdef"), max_size=8)
@@ -62,4 +62,4 @@ def test_looking_up_is_looking_through_every_list(keys: list[str], groups: list[
     for row, key in enumerate(keys):
         owners = [f"g{i}" for i, group in enumerate(groups) if key in group]
         expected += [(row, owner) for owner in owners] or [(row, None)]
-    assert places(lookup_tags(pa.array(keys, pa.string()), known)) == expected
+    assert places(KnownKeys(known).tag(pa.array(keys, pa.string()))) == expected

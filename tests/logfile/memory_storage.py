@@ -60,6 +60,9 @@ class MemoryStorage:
         self.events.append(("create", path))
         return MemoryFile(self, path)
 
+    def rename(self, source: str, target: str) -> None:
+        self.files[target] = self.files.pop(source)
+
     def delete(self, path: str) -> bool:
         return self.files.pop(path, None) is not None
 

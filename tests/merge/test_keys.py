@@ -41,30 +41,35 @@ def test_different_texts_have_different_hashes() -> None:
     assert len(set(key_hashes(chunked(texts)).tolist())) == len(texts)
 
 
+def index_of(keys: list[str]) -> KeyIndex:
+    return number_keys(chunked(keys, 1))[1]
+
+
 KEYS = ["b", "a", "b", "", "c", "a", "b"]
 
 
 @pytest.mark.usefixtures("hashes")
 def test_keys_are_numbered() -> None:
-    numbers, rows = number_keys(chunked(KEYS, 3))
-    assert len(rows) == 4
-    assert [KEYS[rows[number]] for number in numbers] == KEYS
-    assert [part.tolist() for part in number_keys(chunked([]))] == [[], []]
+    numbers, index = number_keys(chunked(KEYS, 3))
+    assert len(index) == 4
+    assert [KEYS[index.rows[number]] for number in numbers] == KEYS
+    numbers, index = number_keys(chunked([]))
+    assert (len(numbers), len(index)) == (0, 0)
 
 
 @pytest.mark.usefixtures("hashes")
 def test_keys_are_found() -> None:
-    index = KeyIndex(chunked(["b", "", "a", "longer than eight"], 1))
-    rows, places = index.find(chunked(["x", "a", "b", "a", "longer than nine", ""], 2))
-    assert (rows.tolist(), places.tolist()) == ([1, 2, 3, 5], [2, 0, 2, 1])
+    known = ["b", "", "a", "longer than eight"]
+    index = index_of(known)
+    rows, numbers = index.find(chunked(["x", "a", "b", "a", "longer than nine", ""], 2))
+    assert (rows.tolist(), [known[index.rows[number]] for number in numbers]) == ([1, 2, 3, 5], ["a", "b", "a", ""])
     assert [part.tolist() for part in index.find(chunked([]))] == [[], []]
 
 
 def test_nothing_is_found_in_no_keys() -> None:
-    assert len(KeyIndex(chunked([]))) == 0
-    assert [part.tolist() for part in KeyIndex(chunked([])).find(chunked(["a"]))] == [[], []]
+    assert [part.tolist() for part in index_of([]).find(chunked(["a"]))] == [[], []]
 
 
 @pytest.mark.usefixtures("hashes")
 def test_a_key_that_is_not_there_is_not_found_though_its_hash_is() -> None:
-    assert [part.tolist() for part in KeyIndex(chunked(["a"])).find(chunked(["b", "c"]))] == [[], []]
+    assert [part.tolist() for part in index_of(["a"]).find(chunked(["b", "c"]))] == [[], []]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hudiformat import CommitError, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat import CommitError, HudiFormatWarning, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.services import clean, delete_savepoint, plan_clean, restore, savepoint
 from hudiformat.table.service_options import BY_HOURS, BY_VERSIONS, ServiceOptions
-from hudiformat.timeline import Action, CleanMetadata, RestoreMetadata, State, read_content
+from hudiformat.timeline import Action, CleanMetadata, RestoreMetadata, State, read_archived, read_content
 from tests.table.golden import unpack
 from tests.table.support import Clock, content, data_files, new_table, rows
 
 
 def served(table: Table, **options: object) -> Table:
     """*table* with other options of services."""
-    services = ServiceOptions(**options)  # type: ignore[arg-type]
+    by_hand: dict[str, Any] = {"clean_automatic": False, "archive_automatic": False}
+    services = ServiceOptions(**{**by_hand, **options})
     return Table(replace(table.context, options=replace(table.context.options, services=services)))
 
 
@@ -243,3 +245,55 @@ def test_a_compaction_can_be_rolled_back(table: Table) -> None:
     assert content(table) == before
     assert data_files(Path(table.path)) == files
     assert not table.timeline.pending
+
+
+def test_services_follow_a_write(tmp_path: Path) -> None:
+    options = {
+        "hoodie.index.type": "INMEMORY",
+        "hoodie.compact.inline": "true",
+        "hoodie.compact.inline.max.delta.commits": "2",
+        "hoodie.clean.commits.retained": "2",
+        "hoodie.keep.min.commits": "3",
+        "hoodie.keep.max.commits": "4",
+    }
+    table = new_table(tmp_path / "t", clock=Clock(), options=options)
+    table.bulk_insert(rows(("a", 0, "x", 0), ("b", 0, "y", 0)))
+    for step in range(1, 12):
+        table.upsert(rows(("a", step, "x", step)))
+    actions = [done.action for done in table.timeline.completed]
+    assert Action.COMMIT in actions
+    assert Action.CLEAN in actions
+    assert len(table.timeline.completed_writes) <= 6
+    assert read_archived(table.context.storage, table.config, contents=False)
+    assert content(table) == [("a", 11, "x", 11), ("b", 0, "y", 0)]
+    assert len([file for file in data_files(Path(table.path)) if file.startswith("x/") and "parquet" in file]) <= 3
+
+
+def test_a_service_that_fails_leaves_the_write(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_context: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("hudiformat.services.inline.clean", fail)
+    with pytest.warns(HudiFormatWarning, match="is committed, but a service after it failed: the disk is full"):
+        table.insert(rows(("a", 1, "x", 1)))
+    assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_without_automatic_services_nothing_follows(tmp_path: Path) -> None:
+    off = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    table = new_table(tmp_path / "t", options={**off, "hoodie.clean.commits.retained": "1"})
+    for step in range(4):
+        table.insert(rows((f"k{step}", step, "x", step)))
+    assert {done.action for done in table.timeline.completed} == {Action.DELTA_COMMIT}
+
+
+def test_a_write_that_is_to_be_compacted_is_not_rolled_back(table: Table) -> None:
+    table = logged(table)
+    newest = table.timeline.completed_writes[-1].time
+    planned = table.schedule_compaction()
+    assert planned is not None
+    with pytest.raises(CommitError, match=f"while {planned.time} compaction .* is going to read its files"):
+        table.rollback(newest)
+    table.rollback(planned.time)
+    table.rollback(newest)
+    assert content(table) == [("a", 2, "x", 2), ("b", 1, "x", 1), ("c", 1, "x", 1)]

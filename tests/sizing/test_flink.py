@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.sizing import FlinkAssigner, GroupVerdict, Placement, Profile, RecordSize, SizingOptions, Task, Verdict
@@ -96,6 +96,7 @@ def test_a_record_larger_than_a_file_has_a_group_of_its_own() -> None:
     assert [(item.file_id, item.records) for item in writer.insert("p", 2)] == [("new-0", 1), ("new-1", 1)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("pq"), st.integers(1, 30)), max_size=10))
 def test_counts_place_records_as_one_after_the_other_does(batches: list[tuple[str, int]]) -> None:
     groups = (candidate("a", 700), candidate("b", 950), candidate("c", 200))

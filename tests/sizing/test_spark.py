@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.sizing import (
@@ -126,6 +126,7 @@ def test_a_planned_last_group_of_one_record_usually_gets_none() -> None:
     assert np.bincount(plan.assign(pa.array([f"k{i}" for i in range(11)])), minlength=2).tolist() == [11, 0]
 
 
+@settings(deadline=None)
 @given(keys=st.lists(st.text(max_size=200)))
 def test_the_hash_is_the_first_half_of_md5(keys: list[str]) -> None:
     expected = [int.from_bytes(hashlib.md5(key.encode()).digest()[:8], "little", signed=True) for key in keys]  # noqa: S324

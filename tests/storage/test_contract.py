@@ -141,6 +141,29 @@ def test_a_closed_file_can_be_closed_again_and_no_longer_written(storage: Storag
         file.sync()
 
 
+def test_a_file_takes_another_name_in_a_folder_that_is_made(storage: Storage) -> None:
+    storage.create("staged/file", b"content")
+    storage.rename("staged/file", "day=1/other")
+    assert storage.read("day=1/other") == b"content"
+    assert not storage.exists("staged/file")
+    assert [entry.name for entry in storage.list("day=1")] == ["other"]
+
+
+def test_a_name_that_is_taken_is_not_given_again(storage: Storage) -> None:
+    storage.create("a", b"first")
+    storage.create("b", b"second")
+    with pytest.raises(StorageError, match="cannot rename .*a to .*b: File exists") as caught:
+        storage.rename("a", "b")
+    assert caught.value.path == f"{storage.root}/a"
+    assert (storage.read("a"), storage.read("b")) == (b"first", b"second")
+
+
+def test_what_is_not_there_is_not_renamed(storage: Storage) -> None:
+    with pytest.raises(StorageError, match="cannot rename .*missing"):
+        storage.rename("missing", "folder/name")
+    assert not storage.exists("folder/name")
+
+
 def test_files_and_folders_are_deleted_once(storage: Storage) -> None:
     storage.create("a/b/file", b"")
     storage.create("a/c", b"")

@@ -118,6 +118,9 @@ class FaultyStorage:
         file: OutputFile = self.faults.run(f"open {path}", lambda: self.storage.open_new(path))
         return FaultyFile(file, self.faults)
 
+    def rename(self, source: str, target: str) -> None:
+        self.faults.run(f"rename {source}", lambda: self.storage.rename(source, target))
+
     def delete(self, path: str) -> bool:
         result: bool = self.faults.run(f"delete {path}", lambda: self.storage.delete(path))
         return result

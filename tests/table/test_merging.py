@@ -133,8 +133,14 @@ class Sum:
 def test_a_merger_of_the_users_own_merges_in_place_of_the_properties(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(rows(("a", 9, "x", 1), ("b", 1, "x", 1)))
+    summing = open_table(table.path, merger=Sum(), clock=table.context.clock)
     for number in (10, 100):
-        table.upsert(rows(("a", 2, "x", number), ("c", 2, "x", number)))
-    table.delete(rows(("b", 0, "x")).select(["k", "p"]))
-    assert content(open_table(table.path, merger=Sum()), ["k", "v"]) == [("a", 111), ("c", 110)]
+        summing.upsert(rows(("a", 2, "x", number), ("c", 2, "x", number)))
+    summing.delete(rows(("b", 0, "x")).select(["k", "p"]))
+    assert content(summing, ["k", "v"]) == [("a", 111), ("c", 110)]
     assert content(table, ["k", "v"]) == [("a", 1), ("c", 100)]
+
+
+def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns() -> None:
+    rule = merge_rule(config(9, populate_meta_fields="false"), TableSchema.from_arrow(SCHEMA, "t"), None)
+    assert rule.keys(rows(("a", 1), ("b", 2))).to_pylist() == ["a", "b"]

@@ -14,7 +14,7 @@ import pytest
 
 from hudiformat import DataError, Table, UnsupportedFeatureError, open_table
 from hudiformat.sizing import Verdict
-from hudiformat.table.profile import groups_in_clustering
+from hudiformat.table.profile import groups_in_clustering, sizing_profile
 from hudiformat.timeline import Action
 from tests.table.support import SCHEMA, Row, content, new_table, rows, tree
 
@@ -394,3 +394,14 @@ def test_groups_in_a_pending_clustering_are_neither_filled_nor_updated(own_golde
             write(data)
         assert caught.value.feature == "updates during a clustering"
     assert table.snapshot().equals(before)
+
+
+def test_groups_in_a_pending_compaction_are_not_filled(own_golden: Callable[[str], Path]) -> None:
+    path = own_golden("v9-mor-compaction-pending-h120")
+    table = open_table(path, options={**SEEING, "hoodie.metadata.enable": "false"})
+    waiting = sizing_profile(table.context).in_compaction
+    assert waiting
+    for partition, file_id in waiting:
+        (plan,) = table.plan_inserts({partition: 5})
+        assert {group.file_id: group.verdict for group in plan.groups}[file_id] is Verdict.IN_COMPACTION
+        assert file_id not in {bucket.file_id for bucket in plan.buckets}

@@ -1,0 +1,170 @@
+"""``hudiformat read``: the rows of a table, on the terminal or in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudiformat.api import Table as HudiTable
+from hudiformat.api import open_table
+from hudiformat.cli.output import say, say_json, warn_of
+from hudiformat.cli.rows import print_rows
+from hudiformat.cli.source import json_option, key_and_value, split
+from hudiformat.cli.values import Row, rows_of
+
+_QUERIES = ("snapshot", "read_optimized", "incremental", "cdc")
+_EVER = "000"
+_EPILOG = """\b
+Examples:
+  hudiformat read --columns id,fare --limit 10 TABLE
+  hudiformat read --query incremental --begin 20260101000000000 --json TABLE
+  hudiformat read --as-of 2026-01-01 -o january.parquet TABLE
+"""
+Batches = Iterator[pa.RecordBatch]
+
+
+@click.command(epilog=_EPILOG, short_help="Print the rows of a table, or write them to a file.")
+@click.argument("table", type=click.Path())
+@click.option("--query", type=click.Choice(_QUERIES), default="snapshot", show_default=True, help="What to ask for.")
+@click.option("--as-of", metavar="MOMENT", help="The rows as of an instant, a date or a datetime.")
+@click.option("--begin", metavar="MOMENT", help="Changes after this moment; without it, all there are.")
+@click.option("--end", metavar="MOMENT", help="Changes up to this moment.")
+@click.option("--columns", callback=split, metavar="A,B", help="Only these columns, in this order.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows.")
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a .parquet, .arrow or .jsonl file.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+@json_option
+def read(
+    table: str,
+    *,
+    query: str,
+    as_of: str | None,
+    begin: str | None,
+    end: str | None,
+    columns: list[str] | None,
+    limit: int | None,
+    output: str | None,
+    options: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Print the rows of a TABLE: the newest, those of its base files alone, those that changed, or what changed them.
+
+    Long values are cut in the table, and whole with --json.  A file is there whole or not at all.
+    """
+    changes = query in ("incremental", "cdc")
+    if changes == (as_of is not None) and as_of is not None:
+        raise click.UsageError(f"--as-of goes with snapshot and read_optimized, not with {query}")
+    if not changes and (begin or end):
+        raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
+    if query == "cdc" and columns:
+        raise click.UsageError("--columns cannot be asked of cdc, whose columns are op, ts_ms, before and after")
+    with warn_of():  # a metadata table that cannot be read
+        opened = open_table(table, options=dict(map(key_and_value, options)))
+        schema, batches = _asked(opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns)
+    limited = _limited(batches, limit)
+    if output is None:
+        _print(limited, as_json=as_json)
+        return 0
+    count = _write(Path(output), schema, limited)
+    if as_json:
+        say_json({"file": output, "rows": count})
+    else:
+        say(f"{count} rows in {output}")
+    return 0
+
+
+def _asked(
+    table: HudiTable, query: str, *, as_of: str | None, begin: str, end: str | None, columns: list[str] | None
+) -> tuple[pa.Schema, Batches]:
+    if query == "incremental":
+        found = table.incremental(begin, end, columns=columns)
+        return found.schema, iter(found.to_batches())
+    if query == "cdc":
+        found = table.cdc(begin, end)
+        return found.schema, iter(found.to_batches())
+    scan = table.scan(as_of=as_of, columns=columns, with_logs=query == "snapshot")
+    return scan.schema, iter(scan)
+
+
+def _limited(batches: Batches, limit: int | None) -> Batches:
+    left = limit
+    for batch in batches:
+        if left is not None and left <= 0:
+            return
+        shown = batch if left is None else batch.slice(0, left)
+        yield shown
+        left = None if left is None else left - shown.num_rows
+
+
+def _rows(batches: Batches) -> Iterator[Row]:
+    for batch in batches:
+        yield from rows_of(batch)
+
+
+def _print(batches: Batches, *, as_json: bool) -> None:
+    if not as_json:
+        print_rows(_rows(batches))
+        return
+    for row in _rows(batches):
+        say_json(row)
+
+
+def _write(path: Path, schema: pa.Schema, batches: Batches) -> int:
+    writers: dict[str, Callable[[IO[bytes], pa.Schema, Batches], int]] = {
+        ".parquet": _to_parquet,
+        ".arrow": _to_arrow,
+        ".jsonl": _to_json_lines,
+    }
+    write = writers.get(path.suffix)
+    if write is None:
+        raise click.UsageError(f"-o {path}: expected a name that ends in {', '.join(writers)}")
+    with _whole(path) as file:
+        return write(file, schema, batches)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of *path* when it is complete, and leaves nothing when it is not."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _to_parquet(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
+    with pq.ParquetWriter(file, schema) as writer:
+        return _counted(batches, writer.write_batch)
+
+
+def _to_arrow(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
+    with pa.ipc.new_file(file, schema) as writer:
+        return _counted(batches, writer.write_batch)
+
+
+def _to_json_lines(file: IO[bytes], _schema: pa.Schema, batches: Batches) -> int:
+    rows = _rows(batches)
+    count = 0
+    while lines := [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in islice(rows, 1000)]:
+        file.write("".join(lines).encode())
+        count += len(lines)
+    return count
+
+
+def _counted(batches: Batches, write: Callable[[pa.RecordBatch], Any]) -> int:
+    count = 0
+    for batch in batches:
+        write(batch)
+        count += batch.num_rows
+    return count

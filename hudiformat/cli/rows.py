@@ -1,0 +1,36 @@
+"""Rows as a table of fixed columns, as wide as the first of them need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from rich.cells import cell_len
+
+from hudiformat.cli.output import Column, Table, printable, shortened
+from hudiformat.cli.values import Row
+
+_MAX_WIDTH = 40
+_MEASURED = 100  # rows that say how wide the columns are
+
+
+def print_rows(rows: Iterator[Row], *, mark: str | None = None, indent: str = "") -> int:
+    """Print *rows* as they come, long values cut; how many there were.  A *mark* stands in front of each, in colour."""
+    head = list(islice(rows, _MEASURED))
+    if not head:
+        return 0
+    marks = [] if mark is None else [mark]
+    widths = [max(cell_len(text) for text in (name, *(_cell(row[name]) for row in head))) for name in head[0]]
+    named = [Column(printable(name), width) for name, width in zip(head[0], widths, strict=True)]
+    table = Table(*(Column("", len(text)) for text in marks), *named, indent=indent)
+    count = 0
+    for count, row in enumerate(chain(head, rows), 1):  # noqa: B007 - the last one is the number
+        table.row(*marks, *map(_cell, row.values()), colour="yellow" if marks else None)
+    return count
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shortened(printable(text), _MAX_WIDTH)

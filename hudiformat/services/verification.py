@@ -1,0 +1,157 @@
+"""What is wrong with a table: files that are damaged, missing or nobody's, and instants that never completed.
+
+Nothing is changed.  Rules: spec/services.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from hudiformat.basefile import scan_base_file
+from hudiformat.errors import HudiFormatError, NameFormatError
+from hudiformat.logfile import findings_of
+from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.table.context import TableContext
+from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path, read_content, read_metadata
+from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
+
+
+class TableFindingKind(Enum):
+    """What can be wrong with a part of a table.
+
+    Source: spec/services.md, "Verifying".
+    """
+
+    UNCOMMITTED = "uncommitted"
+    """An instant that was requested or begun and is not complete: its writer is at work, or died.  Readers skip it."""
+    ORPHAN = "orphan"
+    """A data file whose instant is nowhere: what a writer made after it had been rolled back.  Readers skip it."""
+    MISSING = "missing"
+    """A file of the newest slice of its group that a commit names and that is not there: its rows are lost."""
+    DAMAGED = "damaged"
+    """A file that cannot be read, as a whole or in a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFinding:
+    """One thing that is wrong with a table; ``path`` is below the table, ``instants`` are those that it concerns.
+
+    Source: spec/services.md, "Verifying".
+    """
+
+    kind: TableFindingKind
+    path: str
+    message: str
+    instants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A data file, by the name that it has in its partition."""
+
+    name: BaseFileName | LogFileName
+    path: str
+
+
+def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[TableFinding]:
+    """What is wrong with a table: its timeline first, then its partitions, one after the other.
+
+    With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.
+
+    Raises:
+        StorageError: a folder cannot be listed.
+    """
+    timeline = context.timeline()
+    yield from _of_timeline(context, timeline)
+    named = _named_by_commits(context, timeline)
+    visibility = context.visibility()
+    for partition, entries in list_partitions(context.storage):
+        files = [found for entry in entries if (found := _parsed(partition, entry.name))]
+        yield from _orphans(timeline, files)
+        slices = latest_slices(build_slices(partition, entries, visibility))
+        newest = {item.file_id: item.base_instant for item in slices}
+        there = {file.path for file in files}
+        for path, instant in named.pop(partition, {}).items():
+            file = _parsed(partition, path.rpartition("/")[2])
+            if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
+                yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
+        if contents:
+            for item in slices:
+                yield from _of_slice(context, item)
+    for paths in named.values():  # of partitions that are not there at all
+        for path, instant in paths.items():
+            yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
+
+
+def _of_timeline(context: TableContext, timeline: Timeline) -> Iterator[TableFinding]:
+    for instant in timeline.instants:
+        path = instant_path(context.config, instant)
+        if not instant.is_completed:
+            yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
+        try:
+            read_content(context.storage, context.config, instant)
+        except HudiFormatError as error:
+            yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (instant.time,))
+
+
+def _named_by_commits(context: TableContext, timeline: Timeline) -> dict[str, dict[str, str]]:
+    """For each partition the files that completed writes of the active timeline have made, and the newest's instant.
+
+    Those of file groups that were replaced since are left out.
+    """
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    replaced = context.visibility().replaced
+    for write in timeline.completed_writes:
+        for stat in _stats(context, write):
+            partition, file_id = stat.partition_path or "", stat.file_id or ""
+            if stat.path is not None and (partition, file_id) not in replaced:
+                found[partition][stat.path] = write.time
+    return found
+
+
+def _stats(context: TableContext, write: Instant) -> Iterator[WriteStat]:
+    try:
+        yield from read_metadata(context.storage, context.config, write).write_stats
+    except HudiFormatError:
+        return  # the timeline's findings say so
+
+
+def _orphans(timeline: Timeline, files: list[_Named]) -> Iterator[TableFinding]:
+    known = {instant.time for instant in timeline.instants}
+    first = timeline.first_active or ""
+    for file in files:
+        instant = file.name.instant
+        if instant not in known and instant >= first:
+            message = "its instant is not on the timeline"
+            yield TableFinding(TableFindingKind.ORPHAN, file.path, message, (instant,))
+
+
+def _of_slice(context: TableContext, file_slice: FileSlice) -> Iterator[TableFinding]:
+    storage = context.storage
+    if file_slice.base_file is not None:
+        path = _path(file_slice.partition_path, str(file_slice.base_file.name))
+        try:
+            for _ in scan_base_file(storage, path, context.schema().arrow):
+                pass
+        except HudiFormatError as error:
+            yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))
+    for log in file_slice.log_files:
+        path = _path(file_slice.partition_path, str(log.name))
+        for finding in findings_of(path, storage=storage):
+            message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
+            yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
+
+
+def _parsed(partition: str, name: str) -> _Named | None:
+    try:
+        parsed = LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
+    except NameFormatError:
+        return None  # not Hudi's, or no data
+    return _Named(parsed, _path(partition, name))
+
+
+def _path(partition: str, name: str) -> str:
+    return f"{partition}/{name}" if partition else name

@@ -1,0 +1,215 @@
+"""The coordinator: a batch becomes visible once all of its tasks have reported.
+
+The steps of a batch, each of which can be done again:
+
+1. the plan is written to the journal: from here on the batch is decided, and any other attempt at it is thrown away;
+2. the groups of several files are merged, out of sight;
+3. all files get their visible names;
+4. the partitions whose time has come are committed;
+5. the journal says that the batch is finished, and what is left over is deleted.
+
+Whoever dies before step 1 has written nothing that counts; after it :meth:`FileSink.recover`, or the next commit,
+goes on.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hudiformat.errors import StorageError
+from hudiformat.sink.layout import Layout, TaskCommit, done_name
+from hudiformat.sink.options import SinkOptions
+from hudiformat.sink.parquet import merge_files
+from hudiformat.sink.partition_commit import CommitPolicy, Extractor, Metastore, commit_policies, commit_trigger
+from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch
+from hudiformat.sink.rolling import Clock, now_milliseconds
+from hudiformat.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Compactor:
+    """One of the plan's compactors; it can be pickled and run anywhere, again too, and several times at once."""
+
+    storage: Storage
+    layout: Layout
+    plan: BatchPlan
+    number: int
+
+    def __call__(self) -> None:
+        """Merge the groups that are this compactor's; those that are merged already are left alone."""
+        for group in self.plan.share(self.number):
+            target = merged_path(self.layout, self.plan.batch, group)
+            if self.storage.exists(target) or self.storage.exists(group.target):
+                continue
+            unfinished = self.layout.staged(f"merging-{self.plan.batch}-{group.number}-{uuid.uuid4().hex}")
+            merge_files(self.storage, group.sources, unfinished)
+            try:
+                self.storage.rename(unfinished, target)
+            except StorageError:
+                if not self.storage.exists(target):  # else another attempt was faster
+                    raise
+
+
+def merged_path(layout: Layout, batch: int, group: Group) -> str:
+    """Where a merged file waits to become visible; a single one waits where it was written."""
+    return layout.staged(f"merged-{batch}-{group.number}") if len(group.sources) > 1 else group.sources[0]
+
+
+def run_one_after_the_other(compactors: Sequence[Compactor]) -> None:
+    """Run the compactors here."""
+    for compactor in compactors:
+        compactor()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommit:
+    """What a commit has done: the files that have become visible, and the partitions that were committed."""
+
+    batch: int
+    files: tuple[str, ...]
+    partitions: tuple[str, ...]
+
+
+class FileSink:
+    """The sink of one query into the folder *storage*.
+
+    *metastore*, *custom* and *extractor* go with the options that ask for them; *run* runs the compactors, by default
+    here, one after the other.  There is one coordinator at a time.
+
+    Raises:
+        OptionError: options and arguments contradict each other.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        options: SinkOptions | None = None,
+        *,
+        layout: Layout | None = None,
+        metastore: Metastore | None = None,
+        custom: CommitPolicy | None = None,
+        extractor: Extractor | None = None,
+        run: Callable[[Sequence[Compactor]], None] = run_one_after_the_other,
+        clock: Clock = now_milliseconds,
+    ) -> None:
+        self._storage = storage
+        self._options = options or SinkOptions()
+        self._layout = layout or Layout()
+        self._policies = commit_policies(self._options, metastore=metastore, custom=custom)
+        self._trigger = commit_trigger(self._options, extractor)
+        self._run = run
+        self._clock = clock
+        self._reported: dict[int, TaskCommit] = {}
+
+    def report(self, message: TaskCommit) -> BatchCommit | None:
+        """Take one task's message; the commit, if it was the last that was missing.
+
+        A task that reports again is taken at its last word.  Messages of another batch begin a new collection.
+
+        Raises:
+            DataError: as :meth:`commit`.
+        """
+        if any(other.batch != message.batch for other in self._reported.values()):
+            self._reported = {}
+        self._reported[message.task] = message
+        messages = list(self._reported.values())
+        if missing_tasks(messages):
+            return None
+        self._reported = {}
+        return self.commit(messages)
+
+    def commit(self, messages: Sequence[TaskCommit], *, batch: int | None = None) -> BatchCommit | None:
+        """Make a batch visible, of which these are all tasks' messages; None for one that is finished already.
+
+        *batch* is for engines whose tasks are not told: then the messages are as many as there are tasks.
+
+        Raises:
+            DataError: a task has not reported, or a partition's values give no time; nothing was changed.
+            StorageError: the storage fails; the same commit, or recover(), goes on.
+        """
+        if batch is not None:
+            messages = [replace(message, batch=batch, tasks=len(messages)) for message in messages]
+        plan = plan_batch(messages, self._options)
+        if self._policies:
+            for partition in filter(None, plan.partitions):
+                self._trigger.check(partition)
+        progress = self._resume()
+        if plan.batch <= progress.batch:
+            self._sweep(progress)
+            return None
+        self._storage.create(self._layout.plan(plan.batch), plan.to_json())
+        progress, commit = self._carry_out(plan, progress)
+        self._sweep(progress)
+        return commit
+
+    def recover(self) -> None:
+        """Finish what is decided and delete what is not.  For the start of a query, when no task is writing."""
+        self._sweep(self._resume())
+
+    def end(self) -> list[str]:
+        """Commit all partitions that still wait, at the end of the input; those partitions."""
+        progress = self._resume()
+        waiting = list(progress.pending)
+        if waiting:
+            self._commit_partitions(waiting)
+            left = Progress(progress.batch, progress.watermark)
+            self._storage.create(self._layout.done(progress.batch), left.to_json(), overwrite=True)
+        return waiting
+
+    def _resume(self) -> Progress:
+        """Finish the batch that is decided and not finished, if there is one; what is known then."""
+        names = {entry.name for entry in self._storage.list(self._layout.journal)}
+        done = max((name for name in names if name.endswith(".done")), default=None)
+        progress = Progress() if done is None else self._progress(done)
+        for name in sorted(name for name in names if name.endswith(".plan")):
+            plan = BatchPlan.from_json(self._storage.read(f"{self._layout.journal}/{name}"))
+            if plan.batch > progress.batch:
+                progress, _ = self._carry_out(plan, progress)
+        return progress
+
+    def _progress(self, name: str) -> Progress:
+        return Progress.from_json(self._storage.read(f"{self._layout.journal}/{name}"))
+
+    def _carry_out(self, plan: BatchPlan, before: Progress) -> tuple[Progress, BatchCommit]:
+        compactors = [
+            Compactor(self._storage, self._layout, plan, number)
+            for number in range(plan.compactors)
+            if plan.share(number)
+        ]
+        if compactors:
+            self._run(compactors)
+        for group in plan.groups:
+            self._publish(merged_path(self._layout, plan.batch, group), group.target)
+        now = self._clock()
+        watermark = max((mark for mark in (before.watermark, plan.watermark) if mark is not None), default=None)
+        pending = {**before.pending}
+        if self._policies:
+            pending |= {name: now for name in plan.partitions if name and name not in pending}
+        committed = self._trigger.committable(pending, now=now, watermark=watermark)
+        self._commit_partitions(committed)
+        after = Progress(
+            plan.batch, watermark, {name: since for name, since in pending.items() if name not in committed}
+        )
+        self._storage.create(self._layout.done(plan.batch), after.to_json())
+        return after, BatchCommit(plan.batch, tuple(group.target for group in plan.groups), tuple(committed))
+
+    def _publish(self, source: str, target: str) -> None:
+        if not self._storage.exists(target):  # else done before a crash: where files are copied, both may be there
+            self._storage.rename(source, target)
+
+    def _commit_partitions(self, partitions: Sequence[str]) -> None:
+        for partition in partitions:
+            for policy in self._policies:
+                policy.commit(partition, self._storage)
+
+    def _sweep(self, progress: Progress) -> None:
+        """Delete all but what the next commit needs to know: no batch is being written now."""
+        staging = self._layout.staging
+        for file in self._storage.list(staging):  # one by one: not every S3 server can delete a folder that is full
+            self._storage.delete(f"{staging}/{file.name}")
+        self._storage.delete(staging)
+        for entry in self._storage.list(self._layout.journal):
+            if entry.name != done_name(progress.batch):
+                self._storage.delete(f"{self._layout.journal}/{entry.name}")

@@ -1,0 +1,200 @@
+"""Options of the sink: Flink's keys with Flink's defaults, and one of hudiformat's own."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from hudiformat.errors import OptionError
+from hudiformat.sink.packing import Packing
+from hudiformat.sink.partition_time import DateTimeFormat, parse_time_zone
+
+_MIB = 1024 * 1024
+_SECOND = 1000
+_MINUTE = 60 * _SECOND
+
+
+class Trigger(Enum):
+    """What time decides when a partition is committed."""
+
+    PROCESS_TIME = "process-time"
+    PARTITION_TIME = "partition-time"
+
+
+class Policy(Enum):
+    """What is done to commit a partition."""
+
+    METASTORE = "metastore"
+    SUCCESS_FILE = "success-file"
+    CUSTOM = "custom"
+
+
+class ExtractorKind(Enum):
+    """How the time of a partition is found: by pattern, or by a function of the user's."""
+
+    DEFAULT = "default"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """What the sink goes by.  Sizes are bytes, times milliseconds; ``compaction_file_size`` None is the rolling size.
+
+    ``compaction_parallelism`` None is one compactor for each writer task.
+
+    Source: FileSystemConnectorOptions, Flink 1.20.0.
+    """
+
+    auto_compaction: bool = False
+    compaction_file_size: int | None = None
+    compaction_parallelism: int | None = None
+    packing: Packing = Packing.NEXT_FIT
+    file_size: int = 128 * _MIB
+    rollover_interval: int = 30 * _MINUTE
+    inactivity_interval: int = 30 * _MINUTE
+    check_interval: int = _MINUTE
+    trigger: Trigger = Trigger.PROCESS_TIME
+    delay: int = 0
+    watermark_time_zone: str = "UTC"
+    policies: tuple[Policy, ...] = ()
+    success_file_name: str = "_SUCCESS"
+    extractor_kind: ExtractorKind = ExtractorKind.DEFAULT
+    timestamp_pattern: str | None = None
+    timestamp_formatter: str | None = None
+
+    @property
+    def compaction_target(self) -> int:
+        """The size that files are merged to."""
+        return self.file_size if self.compaction_file_size is None else self.compaction_file_size
+
+
+def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
+    """The options that *options* asks for.
+
+    Raises:
+        OptionError: an unknown key, with the closest known one, or a value that a key does not take.
+        UnsupportedFeatureError: a timestamp formatter with letters that hudiformat does not know.
+    """
+    given = {key: str(value) for key, value in (options or {}).items()}
+    for key in given:
+        if key not in _KEYS:
+            raise _unknown(key)
+    return SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
+
+
+def _unknown(key: str) -> OptionError:
+    if key in _JAVA_CLASSES:
+        return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
+    close = difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.6)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(_KEYS))}"
+    return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key)
+
+
+def _bad(key: str, value: str, expected: str) -> OptionError:
+    return OptionError(f"option {key}: expected {expected}, found {value!r}", option=key)
+
+
+def _boolean(key: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise _bad(key, value, "true or false")
+    return value.lower() == "true"
+
+
+def _count(key: str, value: str) -> int:
+    if not re.fullmatch("[0-9]+", value) or int(value) == 0:
+        raise _bad(key, value, "a whole number from 1 on")
+    return int(value)
+
+
+# Labels of Flink's MemorySize.MemoryUnit and TimeUtils.TimeUnit; a number alone is bytes, or milliseconds.
+_SIZE_UNITS = {
+    **dict.fromkeys(("", "b", "bytes"), 1),
+    **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
+    **dict.fromkeys(("m", "mb", "mebibytes"), 1 << 20),
+    **dict.fromkeys(("g", "gb", "gibibytes"), 1 << 30),
+    **dict.fromkeys(("t", "tb", "tebibytes"), 1 << 40),
+}
+_TIME_UNITS = {
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), _SECOND),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), _MINUTE),
+    **dict.fromkeys(("h", "hour", "hours"), 60 * _MINUTE),
+    **dict.fromkeys(("d", "day", "days"), 24 * 60 * _MINUTE),
+}
+
+
+def _measured(units: Mapping[str, int], expected: str) -> Callable[[str, str], int]:
+    def parse(key: str, value: str) -> int:
+        match = re.fullmatch(r"\s*([0-9]+)\s*([a-zA-Z]*)\s*", value)
+        if match is None or match[2].lower() not in units:
+            raise _bad(key, value, expected)
+        return int(match[1]) * units[match[2].lower()]
+
+    return parse
+
+
+_size = _measured(_SIZE_UNITS, "a size such as 128 mb")
+_duration = _measured(_TIME_UNITS, "a time such as 30 min")
+
+
+def _choice(kind: type[Enum]) -> Callable[[str, str], Any]:
+    def parse(key: str, value: str) -> Enum:
+        try:
+            return kind(value.lower())
+        except ValueError:
+            raise _bad(key, value, "one of " + ", ".join(str(item.value) for item in kind)) from None
+
+    return parse
+
+
+def _policies(key: str, value: str) -> tuple[Policy, ...]:
+    parse = _choice(Policy)
+    return tuple(parse(key, kind.strip()) for kind in value.split(","))
+
+
+def _zone(key: str, value: str) -> str:
+    try:
+        parse_time_zone(value)
+    except ValueError:
+        raise _bad(key, value, "a time zone such as UTC, Europe/Berlin or GMT+08:00") from None
+    return value
+
+
+def _file_name(key: str, value: str) -> str:
+    if not value or "/" in value or value in (".", ".."):
+        raise _bad(key, value, "the name of a file")
+    return value
+
+
+def _formatter(key: str, value: str) -> str:
+    DateTimeFormat.parse(value, key)
+    return value
+
+
+_KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "auto-compaction": ("auto_compaction", _boolean),
+    "compaction.file-size": ("compaction_file_size", _size),
+    "compaction.parallelism": ("compaction_parallelism", _count),
+    "hudiformat.sink.packing": ("packing", _choice(Packing)),
+    "sink.rolling-policy.file-size": ("file_size", _size),
+    "sink.rolling-policy.rollover-interval": ("rollover_interval", _duration),
+    "sink.rolling-policy.inactivity-interval": ("inactivity_interval", _duration),
+    "sink.rolling-policy.check-interval": ("check_interval", _duration),
+    "sink.partition-commit.trigger": ("trigger", _choice(Trigger)),
+    "sink.partition-commit.delay": ("delay", _duration),
+    "sink.partition-commit.watermark-time-zone": ("watermark_time_zone", _zone),
+    "sink.partition-commit.policy.kind": ("policies", _policies),
+    "sink.partition-commit.success-file.name": ("success_file_name", _file_name),
+    "partition.time-extractor.kind": ("extractor_kind", _choice(ExtractorKind)),
+    "partition.time-extractor.timestamp-pattern": ("timestamp_pattern", lambda _, value: value),
+    "partition.time-extractor.timestamp-formatter": ("timestamp_formatter", _formatter),
+}
+_JAVA_CLASSES = {
+    "sink.partition-commit.policy.class": "pass a Python object as custom=",
+    "sink.partition-commit.policy.class.parameters": "pass a Python object as custom=",
+    "partition.time-extractor.class": "pass a Python function as extractor=",
+}

@@ -1,0 +1,139 @@
+"""What is decided about a batch once all tasks have reported: which files are merged, and the names that readers see.
+
+Pure, and the journal's text of it.  Rules: spec/sink.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from typing import Any
+
+from hudiformat.errors import DataError
+from hudiformat.sink.layout import StagedFile, TaskCommit
+from hudiformat.sink.options import SinkOptions
+from hudiformat.sink.packing import pack
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files that become one visible file, *target*: a single one takes another name, several are merged."""
+
+    number: int
+    partition: str
+    sources: tuple[str, ...]
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """The groups of a batch, and how many compactors share them: group n is compactor (n mod ``compactors``)'s."""
+
+    batch: int
+    groups: tuple[Group, ...]
+    compactors: int
+    watermark: int | None = None
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions that get files, sorted."""
+        return sorted({group.partition for group in self.groups})
+
+    def share(self, compactor: int) -> list[Group]:
+        """The groups that *compactor* has to merge."""
+        own = [group for group in self.groups if group.number % self.compactors == compactor]
+        return [group for group in own if len(group.sources) > 1]
+
+    def to_json(self) -> bytes:
+        """The text that the journal keeps."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> BatchPlan:
+        """The plan that :meth:`to_json` has written."""
+        found: dict[str, Any] = json.loads(text)
+        groups = (Group(**{**group, "sources": tuple(group["sources"])}) for group in found.pop("groups"))
+        return cls(groups=tuple(groups), **found)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is known after a batch: the batch, the watermark, and since when which partitions wait for their commit."""
+
+    batch: int = -1
+    watermark: int | None = None
+    pending: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """The text that the journal keeps."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Progress:
+        """The progress that :meth:`to_json` has written."""
+        return cls(**json.loads(text))
+
+
+def missing_tasks(messages: Sequence[TaskCommit]) -> list[int]:
+    """The tasks of the batch that have not reported.
+
+    Raises:
+        DataError: no message, messages of no batch or of several, or two of one task.
+    """
+    batch, tasks = _batch_and_tasks(messages)
+    numbers = [message.task for message in messages]
+    if twice := sorted({number for number in numbers if numbers.count(number) > 1 or number not in range(tasks)}):
+        raise DataError(
+            f"batch {batch}: expected one message of each of {tasks} tasks, found tasks {numbers}; {twice} are too many"
+        )
+    return [number for number in range(tasks) if number not in numbers]
+
+
+def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPlan:
+    """The plan for a batch of which all tasks have reported.
+
+    Raises:
+        DataError: a task has not reported, or the messages are not those of one batch.
+
+    Source: CompactCoordinator, Flink 1.20.0.
+    """
+    batch, tasks = _batch_and_tasks(messages)
+    if missing := missing_tasks(messages):
+        raise DataError(f"batch {batch}: tasks {missing} have not reported, nothing is committed before")
+    files = sorted((f for message in messages for f in message.files), key=lambda file: (file.partition, file.name))
+    packed = [
+        group for _, found in groupby(files, lambda file: file.partition) for group in _packed(list(found), options)
+    ]
+    watermarks = [message.watermark for message in messages if message.watermark is not None]
+    return BatchPlan(
+        batch,
+        tuple(_group(batch, number, group) for number, group in enumerate(packed)),
+        options.compaction_parallelism or tasks,
+        min(watermarks, default=None),
+    )
+
+
+def _batch_and_tasks(messages: Sequence[TaskCommit]) -> tuple[int, int]:
+    kinds = {(message.batch, message.tasks) for message in messages}
+    if len(kinds) == 1:
+        batch, tasks = kinds.pop()
+        if batch is not None and tasks is not None:
+            return batch, tasks
+        raise DataError("the messages do not say their batch and the number of tasks: say batch= when committing")
+    shown = ", ".join(sorted(f"batch {batch} of {tasks} tasks" for batch, tasks in kinds)) or "none"
+    raise DataError(f"expected the messages of one batch, found {shown}")
+
+
+def _packed(files: list[StagedFile], options: SinkOptions) -> list[list[StagedFile]]:
+    if not options.auto_compaction:
+        return [[file] for file in files]
+    return pack(files, lambda file: file.size, options.compaction_target, options.packing)
+
+
+def _group(batch: int, number: int, files: Sequence[StagedFile]) -> Group:
+    partition = files[0].partition
+    name = f"{'part' if len(files) == 1 else 'compacted-part'}-{batch:010d}-{files[0].name}"
+    sources = tuple(file.path for file in files)
+    return Group(number, partition, sources, f"{partition}/{name}" if partition else name)

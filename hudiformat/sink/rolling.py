@@ -1,0 +1,197 @@
+"""A writer task: rows of a batch into files that roll over by size and time, and are not visible yet."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.errors import SchemaError
+from hudiformat.naming import partition_paths
+from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
+from hudiformat.sink.options import SinkOptions
+from hudiformat.sink.parquet import ParquetRows
+from hudiformat.storage import OutputFile, Storage
+
+WAITING = 256 << 20
+"""Bytes in Arrow that all open files of a task have in memory together."""
+_PIECE = 10_000
+"""Rows after which the size of a file is looked at."""
+_MEASURED = 100_000
+"""Bytes in Arrow from which on a file tells how well rows compress: of a smaller one most is footer."""
+
+Clock = Callable[[], int]
+
+
+def now_milliseconds() -> int:
+    """The time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class _OpenFile:
+    name: str
+    path: str
+    file: OutputFile
+    rows: ParquetRows
+    opened: int
+    last_write: int
+
+
+class TaskWriter:
+    """Writes one task's share of one batch.  A context manager: left without :meth:`finish`, it leaves nothing behind.
+
+    *schema* is that of the rows; the columns *partition_by* name the folder, in Hive's style, and are not in the files.
+    *batch* and the number of *tasks* may be left to whoever commits.  *attempt* is what no other attempt at this task
+    has, in the names of its files; without it a random text.
+
+    Source: TableRollingPolicy of FileSystemTableSink, Flink 1.20.0; files of columnar formats end with their batch.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        schema: pa.Schema,
+        *,
+        task: int,
+        batch: int | None = None,
+        tasks: int | None = None,
+        partition_by: Sequence[str] = (),
+        options: SinkOptions | None = None,
+        layout: Layout | None = None,
+        attempt: str | None = None,
+        clock: Clock = now_milliseconds,
+    ) -> None:
+        self._storage = storage
+        self._options = options or SinkOptions()
+        self._layout = layout or Layout()
+        self._schema = schema
+        self._partition_by = list(partition_by)
+        self._file_schema = file_schema(schema, partition_by)
+        self._batch, self._task, self._tasks = batch, task, tasks
+        self._attempt = attempt or uuid.uuid4().hex
+        self._clock = clock
+        self._checked = clock()
+        self._open: dict[str, _OpenFile] = {}
+        self._staged: list[StagedFile] = []
+        self._count = 0
+        self._ratio = 1.0  # bytes in the file per byte in Arrow, as the last row group had it
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of *batch*.
+
+        Raises:
+            SchemaError: it has another schema, or a partition column of a type that has no fixed text.
+            DataError: a value that names no folder.
+        """
+        if not batch.schema.equals(self._schema):
+            raise SchemaError(f"expected rows of the schema\n{self._schema}\nfound\n{batch.schema}")
+        for partition, rows in self._by_partition(batch):
+            for start in range(0, rows.num_rows, _PIECE):
+                self._append(partition, rows.slice(start, _PIECE))
+        self._roll_by_time()
+
+    def finish(self, watermark: int | None = None) -> TaskCommit:
+        """Close all files; what the coordinator has to know."""
+        for partition in list(self._open):
+            self._close(partition)
+        files = tuple(sorted(self._staged, key=lambda file: (file.partition, file.name)))
+        self._staged = []
+        return TaskCommit(self._batch, self._task, self._tasks, files, watermark)
+
+    def abort(self) -> None:
+        """Take away what has been written and not been handed over by :meth:`finish`."""
+        paths = [open_file.path for open_file in self._open.values()] + [file.path for file in self._staged]
+        for open_file in self._open.values():
+            open_file.file.close()
+        self._open, self._staged = {}, []
+        for path in paths:
+            self._storage.delete(path)
+
+    def __enter__(self) -> TaskWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abort()
+
+    def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows of each partition, in their order, without the partition columns."""
+        rows = batch.select(self._file_schema.names)
+        if not self._partition_by:
+            yield "", rows
+            return
+        columns = [batch.column(name) for name in self._partition_by]
+        encoded = partition_paths(columns, self._partition_by, hive_style=True, url_encode=True).dictionary_encode()
+        codes = encoded.indices.to_numpy()
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
+        for code, partition in enumerate(encoded.dictionary.to_pylist()):
+            yield partition, rows.take(pa.array(order[bounds[code] : bounds[code + 1]]))
+
+    def _append(self, partition: str, rows: pa.RecordBatch) -> None:
+        if partition not in self._open:
+            self._open[partition] = self._new_file()
+        open_file = self._open[partition]
+        open_file.rows.write(rows)
+        open_file.last_write = self._clock()
+        self._measure(open_file.rows)
+        if open_file.rows.written + open_file.rows.waiting * self._ratio > self._options.file_size:
+            self._close(partition)
+        elif sum(other.rows.waiting for other in self._open.values()) > WAITING:
+            max(self._open.values(), key=lambda other: other.rows.waiting).rows.flush()
+
+    def _measure(self, rows: ParquetRows) -> None:
+        if rows.flushed >= _MEASURED:
+            self._ratio = rows.written / rows.flushed
+
+    def _new_file(self) -> _OpenFile:
+        name = f"{self._task:05d}-{self._count:05d}-{self._attempt}.parquet"
+        self._count += 1
+        path = self._layout.staged(name)
+        file = self._storage.open_new(path)
+        now = self._clock()
+        return _OpenFile(name, path, file, ParquetRows(file, self._file_schema), now, now)
+
+    def _roll_by_time(self) -> None:
+        now = self._clock()
+        if now - self._checked < self._options.check_interval:
+            return
+        self._checked = now
+        for partition, open_file in list(self._open.items()):
+            open_for, idle_for = now - open_file.opened, now - open_file.last_write
+            if open_for >= self._options.rollover_interval or idle_for >= self._options.inactivity_interval:
+                self._close(partition)
+
+    def _close(self, partition: str) -> None:
+        open_file = self._open[partition]
+        open_file.rows.flush()
+        self._measure(open_file.rows)
+        size = open_file.rows.close()
+        open_file.file.sync()
+        open_file.file.close()
+        del self._open[partition]
+        self._staged.append(StagedFile(partition, open_file.name, open_file.path, size, open_file.rows.rows))
+
+
+def file_schema(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+    """What is in the files: the columns of *schema* that no folder names.
+
+    Raises:
+        SchemaError: a partition column that is not there, or is there twice, or no other column is left.
+    """
+    for name in partition_by:
+        if len(found := schema.get_all_field_indices(name)) != 1:
+            raise SchemaError(
+                f"partition column {name}: expected once in the rows, found {len(found)} times", column=name
+            )
+    fields = [field for field in schema if field.name not in partition_by]
+    if not fields:
+        raise SchemaError(f"expected columns beside the partition columns {', '.join(partition_by)}, found none")
+    return pa.schema(fields, metadata=schema.metadata)

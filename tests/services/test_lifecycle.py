@@ -1,0 +1,168 @@
+"""Random commits, compactions, rollbacks, restores and cleans against a dict and a naive view of the folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from hudiformat import CommitError, FileSlice, Table
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.table import Operation, WriteTask
+from hudiformat.table.begin import start_write
+from hudiformat.table.service_options import BY_COMMITS, BY_VERSIONS, ServiceOptions
+from hudiformat.timeline import Action
+from tests.table.support import Clock, content, new_table, rows
+
+KEYS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True)
+State = dict[str, int]
+OPTIONS = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "2",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+}
+
+
+def partition_of(key: str) -> str:
+    return "x" if key in "abc" else "y"
+
+
+class Lifecycle(RuleBasedStateMachine):
+    """``history`` has the instants whose effect is in the table, each with the rows after it."""
+
+    @initialize()
+    def start(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.table = new_table(self.folder / "t", clock=Clock(), options=OPTIONS)
+        self.history: list[tuple[str, State]] = []
+        self.readable_from = ""
+        self.step = 0
+
+    @property
+    def state(self) -> State:
+        return self.history[-1][1] if self.history else {}
+
+    def remember(self, instant: str, state: State) -> None:
+        self.history.append((instant, state))
+
+    @rule(keys=KEYS)
+    def upsert(self, keys: list[str]) -> None:
+        self.step += 1
+        commit = self.table.upsert(rows(*((key, self.step, partition_of(key), self.step) for key in keys)))
+        self.remember(commit.instant, {**self.state, **dict.fromkeys(keys, self.step)})
+
+    @rule(keys=KEYS)
+    def delete(self, keys: list[str]) -> None:
+        commit = self.table.delete(rows(*((key, None, partition_of(key)) for key in keys)).select(["k", "p"]))
+        self.remember(commit.instant, {key: value for key, value in self.state.items() if key not in keys})
+
+    @rule(keys=KEYS)
+    def die(self, keys: list[str]) -> None:
+        """A writer that never commits; the next one rolls it back."""
+        write = start_write(self.table.context, Operation.UPSERT)
+        with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+            task.write(rows(*((key, 99, partition_of(key), 99) for key in keys)).to_batches()[0])
+            task.finish()
+
+    @rule()
+    def schedule(self) -> None:
+        self.table.schedule_compaction()
+
+    @rule()
+    def compact(self) -> None:
+        for commit in self.table.compact():
+            # The rows are those of the moment at which it was planned, and as of its instant those of that moment.
+            before = [state for instant, state in self.history if instant < commit.instant]
+            self.history.append((commit.instant, before[-1] if before else {}))
+            self.history.sort(key=lambda entry: entry[0])
+
+    @rule(policy=st.sampled_from([BY_COMMITS, BY_VERSIONS]), kept=st.integers(1, 3))
+    def clean(self, policy: str, kept: int) -> None:
+        services = ServiceOptions(clean_policy=policy, clean_commits=kept, clean_versions=kept)
+        context = replace(self.table.context, options=replace(self.table.context.options, services=services))
+        if Table(context).clean() is not None:
+            # By versions nothing but the newest rows are promised.
+            writes = [write.time for write in self.table.timeline.completed_writes]
+            self.readable_from = max(self.readable_from, writes[-kept if policy == BY_COMMITS else -1])
+
+    @precondition(lambda self: self.history)
+    @rule()
+    def roll_back(self) -> None:
+        newest = self.table.timeline.completed_writes[-1].time
+        if newest > self.readable_from:
+            try:
+                self.table.rollback(newest)
+            except CommitError as error:
+                assert "is going to read its files" in str(error)  # noqa: PT017 - and then everything stays as it was
+                return
+            self.history = [entry for entry in self.history if entry[0] != newest]
+
+    @precondition(lambda self: len(self.history) > 2)
+    @rule(back=st.integers(0, 2))
+    def restore(self, back: int) -> None:
+        done = self.table.timeline.by_completion_time
+        writes = [one for one in done if one.action in (Action.DELTA_COMMIT, Action.COMMIT)]
+        if len(writes) > back and writes[-1 - back].time > self.readable_from:
+            self.table.restore(writes[-1 - back].time)
+            left = {write.time for write in self.table.timeline.completed_writes}
+            self.history = [entry for entry in self.history if entry[0] in left]
+
+    @invariant()
+    def rows_are_the_models(self) -> None:
+        if hasattr(self, "history"):
+            assert dict(content(self.table, ["k", "v"])) == self.newest_state()
+
+    def newest_state(self) -> State:
+        """The rows after the newest write that is no compaction: one may have been planned long before it was run."""
+        compactions = {done.time for done in self.table.timeline.completed if done.action is Action.COMMIT}
+        states = [state for instant, state in self.history if instant not in compactions]
+        return states[-1] if states else {}
+
+    @invariant()
+    def slices_are_what_the_folder_says(self) -> None:
+        if hasattr(self, "history"):
+            found = {(one.partition_path, one.file_id): names(one) for one in self.table.file_slices()}
+            assert found == naive_slices(Path(self.table.path), self.table)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "folder"):
+            return
+        for instant, expected in self.history:
+            if instant >= self.readable_from and not self.table.timeline.pending:
+                assert dict(content(self.table, ["k", "v"], as_of=instant)) == expected
+        shutil.rmtree(self.folder)
+
+
+def names(file_slice: FileSlice) -> list[str]:
+    base = [] if file_slice.base_file is None else [str(file_slice.base_file.name)]
+    return base + sorted(str(log.name) for log in file_slice.log_files)
+
+
+def naive_slices(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]:
+    """The newest base file of each group, and the logs that were completed after it had been begun."""
+    completed = {done.time: done.completion_time or "" for done in table.timeline.completed_writes}
+    groups: dict[tuple[str, str], list[BaseFileName | LogFileName]] = defaultdict(list)
+    for path in folder.glob("[xy]/*"):
+        if ".log." not in path.name and path.suffix != ".parquet":
+            continue
+        name = LogFileName.parse(path.name) if ".log." in path.name else BaseFileName.parse(path.name)
+        if name.instant in completed:
+            groups[path.parent.name, name.file_id].append(name)
+    found = {}
+    for group, files in groups.items():
+        bases = sorted((file for file in files if isinstance(file, BaseFileName)), key=lambda file: file.instant)
+        begun = bases[-1].instant if bases else ""
+        logs = [str(file) for file in files if isinstance(file, LogFileName) and completed[file.instant] >= begun]
+        found[group] = [*map(str, bases[-1:]), *sorted(logs)]
+    return found
+
+
+TestLifecycle = Lifecycle.TestCase
+TestLifecycle.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)

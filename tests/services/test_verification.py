@@ -1,0 +1,111 @@
+"""``Table.verify`` and ``hudiformat verify TABLE``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudiformat import Table, TableFindingKind, open_table
+from hudiformat.naming import WriteToken
+from hudiformat.table import Operation, WriteTask
+from hudiformat.table.begin import start_write
+from tests.cli.conftest import command
+from tests.cli.support import Command
+from tests.table.golden import NAMES, unpack
+from tests.table.support import new_table, rows
+
+__all__ = ["command"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
+    table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    return table
+
+
+def found(table: Table, *, contents: bool = True) -> list[tuple[str, str]]:
+    return [(finding.kind.name, finding.path) for finding in table.verify(contents=contents)]
+
+
+def files(table: Table, pattern: str) -> list[Path]:
+    return sorted(Path(table.path).glob(pattern))
+
+
+def test_nothing_is_wrong_with_a_sound_table(table: Table) -> None:
+    assert table.verify() == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "damaged" not in name])
+def test_hudis_tables_are_sound_but_for_what_is_pending(name: str, tmp_path: Path) -> None:
+    table = open_at(tmp_path, name)
+    kinds = {finding.kind for finding in table.verify(contents=False)}
+    assert kinds <= {TableFindingKind.UNCOMMITTED}
+    assert bool(kinds) == bool(table.timeline.pending)
+
+
+def open_at(folder: Path, name: str) -> Table:
+    return open_table(unpack(name, folder).table)
+
+
+def test_damaged_logs_of_hudis_are_found(tmp_path: Path) -> None:
+    kinds = [finding.kind for finding in open_at(tmp_path, "v9-mor-damaged-h120-flip-size").verify()]
+    assert TableFindingKind.DAMAGED in kinds
+
+
+def test_a_missing_file(table: Table) -> None:
+    (base,) = files(table, "y/*.parquet")
+    base.unlink()
+    assert found(table) == [("MISSING", f"y/{base.name}")]
+    for left in files(table, "y/*") + files(table, "y/.hoodie*"):
+        left.unlink(missing_ok=True)
+    assert found(table) == [("MISSING", f"y/{base.name}")]
+    assert table.verify()[0].message == "its partition is not there"
+
+
+def test_files_of_old_slices_may_be_gone(table: Table) -> None:
+    table.compact()
+    for old in files(table, "x/.*log*"):
+        old.unlink()
+    assert found(table) == []
+
+
+def test_a_damaged_base_file_and_a_damaged_log(table: Table) -> None:
+    (base,), (log,) = files(table, "x/*.parquet"), files(table, "x/.*log*")
+    base.write_bytes(b"PAR1 no longer")
+    log.write_bytes(log.read_bytes()[:-9])
+    assert found(table) == [("DAMAGED", f"x/{base.name}"), ("DAMAGED", f"x/{log.name}")]
+    assert "torn tail" in table.verify()[1].message
+    assert found(table, contents=False) == []
+
+
+def test_a_damaged_commit(table: Table) -> None:
+    (commit,) = files(table, f".hoodie/timeline/{table.timeline.completed_writes[0].time}_*")
+    commit.write_bytes(b"Obj\x01 no longer")
+    assert [kind for kind, _ in found(table, contents=False)] == ["DAMAGED"]
+
+
+def test_what_never_completed_and_what_is_nobodys(table: Table) -> None:
+    write = start_write(table.context, Operation.UPSERT)
+    with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+        task.write(rows(("a", 3, "x", 3)).to_batches()[0])
+        task.finish()
+    assert [kind for kind, _ in found(table)] == ["UNCOMMITTED"]
+    for path in files(table, f".hoodie/timeline/{write.plan.instant}*"):
+        path.unlink()
+    ((kind, orphan),) = found(table)
+    assert kind == "ORPHAN"
+    assert write.plan.instant in orphan
+
+
+def test_on_the_command_line(command: Command, table: Table) -> None:
+    assert command("verify", table.path).lines == ["nothing is wrong"]
+    (base,) = files(table, "y/*.parquet")
+    base.unlink()
+    result = command("verify", table.path)
+    assert result.code == 1
+    assert result.lines[1].split()[0] == "missing"
+    (said,) = command("verify", "--json", "--no-contents", table.path).json
+    assert (said["kind"], said["path"]) == ("MISSING", f"y/{base.name}")

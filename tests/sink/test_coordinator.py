@@ -1,0 +1,352 @@
+"""From the tasks' messages to visible files and committed partitions."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudiformat.errors import DataError, StorageError
+from hudiformat.sink import (
+    Compactor,
+    FileSink,
+    Layout,
+    Packing,
+    SinkOptions,
+    TaskCommit,
+    TaskWriter,
+    parquet,
+    parse_sink_options,
+)
+from hudiformat.sink.layout import StagedFile
+from hudiformat.sink.options import Policy, Trigger
+from hudiformat.sink.plan import BatchPlan, Progress, plan_batch
+from hudiformat.storage import LocalStorage, Storage, open_storage
+from tests.sink.support import SCHEMA, files, ids, memory, read, rows, visible, write
+
+MERGING = SinkOptions(auto_compaction=True)
+SUCCESS = SinkOptions(policies=(Policy.SUCCESS_FILE,))
+MIB = 1 << 20
+
+
+def on_s3(request: pytest.FixtureRequest) -> Storage:
+    return open_storage(f"{request.getfixturevalue('bucket')}/output")
+
+
+def on_disk(request: pytest.FixtureRequest) -> Storage:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return LocalStorage(folder)
+
+
+def in_memory(_: pytest.FixtureRequest) -> Storage:
+    return memory()
+
+
+@pytest.fixture(params=[on_disk, in_memory, pytest.param(on_s3, marks=pytest.mark.s3)])
+def storage(request: pytest.FixtureRequest) -> Storage:
+    make: Callable[[pytest.FixtureRequest], Storage] = request.param
+    return make(request)
+
+
+def journal(storage: Storage) -> list[str]:
+    return [path.rsplit("/", 1)[1].lstrip("0") for path in files(storage, ".hudiformat-sink")]
+
+
+def test_files_take_their_names_when_all_tasks_have_reported(storage: Storage) -> None:
+    messages = write(storage, 0, [rows([1, 2]), rows([3], "2")], [rows([4])], attempt="a")
+    commit = FileSink(storage).commit(messages)
+    assert commit is not None
+    assert (commit.batch, commit.partitions) == (0, ())
+    assert list(commit.files) == visible(storage)
+    assert visible(storage) == [
+        "day=1/part-0000000000-00000-00000-a.parquet",
+        "day=1/part-0000000000-00001-00000-a.parquet",
+        "day=2/part-0000000000-00000-00001-a.parquet",
+    ]
+    assert ids(storage) == [1, 2, 4, 3]
+    assert journal(storage) == [".done"]
+
+
+def test_small_files_of_a_partition_are_merged_in_order_of_their_paths(storage: Storage) -> None:
+    messages = write(storage, 3, [rows([1, 2]), rows([3], "2")], [rows([4])], [rows([5])], attempt="a")
+    commit = FileSink(storage, MERGING).commit(list(reversed(messages)))
+    assert commit is not None
+    assert visible(storage) == [
+        "day=1/compacted-part-0000000003-00000-00000-a.parquet",
+        "day=2/part-0000000003-00000-00001-a.parquet",
+    ]
+    assert ids(storage) == [1, 2, 4, 5, 3]
+    assert journal(storage) == ["3.done"]
+
+
+def test_nothing_is_done_before_all_tasks_have_reported(storage: Storage) -> None:
+    messages = write(storage, 0, [rows([1])], [rows([2])], [rows([3])])
+    sink = FileSink(storage)
+    with pytest.raises(DataError, match=r"batch 0: tasks \[0, 2\] have not reported"):
+        sink.commit([messages[1]])
+    assert sink.report(messages[2]) is None
+    assert sink.report(messages[0]) is None
+    assert sink.report(messages[0]) is None  # again
+    assert visible(storage) == []
+    commit = sink.report(messages[1])
+    assert commit is not None
+    assert ids(storage) == [1, 2, 3]
+
+
+def test_an_engine_may_say_the_batch_when_it_commits() -> None:
+    storage, messages = memory(), []
+    for task in range(2):
+        with TaskWriter(storage, SCHEMA, task=task, partition_by=["day"], attempt="a") as writer:
+            writer.write(rows([task]))
+            messages.append(writer.finish())
+    FileSink(storage).commit(messages, batch=12)
+    assert visible(storage) == [f"day=1/part-0000000012-0000{task}-00000-a.parquet" for task in range(2)]
+    assert journal(storage) == ["12.done"]
+
+
+def test_messages_of_another_batch_begin_a_new_collection(storage: Storage) -> None:
+    sink = FileSink(storage)
+    first, second = write(storage, 0, [rows([1])], [rows([2])]), write(storage, 1, [rows([3])], [rows([4])])
+    assert sink.report(first[0]) is None
+    assert sink.report(second[1]) is None
+    assert sink.report(second[0]) is not None
+    assert ids(storage) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([], "expected the messages of one batch, found none"),
+        ([(0, 0, 2), (1, 1, 2)], "found batch 0 of 2 tasks, batch 1 of 2 tasks"),
+        ([(0, 0, 2), (0, 1, 3)], "found batch 0 of 2 tasks, batch 0 of 3 tasks"),
+        ([(4, 0, 2), (4, 0, 2)], r"batch 4: expected one message of each of 2 tasks, found tasks \[0, 0\]"),
+        ([(None, 0, 1)], "do not say their batch and the number of tasks: say batch= when committing"),
+        ([(None, 0, 1), (3, 0, 1)], "found batch 3 of 1 tasks, batch None of 1 tasks"),
+        ([(4, 0, 1), (4, 1, 1)], r"found tasks \[0, 1\]; \[1\] are too many"),
+    ],
+)
+def test_messages_that_do_not_go_together_are_refused(numbers: list[tuple[int | None, int, int]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        plan_batch([TaskCommit(*of, files=()) for of in numbers], SinkOptions())
+
+
+def test_a_batch_without_rows_is_finished_too(storage: Storage) -> None:
+    commit = FileSink(storage, SUCCESS).commit(write(storage, 5, [], []))
+    assert commit is not None
+    assert (commit.files, commit.partitions) == ((), ())
+    assert list(files(storage)) == [f".hudiformat-sink/default/journal/{5:020d}.done"]
+
+
+def test_a_batch_that_comes_again_is_recognised_and_its_files_are_thrown_away(storage: Storage) -> None:
+    FileSink(storage).commit(write(storage, 4, [rows([1])]))
+    for batch in (4, 3):
+        assert FileSink(storage).commit(write(storage, batch, [rows([1])])) is None
+    assert ids(storage) == [1]
+    assert journal(storage) == ["4.done"]
+
+
+def test_a_half_written_journal_is_deleted(storage: Storage) -> None:
+    storage.create(f"{Layout().journal}/.hudiformat-half", b"{")
+    FileSink(storage).commit(write(storage, 0, [rows([1])]))
+    assert journal(storage) == [".done"]
+
+
+def test_a_merged_file_has_the_types_and_metadata_of_its_parts() -> None:
+    fields = [
+        pa.field("day", pa.string()),
+        pa.field("at", pa.timestamp("ns", "UTC"), metadata={"unit": "ns"}),
+        pa.field("kind", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("nested", pa.struct([("list", pa.list_(pa.field("element", pa.decimal128(9, 2))))]), nullable=False),
+    ]
+    schema = pa.schema(fields, metadata={"made by": "a test"})
+    values = {"day": ["1"], "at": [5], "kind": ["a"], "nested": [{"list": [None]}]}
+    storage, messages = memory(), []
+    for task in range(2):
+        with TaskWriter(storage, schema, batch=0, task=task, tasks=2, partition_by=["day"]) as writer:
+            writer.write(pa.RecordBatch.from_pydict(values, schema=schema))
+            messages.append(writer.finish())
+    FileSink(storage, MERGING).commit(messages)
+    (path,) = visible(storage)
+    merged = read(storage, path)
+    assert merged.schema.equals(pa.schema(fields[1:], metadata=schema.metadata), check_metadata=True)
+    assert merged["nested"].to_pylist() == [{"list": [None]}] * 2
+
+
+def test_merging_takes_row_groups_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_READ_ROWS", 7)
+    monkeypatch.setattr(parquet, "ROW_GROUP", 300)
+    storage = memory()
+    FileSink(storage, MERGING).commit(write(storage, 0, [rows(range(50))], [rows(range(50, 90))]))
+    (path,) = visible(storage)
+    with storage.open_input(path) as file:
+        metadata = pq.ParquetFile(file).metadata
+    assert ids(storage) == list(range(90))
+    assert 3 < metadata.num_row_groups < 10
+
+
+def test_sinks_of_two_names_write_into_one_folder(storage: Storage) -> None:
+    for name in ("a", "b"):
+        layout = Layout(name)
+        FileSink(storage, layout=layout).commit(write(storage, 0, [rows([1])], layout=layout))
+    assert ids(storage) == [1, 1]
+
+
+def test_compactors_take_the_groups_by_number() -> None:
+    found = tuple(
+        StagedFile(f"p={partition}", f"{name}", f"s{partition}{name}", 6 - name % 2, 1)
+        for partition in range(3)
+        for name in range(4)
+    )
+    options = SinkOptions(auto_compaction=True, compaction_file_size=11, compaction_parallelism=2)
+    plan = plan_batch([TaskCommit(0, 0, 1, found)], options)
+    assert [(group.number, group.partition, group.sources) for group in plan.groups] == [
+        (2 * partition + half, f"p={partition}", (f"s{partition}{2 * half}", f"s{partition}{2 * half + 1}"))
+        for partition in range(3)
+        for half in range(2)
+    ]
+    assert [[group.number for group in plan.share(compactor)] for compactor in range(2)] == [[0, 2, 4], [1, 3, 5]]
+    assert BatchPlan.from_json(plan.to_json()) == plan
+    assert plan_batch([TaskCommit(0, i, 3, ()) for i in range(3)], MERGING).compactors == 3
+
+
+def test_the_smallest_watermark_counts_and_tasks_without_one_do_not() -> None:
+    marks = [7, None, 5]
+    messages = [TaskCommit(0, task, 3, (), mark) for task, mark in enumerate(marks)]
+    assert plan_batch(messages, SinkOptions()).watermark == 5
+    assert plan_batch([TaskCommit(0, 0, 1, ())], SinkOptions()).watermark is None
+
+
+def test_compactors_can_be_sent_elsewhere_and_run_several_times_at_once(tmp_path: Path) -> None:
+    storage, ran = LocalStorage(tmp_path), []
+
+    def run(compactors: Sequence[Compactor]) -> None:
+        copies: list[Compactor] = [pickle.loads(pickle.dumps(one)) for one in compactors for _ in range(3)]  # noqa: S301
+        ran.extend([one.number for one in compactors])
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda one: one(), copies))
+
+    messages = write(storage, 0, [rows([1]), rows([2], "2")], [rows([3]), rows([4], "2")])
+    FileSink(storage, replace(MERGING, compaction_parallelism=5), run=run).commit(messages)
+    assert ran == [0, 1]  # only those that have something to do
+    assert ids(storage) == [1, 3, 2, 4]
+    assert journal(storage) == [".done"]
+
+
+def test_a_merged_file_that_cannot_take_its_name_is_an_error(tmp_path: Path) -> None:
+    class Refusing(LocalStorage):
+        def rename(self, source: str, target: str) -> None:
+            raise StorageError(f"cannot rename {source} to {target}")
+
+    messages = write(LocalStorage(tmp_path), 0, [rows([1])], [rows([2])])
+    with pytest.raises(StorageError, match="cannot rename .*merging-0"):
+        FileSink(Refusing(tmp_path), MERGING).commit(messages)
+
+
+def file_of(size: int, name: str) -> pa.Table:
+    """A row whose Parquet file has *size* MiB, and a little less than a page more."""
+    return pa.table({"name": [name], "noise": [random.Random(name).randbytes(size * MIB - 2048)]})  # noqa: S311
+
+
+@pytest.mark.parametrize(
+    ("packing", "expected"),
+    [(Packing.NEXT_FIT, ["ab", "c", "d", "efg"]), (Packing.FIRST_FIT, ["ab", "ce", "d", "fg"])],
+)
+def test_the_worked_example_with_files_of_its_sizes(tmp_path: Path, packing: Packing, expected: list[str]) -> None:
+    storage, staged = LocalStorage(tmp_path), []
+    (tmp_path / Layout().staged("a")).parent.mkdir(parents=True)
+    for name, size in {"a": 5, "b": 4, "c": 7, "d": 11, "e": 2, "f": 3, "g": 4}.items():
+        path = Layout().staged(name)
+        pq.write_table(
+            file_of(size, name), tmp_path / path, compression="none", use_dictionary=False, write_statistics=False
+        )
+        actual = (tmp_path / path).stat().st_size
+        assert size * MIB - 2048 < actual <= size * MIB
+        staged.append(StagedFile("day=1", name, path, actual, 1))
+    options = SinkOptions(auto_compaction=True, compaction_file_size=10 * MIB, packing=packing)
+    FileSink(storage, options).commit([TaskCommit(0, 0, 1, tuple(staged))])
+    found = {"".join(read(storage, path)["name"].to_pylist()): path.split("/")[1] for path in visible(storage)}
+    kinds = {group: "part" if len(group) == 1 else "compacted-part" for group in expected}
+    names = {group: f"{kind}-0000000000-{group[0]}" for group, kind in kinds.items()}
+    assert found == names
+
+
+def by_time(**more: str) -> SinkOptions:
+    given = {
+        "sink.partition-commit.trigger": "partition-time",
+        "sink.partition-commit.delay": "1 d",
+        "sink.partition-commit.policy.kind": "custom",
+    }
+    return parse_sink_options({**given, **more})
+
+
+class Commits:
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def commit(self, partition: str, storage: Storage) -> None:
+        assert any(path.startswith(f"{partition}/") for path in visible(storage))
+        self.found.append(partition)
+
+
+DAY = 86_400_000
+
+
+def test_partitions_are_committed_when_the_watermark_has_passed_and_late_data_commits_them_again() -> None:
+    storage, commits = memory(), Commits()
+    steps: list[tuple[list[pa.RecordBatch], int | None, list[str]]] = [
+        ([rows([1], "1970-01-01"), rows([2], "1970-01-02")], DAY // 2, []),
+        ([rows([3], "1970-01-02")], DAY + 1, ["day=1970-01-01"]),
+        ([], None, []),  # the watermark stays
+        ([rows([4], "1970-01-01")], DAY // 3, ["day=1970-01-01"]),  # late, and the watermark does not go back
+        ([], 2 * DAY + 1, ["day=1970-01-02"]),
+        ([rows([5], "1970-01-09")], None, []),
+    ]
+    for batch, (data, watermark, expected) in enumerate(steps):
+        sink = FileSink(storage, by_time(), custom=commits)
+        commit = sink.commit(write(storage, batch, data, watermark=watermark))
+        assert commit is not None
+        assert list(commit.partitions) == expected
+    assert commits.found == ["day=1970-01-01", "day=1970-01-01", "day=1970-01-02"]
+    assert FileSink(storage, by_time(), custom=commits).end() == ["day=1970-01-09"]
+    assert commits.found[3:] == ["day=1970-01-09"]
+    assert FileSink(storage, by_time(), custom=commits).end() == []
+
+
+def test_by_process_time_a_partition_waits_from_its_first_file_on() -> None:
+    storage, now = memory(), [0]
+    options = replace(SUCCESS, trigger=Trigger.PROCESS_TIME, delay=10)
+    sink = FileSink(storage, options, clock=lambda: now[0])
+    found = []
+    for batch, (time, data) in enumerate([(0, [rows([1])]), (5, [rows([2])]), (10, []), (11, []), (12, [rows([3])])]):
+        now[0] = time
+        commit = sink.commit(write(storage, batch, data))
+        assert commit is not None
+        found.append(list(commit.partitions))
+    assert found == [[], [], [], ["day=1"], []]
+    assert storage.exists("day=1/_SUCCESS")
+
+
+def test_without_partitions_and_without_policies_nothing_is_committed() -> None:
+    storage = memory()
+    FileSink(storage, SUCCESS).commit(write(storage, 0, [rows([1])], partition_by=[]))
+    assert ids(storage) == [1]
+    assert not any(path.endswith("_SUCCESS") for path in files(storage))
+    FileSink(storage, SinkOptions(delay=5)).commit(write(storage, 1, [rows([1])]))
+    done = Progress.from_json(storage.read(f".hudiformat-sink/default/journal/{1:020d}.done"))
+    assert done == Progress(1, None, {})
+
+
+def test_a_partition_that_has_no_time_is_refused_before_anything_is_decided() -> None:
+    storage, commits = memory(), Commits()
+    with pytest.raises(DataError, match="partition day=tuesday: expected a time"):
+        FileSink(storage, by_time(), custom=commits).commit(write(storage, 0, [rows([1], "tuesday")]))
+    assert visible(storage) == []
+    FileSink(storage, by_time(), custom=commits).recover()
+    assert list(files(storage)) == []

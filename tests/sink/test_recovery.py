@@ -1,0 +1,137 @@
+"""The process dies at any operation on the storage, and is started again."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import fs
+
+from hudiformat.sink import FileSink, SinkOptions
+from hudiformat.sink.options import Policy
+from hudiformat.storage import Storage, open_storage
+from tests.sink.crashing import Countdown, Crash, CrashingStorage
+from tests.sink.support import files, ids, memory, read, rows, visible, write
+
+OPTIONS = SinkOptions(auto_compaction=True, policies=(Policy.SUCCESS_FILE,))
+BATCHES = [
+    [[rows([1, 2]), rows([3], "2")], [rows([4]), rows([5], "3")]],  # partition 1 has something to merge
+    [[rows([6])], [rows([7]), rows([8], "3")]],
+]
+ALL = list(range(1, 9))
+
+
+class Query:
+    """An engine: it repeats every batch whose commit has not returned, whatever the sink has done about it."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.committed = 0
+
+    def run(self, countdown: Countdown) -> None:
+        storage = CrashingStorage(self.storage, countdown)
+        sink = FileSink(storage, OPTIONS)
+        sink.recover()
+        for batch in range(self.committed, len(BATCHES)):
+            sink.commit(write(storage, batch, *BATCHES[batch], options=OPTIONS))
+            self.committed = batch + 1
+
+
+def check_what_is_visible(query: Query) -> None:
+    """No row twice, whole batches as far as their commits have returned, and no half file."""
+    found = Counter(ids(query.storage))
+    assert max(found.values(), default=0) <= 1
+    assert set(found) >= {
+        i for batch in BATCHES[: query.committed] for task in batch for data in task for i in data["id"].to_pylist()
+    }
+
+
+def check_the_end(query: Query) -> None:
+    assert sorted(ids(query.storage)) == ALL
+    seen = visible(query.storage)
+    kept = {f".hudiformat-sink/default/journal/{1:020d}.done", *(f"day={day}/_SUCCESS" for day in (1, 2, 3))}
+    assert set(files(query.storage)) == {*seen, *kept}
+    by_file = {path: read(query.storage, path)["id"].to_pylist() for path in seen}
+    merged = sorted(found for path, found in by_file.items() if "compacted-" in path)
+    assert merged == [[1, 2, 4], [6, 7]]
+
+
+@contextlib.contextmanager
+def storage_of(kind: str) -> Iterator[Storage]:
+    if kind == "object store":
+        storage = memory()
+        yield storage
+        storage.delete("")  # all of them share one dict, and listings go through it
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield open_storage(folder, filesystem=fs.LocalFileSystem())
+
+
+def test_without_a_crash_all_is_well() -> None:
+    query = Query(memory())
+    query.run(Countdown(None))
+    check_the_end(query)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("kind", ["files", "object store"])
+def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(kind: str, *, before: bool) -> None:
+    moment, died = 0, True
+    while died:
+        moment, died = moment + 1, False
+        with storage_of(kind) as storage:
+            query = Query(storage)
+            try:
+                query.run(Countdown(moment, before=before))
+            except Crash:
+                died = True
+                check_what_is_visible(query)
+                query.run(Countdown(None))
+            check_the_end(query)
+    assert moment > 40
+
+
+@settings(max_examples=30, deadline=None)
+@given(crashes=st.lists(st.tuples(st.integers(1, 60), st.booleans()), max_size=6))
+def test_any_number_of_crashes_loses_and_doubles_no_row(crashes: list[tuple[int, bool]]) -> None:
+    with storage_of("object store") as storage:
+        query = Query(storage)
+        for moment, before in crashes:
+            with contextlib.suppress(Crash):
+                query.run(Countdown(moment, before=before))
+            check_what_is_visible(query)
+        query.run(Countdown(None))
+        check_the_end(query)
+
+
+def test_what_an_undecided_batch_left_is_deleted_at_the_start() -> None:
+    storage = memory()
+    write(storage, 0, [rows([1])])
+    FileSink(storage).recover()
+    assert list(files(storage)) == []
+
+
+def test_a_batch_that_was_decided_is_finished_at_the_start_without_its_messages() -> None:
+    query = Query(memory())
+    first = write(query.storage, 0, *BATCHES[0], options=OPTIONS)
+    with pytest.raises(Crash):
+        FileSink(CrashingStorage(query.storage, Countdown(2)), OPTIONS).commit(first)
+    assert ids(query.storage) == []
+    FileSink(query.storage, OPTIONS).recover()
+    assert sorted(ids(query.storage)) == [1, 2, 3, 4, 5]
+
+
+def test_partitions_that_wait_are_remembered() -> None:
+    storage, now = memory(), [0]
+    waiting = SinkOptions(policies=(Policy.SUCCESS_FILE,), delay=10)
+    FileSink(storage, waiting, clock=lambda: now[0]).commit(write(storage, 0, [rows([1])]))
+    with pytest.raises(Crash):
+        FileSink(CrashingStorage(storage, Countdown(2)), waiting, clock=lambda: now[0]).commit(write(storage, 1, []))
+    now[0] = 11
+    FileSink(storage, waiting, clock=lambda: now[0]).recover()
+    assert storage.exists("day=1/_SUCCESS")
