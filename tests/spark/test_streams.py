@@ -216,6 +216,7 @@ def test_overwriting_streams_are_refused(spark: SparkSession, table: hf.Table, t
         writer.option("checkpointLocation", str(tmp_path / "c")).start(table.path).awaitTermination()
 
 
+@pytest.mark.spark
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:
     dice = random.Random()  # noqa: S311 - any moment
     table = new_table(tmp_path / "table")

@@ -134,6 +134,7 @@ def of_instant(root: Path, instant: str) -> list[str]:
     return [path for path in tree(root) if instant in path]
 
 
+@pytest.mark.filterwarnings("ignore:.*a service after it failed")  # the storage fails there, too
 @pytest.mark.parametrize(
     ("index", "lasting", "when"),
     [
