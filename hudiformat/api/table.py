@@ -32,7 +32,7 @@ from hudiformat.table.scan import Scan
 from hudiformat.table.slice_query import SliceQuery
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import Instant, TableConfig, Timeline, load_table_config
-from hudiformat.view import FileSlice, build_slices, latest_slices
+from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
 
 
 def open_table(
@@ -112,11 +112,12 @@ class Table:
         refuse_unreadable(self.config)
         visibility = self.context.visibility()
         moment = self._moment(as_of)
-        return [
-            file_slice
-            for path, files in partition_files(self.context, partition, pruner=pruner)
-            for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
-        ]
+        with paused_collection():
+            return [
+                file_slice
+                for path, files in partition_files(self.context, partition, pruner=pruner)
+                for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
+            ]
 
     def _moment(self, as_of: str | date | None) -> str | None:
         return None if as_of is None else as_instant(as_of, self.config.timeline_zone)

@@ -1,5 +1,6 @@
 """Names, a timeline and a listing handed in -> file groups and file slices; time travel."""
 
+from hudiformat.view.garbage import paused_collection
 from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions
 from hudiformat.view.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
 from hudiformat.view.totals import SliceTotals
@@ -15,4 +16,5 @@ __all__ = [
     "build_slices",
     "latest_slices",
     "list_partitions",
+    "paused_collection",
 ]

@@ -23,6 +23,11 @@ COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
 pytestmark = pytest.mark.spark
 
 
+def _without_coverage() -> dict[str, str]:
+    """The environment for a million rows: what they go through is measured elsewhere, and measuring takes its time."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("COV_", "COVERAGE_"))}
+
+
 @pytest.fixture(scope="module")
 def flights(java: Path, tmp_path_factory: pytest.TempPathFactory) -> hf.Table:
     """The table as ``make demo`` leaves it; the job itself fails when a row is not as it has to be."""
@@ -31,7 +36,7 @@ def flights(java: Path, tmp_path_factory: pytest.TempPathFactory) -> hf.Table:
     job = subprocess.run(
         [sys.executable, "-m", "examples.flights", str(path)],
         cwd=ROOT,
-        env={**os.environ, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable},
+        env={**_without_coverage(), "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
         check=False,
