@@ -54,12 +54,22 @@ def scan_base_file(
         # pre_buffer: what is wanted is fetched in a few requests, neighbours together
         with source, pq.ParquetFile(source, pre_buffer=True) as file:
             groups = _row_groups(source, file, may_hold)
-            for batch in file.iter_batches(batch_rows, row_groups=groups, columns=_present(file, schema)):
+            for batch in _batches(file, groups, _present(file, schema), batch_rows):
                 yield resolve(batch, schema)
     except HudiFormatError:  # of whoever reads: also a ValueError
         raise
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
         raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+
+
+def _batches(
+    file: pq.ParquetFile, groups: list[int] | None, names: list[str], batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    wanted = list(range(file.num_row_groups)) if groups is None else groups
+    if names and wanted:
+        yield from file.iter_batches(batch_rows, row_groups=wanted, columns=names)
+    elif wanted:  # which pyarrow 19 cannot do batch by batch
+        yield from file.read_row_groups(wanted, columns=[]).to_batches()
 
 
 def _present(file: pq.ParquetFile, wanted: pa.Schema) -> list[str]:

@@ -29,9 +29,11 @@ def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
         SchemaError: it does not fit the columns.
     """
     try:
-        return rows.filter(expression)
+        # As a table: pyarrow 19 cannot filter a batch of which nothing is left.
+        kept = pa.Table.from_batches([rows]).filter(expression)
     except pa.ArrowException as error:
         raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
+    return kept.combine_chunks().to_batches()[0] if kept.num_rows else rows.slice(0, 0)
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
+    if isinstance(data, pa.Table):  # not by its stream: pyarrow 19.0.0 dies of views that come out of one
+        return data.to_reader()
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if hasattr(data, "__arrow_c_stream__"):
