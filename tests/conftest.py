@@ -19,6 +19,7 @@ from pyarrow import fs
 
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
+from tests.effort import THOROUGH, examples
 from tools.environments import EnvironmentBuildError
 from tools.flink import NoFlinkError, flink_jars
 from tools.java import java_home
@@ -35,8 +36,14 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 
 
+# The processes that tests start, Spark's too, need not compile the package each for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
+
 # On a busy machine a draw or a run may take long; that is no finding.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy")
 
 
@@ -134,6 +141,6 @@ def bucket(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def _missing(reason: str) -> NoReturn:
     """Skip, so that one can work without Java or the network; but CI must not pass by leaving tests out."""
-    if os.environ.get("CI") == "true":
+    if THOROUGH:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

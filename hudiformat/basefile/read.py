@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudiformat.avro import resolve
@@ -81,6 +80,8 @@ def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expres
     """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
     if may_hold is None:
         return None
+    import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
+
     try:
         fragment = ds.ParquetFileFormat().make_fragment(source)
         return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]

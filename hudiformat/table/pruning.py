@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyarrow import fs
 
 from hudiformat.errors import SchemaError
@@ -50,6 +49,8 @@ class PartitionPruner:
         known = self._known(path)
         if known is None:
             return True
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
+
         dataset = ds.FileSystemDataset.from_paths(
             [path], self.schema, ds.ParquetFileFormat(), fs.LocalFileSystem(), partitions=[known]
         )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hudiformat.avro import framing
 from hudiformat.errors import DecodeError
+from tests.effort import examples
 
 
 def _blocks(lengths: list[int], filler: bytes) -> bytes:
@@ -20,7 +21,7 @@ def _expected(lengths: list[int]) -> tuple[list[int], list[int]]:
     return (ends - lengths).tolist(), ends.tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     lengths=st.lists(st.integers(0, 60), min_size=1, max_size=60),
     filler=st.sampled_from([b"\0", b"\0\0\0\1", b"a", b"\xff", b"\0\0\0\0\1\2"]),

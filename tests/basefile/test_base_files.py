@@ -25,6 +25,7 @@ from hudiformat.basefile import (
 )
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, StorageError
 from hudiformat.storage import LocalStorage, OutputFile
+from tests.effort import examples
 from tests.table.golden import NAMES, base_files
 
 SPEC = Path(__file__).parents[2] / "spec" / "base-file.md"
@@ -201,7 +202,7 @@ def test_a_file_that_is_no_parquet_is_named(storage: LocalStorage, data: bytes) 
     assert caught.value.path == "p/f.parquet"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(80), deadline=None)
 @given(data=st.data())
 def test_damage_raises_only_our_errors(storage: LocalStorage, data: st.DataObject) -> None:
     content = bytearray(encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes())

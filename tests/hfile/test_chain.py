@@ -16,6 +16,7 @@ from hudiformat.hfile import chain
 from hudiformat.hfile.block import Block
 from hudiformat.hfile.chain import KEY_TAIL
 from hudiformat.hfile.entries import decode_entries
+from tests.effort import examples
 
 
 def entries(lengths: list[tuple[int, int]], *, tail: bytes = KEY_TAIL, filler: bytes = b"a") -> bytes:
@@ -47,7 +48,7 @@ def guess(content: bytes) -> list[int] | None:
     return None if found is None else found.tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=40),
     filler=st.sampled_from([b"\0", KEY_TAIL, b"a", b"\xff", b"\0\0\0\x0e\0\0\0\1\0\2"]),

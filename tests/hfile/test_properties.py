@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import DecodeError, UnsupportedFeatureError
 from hudiformat.hfile import HFileReader
+from tests.effort import examples
 from tests.hfile.files import ARCHIVES, HBASE, Entry, golden_files, hfile, numbered, rows
 
 KEYS = st.binary(max_size=6)
@@ -76,7 +77,7 @@ def test_a_scan_gives_what_a_filter_gives(
     assert rows(reader.prefix_scan(start)) == [entry for entry in entries if entry[0].startswith(start)]
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), file=st.sampled_from(FILES))
 def test_damage_raises_only_our_errors(data: st.DataObject, file: bytes) -> None:
     damaged = bytearray(file)

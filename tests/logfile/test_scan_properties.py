@@ -10,6 +10,7 @@ from hudiformat import testing
 from hudiformat.blocks import MAGIC, BlockType, LogBlock, encode_block
 from hudiformat.errors import HudiFormatError
 from hudiformat.logfile import LogReader
+from tests.effort import examples
 
 CORRUPT = BlockType.CORRUPT
 
@@ -85,7 +86,7 @@ def test_any_bytes_are_blocks(junk: bytes) -> None:
     check(MAGIC + junk)
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(data=testing.damaged_log_files())
 def test_a_damaged_file_raises_only_our_errors_and_only_when_contents_are_read(data: bytes) -> None:
     for block in check(data):

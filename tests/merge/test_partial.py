@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.merge import MergeRule, PartialUpdate, merge_slice, read_candidates, survivors
 from hudiformat.timeline import MergeMode
+from tests.effort import examples
 from tests.merge.blocks import KEY, data, deletes, keys_of
 
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
@@ -123,7 +124,7 @@ def gone(*, ordered: bool) -> st.SearchStrategy[Record]:
 BASES = st.lists(records(), max_size=2, unique_by=lambda record: record.key)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(BASES, st.lists(records() | gone(ordered=True), max_size=7), st.sampled_from([EVENT, COMMIT]))
 def test_nulls_leave_values_as_they_were(base: list[Record], log: list[Record], mode: MergeMode) -> None:
     rule = rule_for(mode, PartialUpdate(frozenset("ab")))
@@ -137,7 +138,7 @@ def test_a_marker_leaves_values_as_they_were(base: list[Record], log: list[Recor
     assert merged(base, log, rule) == Hudi(mode, MARKER).merge(base, log)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(BASES, st.lists(records(held=True) | gone(ordered=False), max_size=7), st.sampled_from([EVENT, COMMIT]))
 def test_partial_records_change_the_columns_that_they_hold(
     base: list[Record], log: list[Record], mode: MergeMode

@@ -21,6 +21,7 @@ from hudiformat.errors import DecodeError, SchemaError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.timeline import MergeMode
+from tests.effort import examples
 from tests.merge.blocks import KEY, data, deletes, keys_of
 
 SPEC = Path(__file__).parents[2] / "spec" / "merging.md"
@@ -212,7 +213,7 @@ def histories(draw: st.DrawFn) -> tuple[Kind, list[Entry], list[Entry]]:
     return kind, base, log
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 @given(
     histories(),
     st.sampled_from(list(MergeMode)[:2]),
@@ -230,7 +231,7 @@ def test_merging_columns_is_merging_row_by_row(
     assert result.schema == kind.schema
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(histories(), st.lists(st.booleans(), min_size=1, max_size=8), st.lists(st.booleans(), min_size=1, max_size=8))
 def test_it_does_not_matter_how_blocks_are_spread_over_log_files(
     history: tuple[Kind, list[Entry], list[Entry]], ends: list[bool], file_ends: list[bool]

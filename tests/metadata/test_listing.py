@@ -20,6 +20,7 @@ from hudiformat.errors import (
     TruncatedBlockError,
     UnsupportedFeatureError,
 )
+from tests.effort import examples
 from tests.metadata.tables import ALL, GONE, MadeTable, data_block, restore_metadata, rollback_metadata, sizes
 
 FIRST = "00000000000000000"
@@ -274,7 +275,7 @@ names = st.sampled_from(["a", "b", "c"])
 writes = st.dictionaries(st.sampled_from(["p", "q"]), st.dictionaries(names, st.sampled_from([1, 2, 3, GONE])))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(history=st.lists(st.tuples(writes, st.booleans()), max_size=5))
 def test_any_story_is_listed_as_it_was_told(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[dict[str, dict[str, int]], bool]]

@@ -18,6 +18,7 @@ from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import start_write
 from hudiformat.table.service_options import BY_COMMITS, BY_VERSIONS, ServiceOptions
 from hudiformat.timeline import Action
+from tests.effort import examples
 from tests.table.support import Clock, content, new_table, rows
 
 KEYS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True)
@@ -165,4 +166,4 @@ def naive_slices(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]
 
 
 TestLifecycle = Lifecycle.TestCase
-TestLifecycle.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
+TestLifecycle.settings = settings(max_examples=examples(25), stateful_step_count=12, deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from pyarrow import fs
 from hudiformat.sink import FileSink, SinkOptions
 from hudiformat.sink.options import Policy
 from hudiformat.storage import Storage, open_storage
-from tests.sink.crashing import Countdown, Crash, CrashingStorage
+from tests.effort import every, examples
+from tests.faults import FaultyStorage
+from tests.sink.crashing import Countdown, Crash
 from tests.sink.support import files, ids, memory, read, rows, visible, write
 
 OPTIONS = SinkOptions(auto_compaction=True, policies=(Policy.SUCCESS_FILE,))
@@ -34,7 +37,7 @@ class Query:
         self.committed = 0
 
     def run(self, countdown: Countdown) -> None:
-        storage = CrashingStorage(self.storage, countdown)
+        storage = FaultyStorage(self.storage, countdown)
         sink = FileSink(storage, OPTIONS)
         sink.recover()
         for batch in range(self.committed, len(BATCHES)):
@@ -81,9 +84,8 @@ def test_without_a_crash_all_is_well() -> None:
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("kind", ["files", "object store"])
 def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(kind: str, *, before: bool) -> None:
-    moment, died = 0, True
-    while died:
-        moment, died = moment + 1, False
+    for moment in itertools.count(1, every(4)):
+        died = False
         with storage_of(kind) as storage:
             query = Query(storage)
             try:
@@ -93,10 +95,12 @@ def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(ki
                 check_what_is_visible(query)
                 query.run(Countdown(None))
             check_the_end(query)
+        if not died:
+            break
     assert moment > 40
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(crashes=st.lists(st.tuples(st.integers(1, 60), st.booleans()), max_size=6))
 def test_any_number_of_crashes_loses_and_doubles_no_row(crashes: list[tuple[int, bool]]) -> None:
     with storage_of("object store") as storage:
@@ -120,7 +124,7 @@ def test_a_batch_that_was_decided_is_finished_at_the_start_without_its_messages(
     query = Query(memory())
     first = write(query.storage, 0, *BATCHES[0], options=OPTIONS)
     with pytest.raises(Crash):
-        FileSink(CrashingStorage(query.storage, Countdown(2)), OPTIONS).commit(first)
+        FileSink(FaultyStorage(query.storage, Countdown(2)), OPTIONS).commit(first)
     assert ids(query.storage) == []
     FileSink(query.storage, OPTIONS).recover()
     assert sorted(ids(query.storage)) == [1, 2, 3, 4, 5]
@@ -131,7 +135,7 @@ def test_partitions_that_wait_are_remembered() -> None:
     waiting = SinkOptions(policies=(Policy.SUCCESS_FILE,), delay=10)
     FileSink(storage, waiting, clock=lambda: now[0]).commit(write(storage, 0, [rows([1])]))
     with pytest.raises(Crash):
-        FileSink(CrashingStorage(storage, Countdown(2)), waiting, clock=lambda: now[0]).commit(write(storage, 1, []))
+        FileSink(FaultyStorage(storage, Countdown(2)), waiting, clock=lambda: now[0]).commit(write(storage, 1, []))
     now[0] = 11
     FileSink(storage, waiting, clock=lambda: now[0]).recover()
     assert storage.exists("day=1/_SUCCESS")

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 import pytest
 
 from hudiformat import CommitError, HudiFormatError, StorageError, Table, TableError, open_table
 from hudiformat.naming import WriteToken
-from hudiformat.storage import Capabilities, FileInfo, LocalStorage, OutputFile, Storage
+from hudiformat.storage import LocalStorage
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import OpenWrite, begin_write, start_write
 from hudiformat.table.markers import create_marker, marked_files
 from hudiformat.table.staging import read_staged, stage
 from hudiformat.timeline import State
 from hudiformat.view import list_partitions
+from tests.effort import every
+from tests.faults import FaultyStorage
 from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
+T = TypeVar("T")
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 FIRST = rows(("a", 1, "x", 1), ("b", 1, "x", 2), schema=FLAGGED)
 SECOND = rows(("a", 2, "x", 3), ("b", 2, "x", 0, True), ("c", 1, "y", 4), schema=FLAGGED)
@@ -41,7 +44,9 @@ class Faults:
         self.for_ever = for_ever
         self.after_the_fact = after_the_fact
 
-    def run(self, what: str, action: Callable[[], Any]) -> Any:
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        if what == "close":
+            return action()
         self.count += 1
         fails = self.count >= self.moment if self.for_ever else self.count == self.moment
         if fails and self.after_the_fact and not what.startswith("open"):
@@ -49,81 +54,6 @@ class Faults:
         if fails:
             raise StorageError(f"the storage fails at operation {self.count}: {what}")
         return action()
-
-
-class FaultyFile:
-    def __init__(self, file: OutputFile, faults: Faults) -> None:
-        self.file = file
-        self.faults = faults
-
-    @property
-    def size(self) -> int:
-        return self.file.size
-
-    def write(self, *parts: bytes | memoryview) -> None:
-        self.faults.run("write", lambda: self.file.write(*parts))
-
-    def sync(self) -> None:
-        self.faults.run("sync", self.file.sync)
-
-    def close(self) -> None:
-        self.file.close()
-
-    def __enter__(self) -> FaultyFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class FaultyStorage:
-    """A storage that fails as it is told to."""
-
-    def __init__(self, storage: Storage, faults: Faults) -> None:
-        self.storage = storage
-        self.faults = faults
-
-    @property
-    def root(self) -> str:
-        return self.storage.root
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.storage.capabilities
-
-    def list(self, path: str) -> list[FileInfo]:
-        result: list[FileInfo] = self.faults.run(f"list {path}", lambda: self.storage.list(path))
-        return result
-
-    def exists(self, path: str) -> bool:
-        return self.storage.exists(path)
-
-    def read(self, path: str) -> bytes:
-        result: bytes = self.faults.run(f"read {path}", lambda: self.storage.read(path))
-        return result
-
-    def map(self, path: str) -> memoryview:
-        result: memoryview = self.faults.run(f"map {path}", lambda: self.storage.map(path))
-        return result
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        return self.faults.run(f"map {path}", lambda: self.storage.open_input(path))
-
-    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
-        self.faults.run(f"create {path}", lambda: self.storage.create(path, data, overwrite=overwrite, sync=sync))
-
-    def open_new(self, path: str) -> OutputFile:
-        file: OutputFile = self.faults.run(f"open {path}", lambda: self.storage.open_new(path))
-        return FaultyFile(file, self.faults)
-
-    def rename(self, source: str, target: str) -> None:
-        self.faults.run(f"rename {source}", lambda: self.storage.rename(source, target))
-
-    def delete(self, path: str) -> bool:
-        result: bool = self.faults.run(f"delete {path}", lambda: self.storage.delete(path))
-        return result
 
 
 def failing(table: Table, faults: Faults) -> Table:
@@ -151,9 +81,8 @@ def test_a_write_that_fails_at_any_moment_is_whole_or_not_at_all(
     template = tmp_path / "template"
     new_table(template, schema=FLAGGED, options={"hoodie.index.type": index}).insert(FIRST)
     untouched = tree(template)
-    moment, finished = 0, False
-    while not finished:
-        moment += 1
+    finished = False
+    for moment in itertools.count(1, every(4)):
         path = Path(shutil.copytree(template, tmp_path / str(moment)))
         table = open_table(path, options={"hoodie.index.type": index}, clock=Clock())
         faults = Faults(moment, for_ever=lasting == "for ever", after_the_fact=when == "after")
@@ -176,6 +105,8 @@ def test_a_write_that_fails_at_any_moment_is_whole_or_not_at_all(
         assert table.timeline.pending == ()
         assert left is None or of_instant(path, left) == [], moment
         assert moment < 100
+        if finished:
+            break
     assert moment > 15
 
 

@@ -16,6 +16,7 @@ from hudiformat import open_table
 from hudiformat.naming import WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import start_write
+from tests.effort import examples
 from tests.table.support import SCHEMA, Clock, Row, content, new_table, rows
 
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
@@ -129,4 +130,5 @@ class BucketTables(Tables):
 
 TestTables = Tables.TestCase
 TestBucketTables = BucketTables.TestCase
-TestTables.settings = TestBucketTables.settings = settings(max_examples=8, stateful_step_count=8, deadline=None)
+EFFORT = settings(max_examples=examples(8), stateful_step_count=8, deadline=None)
+TestTables.settings = TestBucketTables.settings = EFFORT

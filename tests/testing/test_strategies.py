@@ -19,12 +19,18 @@ from hudiformat import BlockType, LogBlock, testing
 from hudiformat.avro import arrow_to_avro, avro_to_arrow, decode_records, encode_records
 from hudiformat.blocks import MAGIC
 from hudiformat.testing import damage
+from tests.effort import examples
 
 SLOW = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 ANY = settings(
-    deadline=None, database=None, max_examples=5000, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    deadline=None,
+    database=None,
+    derandomize=True,
+    max_examples=5000,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
 DATA = hf.encode_block(hf.rollback_block(instant="002", target="001")) * 3
 

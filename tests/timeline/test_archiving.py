@@ -45,6 +45,7 @@ from hudiformat.timeline import (
     read_archived,
     transition_inflight,
 )
+from tests.effort import examples
 
 FEW = ArchiveLimits(max_commits=2, min_commits=1, compaction_delta_commits=1)
 COMMIT = CommitMetadata("UPSERT", extra_metadata={"schema": "{}"})
@@ -509,7 +510,7 @@ ACTIONS = (Action.COMMIT, Action.DELTA_COMMIT, Action.COMPACTION, Action.REPLACE
 STEPS = st.lists(st.sampled_from((*ACTIONS, "pending", "savepoint", "archive")), min_size=8, max_size=25)
 
 
-@settings(max_examples=15, deadline=None)  # of many files each
+@settings(max_examples=examples(15), deadline=None)  # of many files each
 @given(steps=STEPS, version=st.sampled_from([6, 9]), kind=st.sampled_from(TableType))
 def test_nothing_is_lost_and_what_is_written_last_stays(steps: list[Any], version: int, kind: TableType) -> None:
     with tempfile.TemporaryDirectory() as folder:

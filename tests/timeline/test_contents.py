@@ -51,6 +51,7 @@ from hudiformat.timeline import (
 from hudiformat.timeline.contents import content_kind
 from hudiformat.timeline.records import decode_record_file, encode_record_file
 from hudiformat.timeline.schemas import schema_text
+from tests.effort import examples
 
 PATH = "/table/.hoodie/timeline/1.rollback.requested"
 KINDS = (
@@ -233,7 +234,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=20)  # of deep values
+@settings(max_examples=examples(20))  # of deep values
 @given(data=st.data())
 def test_contents_survive_their_bytes(kind: Any, data: st.DataObject) -> None:
     content = data.draw(values_of(kind))

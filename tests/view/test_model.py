@@ -15,6 +15,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import FileInfo
 from hudiformat.view import Visibility, build_slices, latest_slices
+from tests.effort import examples
 
 GROUPS = ("a", "b")
 
@@ -102,4 +103,4 @@ class Views(RuleBasedStateMachine):
 
 
 TestViews = Views.TestCase
-TestViews.settings = settings(max_examples=50, stateful_step_count=20, deadline=None)
+TestViews.settings = settings(max_examples=examples(50), stateful_step_count=20, deadline=None)
