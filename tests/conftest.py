@@ -28,6 +28,8 @@ from tools.s3_server import NoS3ServerError, S3Server, s3_server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest.register_assert_rewrite("tests.racing")
+
 STARTUP = Path(__file__).with_name("spark") / "startup"
 """The folder of what Spark's Python processes start with."""
 

@@ -9,7 +9,7 @@ THOROUGH = os.environ.get("CI") == "true"
 
 def examples(count: int) -> int:
     """So many of Hypothesis's examples in CI, a quarter of them elsewhere."""
-    return count if THOROUGH else max(count // 4, 5)
+    return count if THOROUGH else max(count // 4, 2)
 
 
 def every(count: int) -> int:

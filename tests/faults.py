@@ -68,6 +68,9 @@ class FaultyStorage:
             self.fault.run(f"create {target}", lambda: self.storage.create(target, data))
             self.delete(source)
 
+    def make_folder(self, path: str) -> None:
+        self.fault.run(f"make_folder {path}", lambda: self.storage.make_folder(path))
+
     def delete(self, path: str) -> bool:
         return self.fault.run(f"delete {path}", lambda: self.storage.delete(path))
 

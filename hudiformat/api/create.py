@@ -79,6 +79,7 @@ def create_table(
     )
     RowKeys.of(config).check(schema)
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
+    storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
     return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
 
 

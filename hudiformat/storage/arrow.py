@@ -142,6 +142,10 @@ class ArrowStorage:
                 self._filesystem.create_dir(self._path(target).rpartition("/")[0], recursive=True)
             self._filesystem.move(self._path(source), self._path(target))  # copies and deletes on object stores
 
+    def make_folder(self, path: str) -> None:
+        with self._errors("create", path):
+            self._filesystem.create_dir(self._path(path), recursive=True)
+
     def delete(self, path: str) -> bool:
         kind = self._type(path)
         if kind is fs.FileType.NotFound:

@@ -114,6 +114,13 @@ class LocalStorage:
         except OSError as error:
             raise _storage_error("rename", old, error, f" to {new}") from error
 
+    def make_folder(self, path: str) -> None:
+        folder = self._path(path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _storage_error("create", folder, error) from error
+
     def delete(self, path: str) -> bool:
         target = self._path(path)
         try:

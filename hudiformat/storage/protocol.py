@@ -143,6 +143,13 @@ class Storage(Protocol):
         """
         ...
 
+    def make_folder(self, path: str) -> None:
+        """See to it that there is a folder, for readers that take a missing one for an error.
+
+        Nothing happens where folders are but parts of names, as in ``s3fs``.
+        """
+        ...
+
     def delete(self, path: str) -> bool:
         """Remove a file, or a folder with all in it; whether there was one."""
         ...

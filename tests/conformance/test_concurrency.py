@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import hudiformat as hf
@@ -13,17 +11,11 @@ from hudiformat.naming import WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import start_write
 from hudiformat.timeline import Action
+from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.conformance.test_timeline import ASK
+from tests.racing import SCHEMA, SHARED, rows
 
-COMMITS = 3
-SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
-SHARED = {
-    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
-    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
-    "hoodie.write.lock.client.wait_time_ms_between_retry": "50",
-    "hoodie.write.lock.client.num_retries": "600",
-}
 READ_ROLLBACK = (
     ASK.replace("{", "{{").replace("}", "}}")
     + """
@@ -37,7 +29,6 @@ result = {{
 }}
 """
 )
-RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "50"}
 HUDI = {
     "hoodie.table.name": "shared",
     "hoodie.datasource.write.table.type": "MERGE_ON_READ",
@@ -51,49 +42,32 @@ HUDI = {
 }
 
 
-def rows(writer: str, step: int) -> pa.Table:
-    """A row that only this writer has, a new one, and one that both writers fight for."""
-    ids = [f"{writer}-own", f"{writer}-{step}", "fought for"]
-    return pa.table({"id": ids, "ts": [step] * 3, "p": [writer, writer, "x"]}, schema=SCHEMA)
-
-
-def write_until_it_commits(hudi: RealHudi, path: Path, step: int, *, tries: int = 50) -> None:
+def commits(hudi: RealHudi, path: Path, step: int) -> bool:
+    """Whether Hudi's write went through; False where it met another one."""
     try:
         hudi.write(rows("hudi", step), path, HUDI)
     except RealHudiError as error:
-        if "HoodieWriteConflictException" not in error.trace or not tries:
+        if "HoodieWriteConflictException" not in error.trace:
             raise
-        write_until_it_commits(hudi, path, step, tries=tries - 1)
+        return False
+    return True
 
 
 @pytest.mark.hudi
-def test_writers_of_both_kinds_lose_and_double_nothing(hudi: RealHudi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [1, 3])
+def test_writers_of_both_kinds_lose_and_double_nothing(hudi: RealHudi, tmp_path: Path, count: int) -> None:
     path = tmp_path / "table"
-    hf.create_table(path, name="shared", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"])
-    table = hf.open_table(path, options={**SHARED, **RETRIES, "hoodie.metadata.enable": "false"})
-    table.upsert(rows("ours", 0))
-    hudi.write(rows("hudi", 0), path, HUDI)
-    failures: list[BaseException] = []
-
-    def hudi_writes() -> None:
-        try:
-            for step in range(1, COMMITS):
-                write_until_it_commits(hudi, path, step)
-        except BaseException as error:  # noqa: BLE001 - the other thread has to hear of it
-            failures.append(error)
-
-    thread = threading.Thread(target=hudi_writes)
-    thread.start()
-    for step in range(1, COMMITS):
-        table.upsert(rows("ours", step))
-    thread.join()
-    assert not failures
-    expected = {f"{writer}-{name}" for writer in ("ours", "hudi") for name in ("own", *map(str, range(COMMITS)))}
-    for found in (table.snapshot(columns=["id", "ts"]), hudi.read(path)):
-        ids = found["id"].to_pylist()
-        assert sorted(ids) == sorted({*expected, "fought for"})
-        newest = dict(zip(ids, found["ts"].to_pylist(), strict=True))
-        assert (newest["ours-own"], newest["hudi-own"], newest["fought for"]) == (COMMITS - 1,) * 3
+    table = racing.new_table(path)
+    # Hudi does not see that another writer has added the same key in another file group: the row is there before.
+    table.upsert(rows("", -1).slice(2))
+    ours = [f"ours{number}" for number in range(count)]
+    processes = racing.start_writers(path, ours)
+    for step in range(racing.COMMITS):
+        while not commits(hudi, path, step):
+            pass
+    assert [process.wait(timeout=7200) for process in processes] == [0] * count
+    for found in (table.snapshot(), hudi.read(path)):
+        racing.check(found, [*ours, "hudi"])
 
 
 @pytest.mark.hudi

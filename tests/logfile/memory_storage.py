@@ -63,6 +63,9 @@ class MemoryStorage:
     def rename(self, source: str, target: str) -> None:
         self.files[target] = self.files.pop(source)
 
+    def make_folder(self, path: str) -> None:
+        """There are no folders here."""
+
     def delete(self, path: str) -> bool:
         return self.files.pop(path, None) is not None
 

@@ -164,6 +164,14 @@ def test_what_is_not_there_is_not_renamed(storage: Storage) -> None:
     assert not storage.exists("folder/name")
 
 
+def test_a_folder_that_was_made_is_empty(storage: Storage) -> None:
+    for _ in range(2):
+        storage.make_folder("deep/folder")
+    assert storage.list("deep/folder") == []
+    storage.create("deep/folder/file", b"")
+    assert storage.list("deep/folder") == [FileInfo("file", 0, is_dir=False)]
+
+
 def test_files_and_folders_are_deleted_once(storage: Storage) -> None:
     storage.create("a/b/file", b"")
     storage.create("a/c", b"")

@@ -246,6 +246,17 @@ def test_deleting_nothing_says_so(storage: LocalStorage) -> None:
     assert not storage.delete("missing")
 
 
+def test_an_empty_folder_is_there(storage: LocalStorage) -> None:
+    storage.make_folder("deep/folder")
+    assert storage.exists("deep/folder")
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(storage: LocalStorage) -> None:
+    storage.create("in the way", b"")
+    with pytest.raises(StorageError, match="cannot create .*: Not a directory"):
+        storage.make_folder("in the way/folder")
+
+
 def test_what_cannot_be_deleted_is_an_error(storage: LocalStorage) -> None:
     with pytest.raises(StorageError, match="cannot delete .*: File name too long"):
         storage.delete("x" * 300)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from hudiformat import Commit, CommitError, OptionError, Table, UnsupportedFeatureError, WriteConflictError, open_table
+from hudiformat import Commit, CommitError, OptionError, Table, UnsupportedFeatureError, WriteConflictError
 from hudiformat.naming import WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import OpenWrite, start_write
@@ -30,12 +28,13 @@ from hudiformat.timeline import (
     WriteStat,
     create_requested,
 )
+from tests import racing
 from tests.table.support import content, new_table, rows
 
 SHARED = {
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
-    "hoodie.write.lock.client.num_retries": "20",
-    "hoodie.write.lock.client.wait_time_ms_between_retry": "1000",
+    "hoodie.write.lock.client.num_retries": "600",
+    "hoodie.write.lock.client.wait_time_ms_between_retry": "50",
 }
 
 
@@ -247,27 +246,10 @@ def test_a_group_that_was_replaced_conflicts() -> None:
     assert "g-0" in found
 
 
-def test_four_processes_lose_and_double_nothing(tmp_path: Path) -> None:
-    table = shared_table(tmp_path)
-    table.insert(rows(*((f"k{n}", 0, "x", 0) for n in range(4)), *((f"k{n}", 0, f"p{n}", 0) for n in range(4))))
-    script = (
-        "import sys\n"
-        "from hudiformat import open_table\n"
-        "from tests.table.test_concurrency import SHARED, write_round\n"
-        "write_round(sys.argv[1], int(sys.argv[2]))\n"
-    )
-    processes = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path), str(n)]) for n in range(4)]
-    assert [process.wait(timeout=120) for process in processes] == [0] * 4
-    found = open_table(tmp_path)
-    assert content(found, columns=["k", "p", "ts"]) == sorted(
-        [(f"k{n}", "x", 3) for n in range(4)] + [(f"k{n}", f"p{n}", 3) for n in range(4)]
-    )
-    assert not found.timeline.pending
-
-
-def write_round(path: str, writer: int) -> None:
-    """Three commits of one of several writers, into a partition of its own and into one that all share."""
-    retries = {"hoodie.write.num.retries.on.conflict.failures": "100", "hudiformat.sync": "false"}
-    table = open_table(path, options={**SHARED, **retries})
-    for step in (1, 2, 3):
-        table.upsert(rows((f"k{writer}", step, "x", writer), (f"k{writer}", step, f"p{writer}", writer)))
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_lose_and_double_nothing(tmp_path: Path, count: int) -> None:
+    table = racing.new_table(tmp_path / "t")
+    writers = [f"w{number}" for number in range(count)]
+    assert [process.wait(timeout=7200) for process in racing.start_writers(tmp_path / "t", writers)] == [0] * count
+    racing.check(table.snapshot(), writers)
+    assert not table.timeline.pending
