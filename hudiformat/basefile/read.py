@@ -10,7 +10,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudiformat.avro import resolve
-from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.basefile.possible import true_of_nan
+from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.storage import Storage
 
 
@@ -82,7 +83,13 @@ def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expres
     if may_hold is None:
         return None
     try:
+        if true_of_nan(may_hold, file.schema_arrow):
+            return None
         fragment = ds.ParquetFileFormat().make_fragment(source)
         return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a column that is newer than the file, or had another type
+    except (
+        SchemaError,
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+    ):  # a column that is newer than the file, or had another type
         return None
