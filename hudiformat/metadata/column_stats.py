@@ -143,16 +143,26 @@ def _range(stats: Mapping[str, Any]) -> ColumnRange:
     count, nulls = stats["valueCount"], stats["nullCount"]
     kind, lower, upper = _kind(stats), _value(stats["minValue"]), _value(stats["maxValue"])
     if lower is None or upper is None:
-        # Of a base file that can mean that Parquet has left out texts that are too long for it.
         typed = _ordinal(stats) != _WITHOUT_TYPES
         return ColumnRange(all_null=True) if is_log and typed and count == nulls else _UNKNOWN
     if kind is None or lower != lower or upper != upper:  # noqa: PLR0124 - NaN
         return _UNKNOWN
+    if not is_log and _may_be_made_up(kind, lower, upper, count, nulls):
+        return _UNKNOWN
     if pa.types.is_string(kind):
-        if nulls and not is_log:
-            return _UNKNOWN  # row groups without statistics count as null, whatever their texts
         lower, upper = _by_bytes(lower, upper)
     return ColumnRange(kind, lower, upper, may_be_null=bool(nulls))
+
+
+def _may_be_made_up(kind: pa.DataType, lower: Any, upper: Any, count: int, nulls: int) -> bool:
+    """Whether some row group of a base file may have had no statistics, of which Hudi takes its rows for nulls or zero.
+
+    Parquet leaves them out where texts are too long for them, and where there is a NaN.
+    Source: ParquetUtils.readColumnStatsFromMetadata.
+    """
+    if pa.types.is_floating(kind):
+        return bool(lower <= 0 <= upper)
+    return nulls > 0 if pa.types.is_string(kind) else count == nulls
 
 
 def _kind(stats: Mapping[str, Any]) -> pa.DataType | None:

@@ -75,6 +75,7 @@ def test_the_ranges_of_a_table_of_hudis(golden: LocalStorage) -> None:
         ("Long", 18, pa.timestamp("ms")),
         ("Long", None, pa.int64()),
         ("Double", 0, pa.float64()),
+        ("Float", 5, pa.float32()),
     ],
 )
 def test_the_type_of_values(schema: str, wrapper: str, ordinal: int | None, kind: pa.DataType) -> None:
@@ -88,6 +89,8 @@ def test_the_type_of_values(schema: str, wrapper: str, ordinal: int | None, kind
         (between("Bytes", b"a", b"b", None), "the same, by its wrapper"),
         (between("Double", 1.0, float("nan"), 6), "a bound that is no number"),
         ({**between("String", "a", "b", 7), "nullCount": 1}, "row groups of texts that are too long count as null"),
+        (between("Double", 0.0, 1.0, 6), "row groups with a NaN count as 0"),
+        ({**between("Int", 0, 0, 3), "nullCount": 9}, "a file without statistics"),
         ({"minValue": None, "nullCount": 9, "valueType": {"typeOrdinal": 7}}, "the same"),
         ({"fileName": LOG, "minValue": None, "nullCount": 9}, "of version 8 and below, where nothing says the type"),
         ({"fileName": LOG, "minValue": None, "nullCount": 3, "valueType": {"typeOrdinal": 3}}, "no bounds"),
