@@ -29,6 +29,7 @@ from hudiformat.table.planning import plan_inserts
 from hudiformat.table.pruning import PartitionPruner, fits
 from hudiformat.table.read import SliceReader, refuse_unreadable
 from hudiformat.table.scan import Scan
+from hudiformat.table.skipping import without_skipped
 from hudiformat.table.slice_query import SliceQuery
 from hudiformat.table.write import write_rows
 from hudiformat.timeline import Instant, TableConfig, Timeline, load_table_config
@@ -175,11 +176,11 @@ class Table:
         """
         reader = self.slice_reader(as_of=as_of)
         query = SliceQuery(reader, columns, filter, with_logs)
-        schema = reader.output_schema
-        pruner = None
-        if filter is not None and fits(filter, schema):
-            pruner = PartitionPruner(reader.partition_columns, schema, filter)
-        return query.scan(self.context.storage, self._slices(None, as_of, pruner))
+        pruner = _pruner(reader, filter)
+        slices = self._slices(None, as_of, pruner)
+        if pruner is not None:
+            slices = without_skipped(self.context, slices, pruner, with_logs=with_logs)
+        return query.scan(self.context.storage, slices)
 
     def incremental(
         self,
@@ -207,7 +208,11 @@ class Table:
         reader = replace(self.slice_reader(), incremental=True)
         query = SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes))
         slices = written_slices(self.context, writes)
-        return query.scan(self.context.storage, self.file_slices() if slices is None else slices).read_all()
+        slices = self.file_slices() if slices is None else slices
+        pruner = _pruner(reader, filter)
+        if pruner is not None:
+            slices = without_skipped(self.context, slices, pruner, with_logs=True)
+        return query.scan(self.context.storage, slices).read_all()
 
     def cdc(self, begin: str | date, end: str | date | None = None) -> pa.Table:
         """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
@@ -432,3 +437,11 @@ class Table:
         Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.
         """
         return plan_inserts(self.context, inserts)
+
+
+def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
+    """What a filter rules out before files are opened; None where it does not fit, which reading will say."""
+    schema = reader.output_schema
+    if condition is None or not fits(condition, schema):
+        return None
+    return PartitionPruner(reader.partition_columns, schema, condition)

@@ -2,6 +2,7 @@
 
 from hudiformat.basefile.bloom import BloomFilter
 from hudiformat.basefile.meta_fields import META_FIELDS, add_meta_columns, meta_schema, without_meta_fields
+from hudiformat.basefile.possible import possible
 from hudiformat.basefile.read import read_base_file, scan_base_file
 from hudiformat.basefile.write import BaseFileWriter
 
@@ -11,6 +12,7 @@ __all__ = [
     "BloomFilter",
     "add_meta_columns",
     "meta_schema",
+    "possible",
     "read_base_file",
     "scan_base_file",
     "without_meta_fields",

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.avro import resolve
-from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.basefile.possible import true_of_nan
+from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.storage import Storage
 
 
@@ -83,7 +84,13 @@ def _row_groups(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expres
     import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
     try:
+        if true_of_nan(may_hold, file.schema_arrow):
+            return None
         fragment = ds.ParquetFileFormat().make_fragment(source)
         return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a column that is newer than the file, or had another type
+    except (
+        SchemaError,
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+    ):  # a column that is newer than the file, or had another type
         return None

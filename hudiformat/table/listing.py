@@ -28,7 +28,7 @@ def partition_files(
 
     Source: FileSystemViewManager, TableMetadataFactory, Hudi 1.2.0.
     """
-    if _has_metadata_table(context):
+    if has_metadata_partition(context, _FILES):
         try:
             found = listing(context.storage, context.config, context.timeline())
             if pruner is not None and partition is None:
@@ -45,8 +45,9 @@ def partition_files(
     return [(partition, [entry for entry in context.storage.list(partition) if not entry.is_dir])]
 
 
-def _has_metadata_table(context: TableContext) -> bool:
-    if context.options.metadata_enable is False or _FILES not in context.config.metadata_partitions:
+def has_metadata_partition(context: TableContext, partition: str) -> bool:
+    """Whether the table has a metadata table with *partition* in it, and the options let it be used."""
+    if context.options.metadata_enable is False or partition not in context.config.metadata_partitions:
         return False
     # Since the table was opened a writer may have dropped it.
-    return _FILES in load_table_config(context.storage).metadata_partitions
+    return partition in load_table_config(context.storage).metadata_partitions

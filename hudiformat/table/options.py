@@ -62,6 +62,7 @@ class WriteOptions:
     insert_duplicates: str = "none"
     bulk_insert_sort: str = "NONE"
     metadata_enable: bool | None = None
+    data_skipping: bool = True
     merge_memory: int = DEFAULT_MERGE_MEMORY
     sync: bool = True
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
@@ -168,6 +169,7 @@ _KEYS: Keys = {
         supporting(one_of_upper(*SORT_MODES), said=f"are {', '.join(SORT_MODES)}", others=_OTHER_SORT_MODES),
     ),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
     "hudiformat.sizing": ("sizing_engine", one_of("spark", "flink")),
     "hudiformat.sync": ("sync", parse_boolean),

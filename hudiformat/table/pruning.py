@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import fs
 
+from hudiformat.basefile import possible
 from hudiformat.errors import SchemaError
 from hudiformat.table.partition_columns import PartitionColumns, typed
 
@@ -46,22 +46,16 @@ class PartitionPruner:
 
     def may_hold(self, path: str) -> bool:
         """Whether the partition at *path* can have rows for which the filter is true."""
-        known = self._known(path)
-        if known is None:
-            return True
-        import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
-
-        dataset = ds.FileSystemDataset.from_paths(
-            [path], self.schema, ds.ParquetFileFormat(), fs.LocalFileSystem(), partitions=[known]
-        )
-        return next(iter(dataset.get_fragments(self.filter)), None) is not None
+        known = self.known(path)
+        return known is None or possible(self.filter, self.schema, [known])[0]
 
     def may_enter(self, folder: str) -> bool:
         """Whether *folder*, or what is below it, can be a partition for :meth:`may_hold`."""
         is_whole = self.columns.escaped and folder.count("/") + 1 == len(self.columns.fields)
         return not is_whole or self.may_hold(folder)
 
-    def _known(self, path: str) -> pc.Expression | None:
+    def known(self, path: str) -> pc.Expression | None:
+        """What is true of all rows of the partition at *path*."""
         known: pc.Expression | None = None
         for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):
             if name in self.columns.from_path and name in self.schema.names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,6 +116,21 @@ def test_row_groups_that_hold_nothing_are_not_read(tmp_path: Path) -> None:
     assert read(pc.field("n") > 1000) == []
     assert read(pc.field("newer") == 1) == list(range(100)), "a column that the file does not have yet"
     assert read(pc.field("t") > 5) == list(range(100)), "a column of another type"
+
+
+def test_row_groups_whose_statistics_leave_nan_out_are_read(tmp_path: Path) -> None:
+    point = [{"y": 1.0}, {"y": 2.0}]
+    content = pa.table({"x": [1.0, math.nan], "n": [1, 2], "s": point})
+    pq.write_table(content, tmp_path / "f.parquet")
+    storage, schema = LocalStorage(str(tmp_path)), content.schema
+
+    def count(expression: pc.Expression) -> int:
+        return int(read_base_file(storage, "f.parquet", schema, may_hold=expression).num_rows)
+
+    assert count(~(pc.field("x") <= 5)) == 2, "true of a NaN"
+    assert count(~(pc.field("s", "y") <= 5)) == 2
+    assert count(pc.field("x") > 5) == 0
+    assert count(~(pc.field("n") <= 5)) == 0
 
 
 def test_a_filter_is_not_pushed_under_log_files(tmp_path: Path) -> None:

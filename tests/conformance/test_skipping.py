@@ -1,0 +1,96 @@
+"""Statistics that real Hudi wrote leave no row out: filters give the rows that they give without them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from hudiformat import open_table
+from tests.conformance.hudi import RealHudi
+from tests.rows import assert_same_rows
+from tests.table.support import multiset
+
+pytestmark = pytest.mark.hudi
+
+OFF = {"hoodie.enable.data.skipping": "false"}
+OPTIONS = {
+    "hoodie.table.name": "skipping",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.upsert.shuffle.parallelism": "1",
+    "hoodie.delete.shuffle.parallelism": "1",
+}
+LONG = "m" * 5_000
+"""Parquet keeps no statistics of a text that is so long."""
+
+
+def rows(keys: str, ts: int, **columns: list[object]) -> pa.Table:
+    return pa.table(
+        {"id": list(keys), "p": ["y" if key in "de" else "x" for key in keys], "ts": [ts] * len(keys), **columns}
+    )
+
+
+def check(path: Path, hudi: RealHudi) -> None:
+    table = open_table(path)
+    everything = table.snapshot()
+    assert_same_rows(everything, hudi.read(path), key=("_hoodie_partition_path", "_hoodie_record_key"))
+    for condition in conditions(everything.schema):
+        expected = everything.filter(condition)
+        assert multiset(table.snapshot(filter=condition)) == multiset(expected), str(condition)
+
+
+def conditions(schema: pa.Schema) -> list[pc.Expression]:
+    id_, key = pc.field("id"), pc.field("_hoodie_record_key")
+    found = [id_ == "b", id_.isin(["a", "z"]), id_ > "e", key == "c", key.isin(["d", "z"]), (key >= "b") & (key < "d")]
+    for field in schema:
+        column = pc.field(field.name)
+        found += [column.is_null(), column.is_valid()]
+        if pa.types.is_string(field.type):
+            found += [column >= text for text in ("k", "n")] + [column < "k", column == LONG]
+        elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+            found += [column > 1, column <= 1, ~(column <= 1), column == 7, column != 7, column == 0.5]
+    return found
+
+
+def test_values_that_statistics_do_not_show(hudi: RealHudi, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    text, x = ["a", LONG, None, LONG, LONG], [0.5, math.nan, None, math.nan, math.nan]
+    hudi.write(rows("abcde", 1, text=text, x=x, n=pa.array([1, 2, None, 3, 4], pa.int32())), path, OPTIONS)
+    hudi.write(rows("ad", 2, text=["n", None], x=[2.0, math.nan], n=pa.array([7, None], pa.int32())), path, OPTIONS)
+    check(path, hudi)
+    hudi.write(rows("c", 4, text=["q"], x=[0.0], n=pa.array([9], pa.int64()), more=["new"]), path, OPTIONS)
+    hudi.write(rows("ae", 9), path, OPTIONS | {"hoodie.datasource.write.operation": "delete"})
+    check(path, hudi)
+
+
+def test_partial_updates_mix_the_values_of_files(hudi: RealHudi, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    hudi.sql(
+        f"create table partly (id string, n int, m int, ts bigint) using hudi location '{path}' tblproperties "
+        "(type='mor', primaryKey='id', orderingFields='ts', 'hoodie.metadata.index.column.stats.enable'='true')"
+    )
+    hudi.sql("insert into partly values ('a', 1, 1, 1), ('b', 2, 2, 1)")
+    for column, value, ts in (("n", 7, 2), ("m", 9, 3)):
+        hudi.sql(
+            f"merge into partly t using (select 'a' id, {value} v, cast({ts} as bigint) ts) s on t.id = s.id "
+            f"when matched then update set t.{column} = s.v, t.ts = s.ts"
+        )
+    plain, table = open_table(path, options=OFF), open_table(path)
+    mixed = (pc.field("n") == 7) & (pc.field("m") == 9)
+    assert plain.snapshot(filter=mixed)["id"].to_pylist() == ["a"]
+    assert table.snapshot(filter=mixed)["id"].to_pylist() == ["a"], "no file has both values"
+    check(path, hudi)
+    hudi.sql("drop table partly")

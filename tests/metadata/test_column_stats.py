@@ -1,0 +1,152 @@
+"""What statistics say, and what they only seem to say."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from hudiformat.errors import CorruptBlockError
+from hudiformat.hfile import HFileReader, encode_hfile
+from hudiformat.metadata import ColumnRange, ColumnStats, column_stats
+from hudiformat.metadata.column_stats import decode_column_stats
+from hudiformat.metadata.index_keys import column_id, file_id, partition_id
+from hudiformat.metadata.partition import Deletes, Records, open_partition
+from hudiformat.storage import LocalStorage
+from hudiformat.timeline import load_table_config, load_timeline
+from tests.table.golden import unpack
+
+BASE, LOG = "f-0_0-1-1_001.parquet", ".f-0_001.log.1_0-1-1"
+NAME = "org.apache.hudi.avro.model."
+ALL_NULL, UNKNOWN = ColumnRange(all_null=True), ColumnRange()
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> LocalStorage:
+    return LocalStorage(unpack("v9-mor-metadata-table-h120", tmp_path_factory.mktemp("golden")).table)
+
+
+@pytest.fixture(scope="module")
+def schema(golden: LocalStorage) -> str:
+    """The Avro schema of records that Hudi wrote."""
+    config = load_table_config(golden)
+    parts = open_partition(golden, config, load_timeline(golden, config), "column_stats")
+    return next(part.schema for part in parts if isinstance(part, Records))
+
+
+def said(schema: str, **changes: Any) -> ColumnRange | None:
+    stats = {"fileName": BASE, "columnName": "c", "valueCount": 9, "nullCount": 0, "totalSize": 0, **changes}
+    stats |= {"totalUncompressedSize": 0, "isTightBound": False, "isDeleted": changes.get("isDeleted", False)}
+    record = {"key": "", "type": 3, "ColumnStatsMetadata": stats}
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(schema)), record)
+    name, found = decode_column_stats(out.getvalue(), schema)
+    assert name == stats["fileName"]
+    return found
+
+
+def between(wrapper: str, low: Any, high: Any, ordinal: int | None) -> dict[str, Any]:
+    kind = None if ordinal is None else {"typeOrdinal": ordinal, "additionalInfo": None}
+    low, high = ((f"{NAME}{wrapper}Wrapper", {"value": value}) for value in (low, high))
+    return {"minValue": low, "maxValue": high, "valueType": kind}
+
+
+def test_the_ranges_of_a_table_of_hudis(golden: LocalStorage) -> None:
+    config = load_table_config(golden)
+    found = column_stats(golden, config, load_timeline(golden, config)).ranges("north", ["k", "v", "nothing"])
+    base = "3d19e35a-710b-4d81-82f8-67c4e16e93a0-0_2-4702-8347_20261121062436847.parquet"
+    assert found[base, "k"] == ColumnRange(pa.string(), "key-0000", "key-0027", may_be_null=False)
+    assert found[base, "v"] == ColumnRange(pa.int64(), -(2**63), 810908352219, may_be_null=True)
+    deletes = ".3d19e35a-710b-4d81-82f8-67c4e16e93a0-0_20261121062446522.log.1_1-4790-8545"
+    assert found[deletes, "k"] == ALL_NULL
+    assert {column for _, column in found} == {"k", "v"}
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "ordinal", "kind"),
+    [
+        ("Int", 3, pa.int32()),
+        ("Int", 12, pa.date32()),
+        ("Long", 16, pa.timestamp("us", "UTC")),
+        ("Long", 18, pa.timestamp("ms")),
+        ("Long", None, pa.int64()),
+        ("Double", 0, pa.float64()),
+        ("Float", 5, pa.float32()),
+    ],
+)
+def test_the_type_of_values(schema: str, wrapper: str, ordinal: int | None, kind: pa.DataType) -> None:
+    assert said(schema, **between(wrapper, 1, 2, ordinal)) == ColumnRange(kind, 1, 2, may_be_null=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (between("Bytes", b"a", b"b", 8), "a type that is not understood"),
+        (between("Bytes", b"a", b"b", None), "the same, by its wrapper"),
+        (between("Double", 1.0, float("nan"), 6), "a bound that is no number"),
+        ({**between("String", "a", "b", 7), "nullCount": 1}, "row groups of texts that are too long count as null"),
+        (between("Double", 0.0, 1.0, 6), "row groups with a NaN count as 0"),
+        ({**between("Int", 0, 0, 3), "nullCount": 9}, "a file without statistics"),
+        ({"minValue": None, "nullCount": 9, "valueType": {"typeOrdinal": 7}}, "the same"),
+        ({"fileName": LOG, "minValue": None, "nullCount": 9}, "of version 8 and below, where nothing says the type"),
+        ({"fileName": LOG, "minValue": None, "nullCount": 3, "valueType": {"typeOrdinal": 3}}, "no bounds"),
+    ],
+)
+def test_what_is_not_known(schema: str, changes: dict[str, Any], reason: str) -> None:
+    assert said(schema, **changes) == UNKNOWN, reason
+
+
+def test_a_log_file_without_values(schema: str) -> None:
+    nothing = {"fileName": LOG, "minValue": None, "valueType": {"typeOrdinal": 1, "additionalInfo": None}}
+    assert said(schema, **nothing, valueCount=3, nullCount=3) == ALL_NULL
+    assert said(schema, **nothing, valueCount=0) == ALL_NULL
+
+
+def test_a_log_file_counts_its_nulls(schema: str) -> None:
+    found = said(schema, fileName=LOG, **between("String", "a", "b", 7) | {"nullCount": 1})
+    assert found == ColumnRange(pa.string(), "a", "b", may_be_null=True)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        ("a", "日本語", ("a", "日本語")),
+        ("a\U0001f642", "b", (None, "b")),  # "a\uff21" is above it in Java, and below it by bytes
+        ("a", "b\uff21", ("a", None)),
+        ("\uff21", "\U0001f642", ("\uff21", "\U0001f642")),
+    ],
+)
+def test_bounds_of_javas_order_that_are_bounds_by_bytes(
+    schema: str, low: str, high: str, expected: tuple[str | None, str | None]
+) -> None:
+    found = said(schema, **between("String", low, high, 7))
+    assert found is not None
+    assert (found.lower, found.upper) == expected
+
+
+def test_a_file_that_is_gone_has_none(schema: str) -> None:
+    assert said(schema, **between("Int", 1, 2, 3), isDeleted=True) is None
+
+
+def test_what_is_no_record_of_statistics(schema: str) -> None:
+    with pytest.raises(CorruptBlockError, match="expected column statistics"):
+        decode_column_stats(b"\x07", schema)
+
+
+def test_statistics_that_come_twice_or_of_another_file_are_not_used(golden: LocalStorage, schema: str) -> None:
+    config = load_table_config(golden)
+    parts = open_partition(golden, config, load_timeline(golden, config), "column_stats")
+    base = "3d19e35a-710b-4d81-82f8-67c4e16e93a0-0_2-4702-8347_20261121062436847.parquet"
+    key = f"{column_id('k')}{partition_id('north')}{file_id(base)}"
+    [value] = [found for part in parts if isinstance(part, Records) and (found := part.file.get(key))]
+    other = key[:-4] + "zzz="
+    again = Records(
+        HFileReader(encode_hfile(pa.array([key, other], pa.binary()), pa.array([value, value], pa.binary()))), schema
+    )
+    assert ColumnStats([again]).ranges("north", ["k"])[base, "k"].lower == "key-0000"
+    assert ColumnStats([*parts, again]).ranges("north", ["k"])[base, "k"] == UNKNOWN
+    assert (base, "k") not in ColumnStats([*parts, Deletes(frozenset([key]))]).ranges("north", ["k"])
