@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hudiformat.avro import varint
 from hudiformat.avro.buffers import Bytes, Longs, Mask
-from hudiformat.avro.varint import U64, Words
+from hudiformat.avro.varint import U64, Narrow
 from hudiformat.errors import CorruptBlockError
 from hudiformat.wire import INT32_MAX
 
@@ -25,8 +25,10 @@ _STRIP = 64
 _STRIPS = np.dtype(f"V{_STRIP}")
 PADDING = _STRIP + 8  # a strip may be read at any position up to the end, and a word eight bytes after it
 
-_HIGH_BIT = U64(0x80)
 _SEVEN = U64(0x7F)
+_MOST_OF_A_BYTE = 0x7F
+_LONGEST = 8  # bytes of the widest word
+_WIDTHS = {np.dtype(f"<u{size}"): int.from_bytes(b"\x80" * size, "little") for size in (2, 4, _LONGEST)}
 
 
 class Cursors:
@@ -36,7 +38,7 @@ class Cursors:
     ``base`` is what the first byte counts as in error messages.
     """
 
-    __slots__ = ("_pos", "_room", "_shift", "_strip", "_strip_at", "base", "data", "end")
+    __slots__ = ("_pair", "_pair_at", "_pos", "_room", "_shift", "_strip", "_strip_at", "base", "data", "end")
 
     def __init__(self, data: Bytes, pos: Longs, end: Longs, base: int = 0) -> None:
         self.data = data
@@ -44,6 +46,8 @@ class Cursors:
         self.base = base
         self._strip: npt.NDArray[Any] | None = None
         self._strip_at = 0
+        self._pair: npt.NDArray[np.uint16] | None = None
+        self._pair_at = 0
         self._place(pos, int((end - pos).min(initial=INT32_MAX)))
 
     def __len__(self) -> int:
@@ -74,6 +78,7 @@ class Cursors:
         self._shift = 0
         self._room = room  # how far all may go
         self._strip = None
+        self._pair = None
 
     def refuse(self, bad: Mask, present: Mask | None, what: str, *, at: Longs | None = None) -> None:
         """Raise for the first bad one at which there is a value; *at* is where the values began, if not here."""
@@ -91,16 +96,23 @@ class Cursors:
         else:
             self.move(self.pos + sizes)
 
-    def peek(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """What stands at each position, whether it belongs to the record or not; a view that is not contiguous."""
+    def peek(self, dtype: npt.DTypeLike, ahead: int = 0) -> npt.NDArray[Any]:
+        """What stands *ahead* of each position, whether it belongs to the record or not; a view, not contiguous."""
         kind = np.dtype(dtype)
-        start = self._shift - self._strip_at
+        start = self._shift - self._strip_at + ahead
         if self._strip is None or start + kind.itemsize > _STRIP:
             if kind.itemsize > _STRIP:
                 return self._gather(kind, self.pos)
-            self._strip, self._strip_at, start = self._gather(_STRIPS, self.pos), self._shift, 0
+            self._strip, self._strip_at, start = self._gather(_STRIPS, self.pos), self._shift, ahead
         column: npt.NDArray[Any] = np.ndarray((len(self),), kind, self._strip, offset=start, strides=(_STRIP,))
         return column
+
+    def next_byte(self) -> Bytes:
+        """The byte at each position; those of two neighbouring positions are fetched together."""
+        if self._pair is None or not 0 <= self._shift - self._pair_at <= 1:
+            self._pair, self._pair_at = self.peek("<u2").copy(), self._shift
+        pair = self._pair >> np.uint16(8) if self._shift > self._pair_at else self._pair
+        return pair.astype(np.uint8)
 
     def _gather(self, kind: np.dtype[Any], places: Longs) -> npt.NDArray[Any]:
         # One value per byte, overlapping, so that places need no alignment; numpy is fastest with plain bytes.
@@ -110,13 +122,13 @@ class Cursors:
 
     def byte(self, present: Mask | None) -> Bytes:
         """The next byte of each record."""
-        value: Bytes = self.peek(np.uint8).copy()
+        value = self.next_byte()
         self.advance(1, present)
         return value
 
     def uniform(self) -> int | None:
         """The next integer, when it is one byte long and the same in all records; else None, and nothing moves."""
-        column = self.peek(np.uint8)
+        column = self.next_byte()
         first = int(column[0]) if len(column) else 0x80
         if first & 0x80 or (column != first).any():
             return None
@@ -125,58 +137,91 @@ class Cursors:
 
     def varint(self, present: Mask | None) -> Longs:
         """The next variable-length integer of each record; 0 where there is none."""
-        words = self.peek("<u8").copy()
-        if not (words & _HIGH_BIT).any():
-            values = words & _SEVEN
-            self._absent(values, present)
+        return self._varint(present).astype(np.int64, copy=False)
+
+    def skip_varint(self, present: Mask | None) -> None:
+        """Move behind the next integers, whatever they are."""
+        if self._single_bytes(present) is not None:
             self.advance(1, present)
-            return varint.unzigzag(values)
-        values, sizes = varint.decode(words)
-        long = sizes == 0
-        if present is not None:
-            long &= present
-        if long.any():
-            self._long_varints(words, long, values, sizes)
-        self._absent(values, present)
-        same = present is None and int(sizes.min()) == int(sizes.max())
-        self.advance(int(sizes[0]) if same else sizes.view(np.int64), present)
+            return
+        _, stops = self._words(present)
+        sizes = varint.sizes(stops)
+        if stops.itemsize == _LONGEST and not stops.all():
+            self._long_varints(stops == 0, stops, sizes)  # the values are lost
+        self._advance_each(sizes, present)
+
+    def _varint(self, present: Mask | None) -> Longs:
+        """As :meth:`varint`, as narrow as the longest allows."""
+        if (column := self._single_bytes(present)) is not None:
+            self.advance(1, present)
+            return varint.unzigzag(column)
+        words, stops = self._words(present)
+        values, sizes = varint.decode(words, stops)
+        if words.itemsize == _LONGEST and not stops.all():
+            self._long_varints(stops == 0, values, sizes)
+        self._advance_each(sizes, present)
         return varint.unzigzag(values)
 
-    def _long_varints(self, words: Words, long: Mask, values: Words, sizes: Words) -> None:
-        """Nine and ten bytes: the word read so far is full, one or two bytes follow."""
-        after = self._gather(np.dtype("<u2"), self.pos[long] + 8)
-        ninth, tenth = (after & 0xFF).astype(np.uint64), (after >> 8).astype(np.uint64)
-        two = ninth >= _HIGH_BIT
-        bad = np.zeros(len(long), np.bool_)
-        bad[long] = two & (tenth > 1)
-        self.refuse(bad, None, "an integer of over 64 bits")
-        values[long] = varint.groups(words[long]) | ((ninth & _SEVEN) << U64(56)) | (two * tenth << U64(63))
-        sizes[long] = U64(9) + two
-
-    @staticmethod
-    def _absent(values: Words, present: Mask | None) -> None:
+    def _single_bytes(self, present: Mask | None) -> Bytes | None:
+        """The next integers if each is one byte long; 0 where there is none."""
+        column = self.next_byte()
         if present is not None:
-            values *= present
+            column &= np.negative(present.view(np.uint8))
+        return None if (column > _MOST_OF_A_BYTE).any() else column
+
+    def _words(self, present: Mask | None) -> tuple[Narrow, Narrow]:
+        """Narrow that begin with the next integers, as narrow as hold them all, and where in them those may end.
+
+        Where there is no integer, the word is 0.
+        """
+        first = int(self.peek("<u8")[0]) if len(self) else 0
+        for kind, carry in _WIDTHS.items():
+            if first & carry == carry and kind.itemsize < _LONGEST:
+                continue  # the first of them alone is longer
+            words: Narrow = self.peek(kind).copy()
+            if present is not None:
+                words &= np.negative(present.astype(kind))
+            stops = varint.stops(words)
+            if kind.itemsize == _LONGEST or stops.all():
+                break
+        return words, stops
+
+    def _advance_each(self, sizes: Narrow, present: Mask | None) -> None:
+        if present is not None:
+            self.move(self.pos + (sizes * present).astype(np.int64))
+            return
+        size = int(sizes[0]) if len(sizes) else 0
+        self.advance(size if (sizes == size).all() else sizes.astype(np.int64), None)
+
+    def _long_varints(self, long: Mask, values: Narrow, sizes: Narrow) -> None:
+        """Nine and ten bytes: the word read so far is full, one or two bytes follow."""
+        after = self.peek("<u2", _LONGEST).astype(np.uint64)
+        two = (after >> U64(7)) & U64(1)
+        tenth = (after >> U64(8)) * two
+        self.refuse(long & (tenth > 1), None, "an integer of over 64 bits")
+        every = np.negative(long.astype(np.uint64))
+        values |= ((after & _SEVEN) << U64(56) | tenth << U64(63)) & every
+        sizes |= (two + U64(9)) & every
 
     def int32(self, present: Mask | None) -> Longs:
         """Like :meth:`varint`, refusing what does not fit into 32 bits."""
         before = self.pos
-        values = self.varint(present)
-        if int(values.max(initial=0)) > INT32_MAX or int(values.min(initial=0)) < -INT32_MAX - 1:
+        values = self._varint(present)
+        if values.itemsize == _LONGEST:
             bad = (values > INT32_MAX) | (values < -INT32_MAX - 1)
             self.refuse(bad, present, "an int of over 32 bits", at=before)
-        return values
+        return values.astype(np.int32)
 
     def length(self, present: Mask | None) -> Longs | int:
         """How long the next string or bytes of each record are, which begin here; a number where all are the same."""
         lengths = self.uniform() if present is None else None
         if lengths is None:
-            values = self.varint(present)
-            longest, shortest = int(values.max(initial=0)), int(values.min(initial=INT32_MAX))
+            values = self._varint(present)
+            longest, shortest = (int(values.max()), int(values.min())) if len(values) else (0, 0)
             if present is not None or longest != shortest:
                 if shortest < 0 or longest > self._room - self._shift:
                     self._check_lengths(values, present)
-                return values
+                return values.astype(np.int64, copy=False)
             lengths = shortest
         if not 0 <= lengths <= self._room - self._shift:
             self._check_lengths(np.full(len(self), lengths), present)
@@ -195,6 +240,10 @@ class Cursors:
             values = np.ascontiguousarray(self.peek(kind))
             self.advance(kind.itemsize, None)
             return values
+        if kind.itemsize == _LONGEST:
+            values = self.peek(np.uint64) & np.negative(present.astype(np.uint64))
+            self.advance(kind.itemsize, present)
+            return values.view(kind)
         start = self.pos
         self.advance(kind.itemsize, present)
         values = np.zeros(len(self), kind)

@@ -29,7 +29,7 @@ def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
 
 def branch_of_two(null_branch: int, cursors: Cursors, present: Mask | None) -> Mask | None:
     """Where a union with null holds a value, after reading which."""
-    branch = cursors.peek(np.uint8)
+    branch = cursors.next_byte()
     full, empty = (2, 0) if null_branch == 0 else (0, 2)
     there: Mask = branch == full
     if there.all():
@@ -55,7 +55,7 @@ def _primitive(node: Primitive, cursors: Cursors, present: Mask | None) -> None:
     elif node.kind in _WIDTHS:
         cursors.advance(_WIDTHS[node.kind], present)
     else:
-        cursors.varint(present)
+        cursors.skip_varint(present)
 
 
 def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> None:
@@ -63,7 +63,7 @@ def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> None:
 
 
 def _enum(_node: Enum, cursors: Cursors, present: Mask | None) -> None:
-    cursors.varint(present)
+    cursors.skip_varint(present)
 
 
 def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> None:

@@ -6,13 +6,15 @@ in one unsigned 64-bit number in the order they stand in memory (little-endian).
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 U64 = np.uint64
 Words: TypeAlias = npt.NDArray[np.uint64]
+Narrow: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+"""Unsigned integers of any width: as narrow as they may be, for that is how fast they are."""
 Longs: TypeAlias = npt.NDArray[np.int64]
 
 _CONTINUE = U64(0x8080808080808080)
@@ -28,16 +30,40 @@ _STEPS = (
 )
 
 
+class _Decoding(NamedTuple):
+    """The constants above for words of one width."""
+
+    carry: np.unsignedinteger[Any]
+    position: np.unsignedinteger[Any]
+    seven: np.unsignedinteger[Any]
+    top: np.unsignedinteger[Any]
+    steps: list[tuple[np.unsignedinteger[Any], ...]]
+
+
+def _decoding(kind: type[np.unsignedinteger[Any]]) -> _Decoding:
+    size = kind().itemsize
+    every, spare = (1 << 8 * size) - 1, 64 - 8 * size
+    steps = [tuple(kind(int(part) & every) for part in step) for step in _STEPS[::-1][: size.bit_length() - 1]]
+    return _Decoding(kind(int(_CONTINUE) & every), kind(int(_POSITION) >> spare), kind(7), kind(8 * size - 8), steps)
+
+
+_DECODING = {kind().itemsize: _decoding(kind) for kind in (np.uint16, np.uint32, np.uint64)}
+
+
 def zigzag(values: Longs) -> Words:
     """Signed to unsigned, so that small negative numbers stay short."""
     result: Words = ((values << 1) ^ (values >> 63)).view(np.uint64)
     return result
 
 
-def unzigzag(values: Words) -> Longs:
+def unzigzag(values: Narrow) -> Longs:
     """The inverse of :func:`zigzag`."""
-    # 0 - (bit) is all ones for an odd number; unsigned arithmetic wraps without a warning.
-    result: Longs = ((values >> U64(1)) ^ (U64(0) - (values & U64(1)))).view(np.int64)
+    # The negative of 1 is all ones; unsigned arithmetic wraps without a warning.
+    one = values.dtype.type(1)
+    odd = values & one
+    values = values >> one
+    values ^= np.negative(odd, out=odd)
+    result: Longs = values.view(values.dtype.name[1:])  # signed, and as wide
     return result
 
 
@@ -88,17 +114,40 @@ def _lengths(values: Words, top: int) -> Words:
     return lengths.astype(np.uint64)
 
 
-def decode(words: Words) -> tuple[Words, Words]:
-    """The unsigned value at the start of each word and its bytes; 0 bytes where eight do not hold it."""
-    stops = ~words & _CONTINUE
-    first = stops & (U64(0) - stops)  # the lowest bit set: where the first byte without a high bit ends
-    sizes = ((first >> U64(7)) * _POSITION) >> U64(56)
-    return groups(words & ((first << U64(1)) - U64(1)), int(sizes.max(initial=1))), sizes
+def stops(words: Narrow) -> Narrow:
+    """Of each word the high bits that are not set, for the lowest is where a varint ends; 0 where none ends."""
+    found: Narrow = ~words & _DECODING[words.itemsize].carry
+    return found
 
 
-def groups(words: Words, longest: int = 8) -> Words:
-    """The groups of seven bits put together, of which there are *longest* at most."""
-    values: Words = words & ~_CONTINUE
-    for low, high, shift in _STEPS[::-1][: (longest - 1).bit_length()]:
-        values = (values & low) | ((values >> shift) & high)
+def decode(words: Narrow, stops: Narrow) -> tuple[Narrow, Narrow]:
+    """The unsigned value at the start of each word and its bytes; where the word does not hold it all, 0 bytes."""
+    first = stops & np.negative(stops)  # the lowest bit set: where the first byte without a high bit ends
+    used = first << first.dtype.type(1)
+    used -= first.dtype.type(1)
+    used &= words
+    return groups(used), _sizes(first)
+
+
+def sizes(stops: Narrow) -> Narrow:
+    """The bytes of each varint, 0 for one that is longer than a word."""
+    return _sizes(stops & np.negative(stops))
+
+
+def _sizes(first: Narrow) -> Narrow:
+    way = _DECODING[first.itemsize]
+    first >>= way.seven
+    first *= way.position
+    first >>= way.top
+    return first
+
+
+def groups(words: Narrow) -> Narrow:
+    """The groups of seven bits of each word put together."""
+    values: Narrow = words & ~_DECODING[words.itemsize].carry
+    for low, high, shift in _DECODING[words.itemsize].steps:
+        upper = values >> shift
+        upper &= high
+        values &= low
+        values |= upper
     return values
