@@ -1,7 +1,31 @@
-"""The metadata table, itself a merge-on-read table of HFiles under ``.hoodie/metadata``: a listing and statistics."""
+"""The metadata table, itself a merge-on-read table of HFiles under ``.hoodie/metadata``: read, and kept up."""
 
 from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.partition import METADATA_FOLDER
+from hudiformat.metadata.updates import (
+    FILES,
+    Records,
+    encode_base_file,
+    encode_log_block,
+    records_of_clean,
+    records_of_commit,
+    records_of_deleted,
+)
 
-__all__ = ["COLUMN_STATS", "METADATA_FOLDER", "ColumnRange", "ColumnStats", "Listing", "column_stats", "listing"]
+__all__ = [
+    "COLUMN_STATS",
+    "FILES",
+    "METADATA_FOLDER",
+    "ColumnRange",
+    "ColumnStats",
+    "Listing",
+    "Records",
+    "column_stats",
+    "encode_base_file",
+    "encode_log_block",
+    "listing",
+    "records_of_clean",
+    "records_of_commit",
+    "records_of_deleted",
+]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import fastavro
 
-from hudiformat.errors import CorruptBlockError
+from hudiformat.errors import CorruptBlockError, EncodeError
 
 
 class FileEntry(NamedTuple):
@@ -39,6 +39,26 @@ def decode_file_entries(value: bytes, schema: str) -> FileEntries:
         return {name: FileEntry(entry["size"], entry["isDeleted"]) for name, entry in found.items()}
     except Exception as error:  # fastavro raises whatever the damage leads to, from EOFError to KeyError
         raise CorruptBlockError(f"expected a HoodieMetadataRecord, which it is not: {error!r}") from error
+
+
+def encode_file_entries(entries: FileEntries, kind: int, schema: str) -> bytes:
+    """A record of *entries*; *kind* is 1 for the list of partitions and 2 for a partition's files.
+
+    The record's own key is left empty, for the HFile has it.
+
+    Raises:
+        EncodeError: *schema* is another record's.
+
+    Source: HoodieMetadataPayload.getInsertValue.
+    """
+    found = {name: {"size": entries[name].size, "isDeleted": entries[name].is_deleted} for name in sorted(entries)}
+    buffer = io.BytesIO()
+    try:
+        record = {"key": "", "type": kind, "filesystemMetadata": found}
+        fastavro.schemaless_writer(buffer, _parsed(schema), record)
+    except (ValueError, TypeError, KeyError) as error:
+        raise EncodeError(f"expected the schema of a HoodieMetadataRecord: {error}") from error
+    return buffer.getvalue()
 
 
 def combine(older: FileEntries, newer: FileEntries) -> FileEntries:

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 from hudiformat.errors import CorruptTableError
 from hudiformat.metadata.file_entries import FileEntries, combine, decode_file_entries
 from hudiformat.metadata.partition import Deletes, Part, open_partition
+from hudiformat.metadata.updates import ALL_PARTITIONS, FILES, NO_PARTITION
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.timeline import TableConfig, Timeline
-
-_FILES = "files"
-_ALL_PARTITIONS = "__all_partitions__"
-_NO_PARTITION = "."
 
 
 def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listing:
@@ -26,7 +23,7 @@ def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listin
 
     Source: HoodieBackedTableMetadata; spec/metadata-table.md.
     """
-    return Listing(open_partition(storage, config, timeline, _FILES), storage.root)
+    return Listing(open_partition(storage, config, timeline, FILES), storage.root)
 
 
 class Listing:
@@ -47,27 +44,27 @@ class Listing:
 
         Source: BaseTableMetadata.fetchAllPartitionPaths.
         """
-        return self._paths(self._look_up(_ALL_PARTITIONS))
+        return self._paths(self._look_up(ALL_PARTITIONS))
 
     def files(self, partition: str) -> list[FileInfo]:
         """The files in a partition, sorted by name; none where there is no such partition.
 
         Source: BaseTableMetadata.fetchAllFilesInPartition.
         """
-        return _files(self._look_up(partition or _NO_PARTITION))
+        return _files(self._look_up(partition or NO_PARTITION))
 
     def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
         """Each partition path and its files; everything is read once, where look-ups would go through the index."""
-        every = self._read_all()
-        return ((path, _files(every.get(path or _NO_PARTITION))) for path in self._paths(every.get(_ALL_PARTITIONS)))
+        every = self.records()
+        return ((path, _files(every.get(path or NO_PARTITION))) for path in self._paths(every.get(ALL_PARTITIONS)))
 
     def _paths(self, entries: FileEntries | None) -> list[str]:
         if entries is None:
             raise CorruptTableError(
-                f"{self._root}: expected the key {_ALL_PARTITIONS} in the metadata table, found none", path=self._root
+                f"{self._root}: expected the key {ALL_PARTITIONS} in the metadata table, found none", path=self._root
             )
         paths = _present(entries)
-        return [""] if paths == [_NO_PARTITION] else paths
+        return [""] if paths == [NO_PARTITION] else paths
 
     def _look_up(self, key: str) -> FileEntries | None:
         found: FileEntries | None = None
@@ -78,7 +75,8 @@ class Listing:
                 found = _on_top(found, decode_file_entries(value, part.schema))
         return found
 
-    def _read_all(self) -> dict[str, FileEntries]:
+    def records(self) -> dict[str, FileEntries]:
+        """Everything, merged, by record key."""
         found: dict[str, FileEntries] = {}
         for part in self._parts:
             if isinstance(part, Deletes):

@@ -16,7 +16,8 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant, next_instant
 from hudiformat.table.context import TableContext
 from hudiformat.table.listing import PartitionFiles, partition_files
-from hudiformat.table.metadata_table import without_metadata_table
+from hudiformat.table.metadata_state import prepare_metadata_table
+from hudiformat.table.publishing import publish
 from hudiformat.table.service_options import BY_COMMITS, BY_HOURS, BY_VERSIONS, ServiceOptions
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import (
@@ -32,7 +33,6 @@ from hudiformat.timeline import (
     SavepointMetadata,
     State,
     Timeline,
-    complete,
     create_requested,
     read_compaction_plan,
     read_content,
@@ -51,9 +51,9 @@ def clean(context: TableContext) -> Instant | None:
         LockError: another writer keeps the table's lock.
         StorageError: a file cannot be deleted; the clean stays pending, and the next one goes on with it.
     """
-    without_metadata_table(context)
     done = None
     with exclusive(context):
+        prepare_metadata_table(context)
         for pending in context.timeline().pending:
             if pending.action is Action.CLEAN:
                 done = _run(context, pending, _read_plan(context, pending))
@@ -224,8 +224,7 @@ def _run(context: TableContext, instant: Instant, plan: CleanerPlan) -> Instant:
         partition_metadata=partitions,
         extra_metadata=plan.extra_metadata,
     )
-    now = next_instant(context.clock(), context.timeline().latest_instant_time)
-    return complete(context.storage, context.config, instant, metadata, completion_time=now)
+    return publish(context.storage, context.config, context.clock, instant, metadata)
 
 
 def _delete(context: TableContext, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:

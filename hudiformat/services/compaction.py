@@ -16,13 +16,14 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
 from hudiformat.table.begin import Commit, refuse_unwritable
 from hudiformat.table.context import TableContext
+from hudiformat.table.leftovers import take_files_away
 from hudiformat.table.listing import partition_files
-from hudiformat.table.metadata_table import without_metadata_table
+from hudiformat.table.metadata_state import prepare_metadata_table
 from hudiformat.table.open_file import OpenBaseFile
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.profile import groups_in_clustering
+from hudiformat.table.publishing import publish
 from hudiformat.table.read import SliceReader
-from hudiformat.table.rollback import take_files_away
 from hudiformat.table.stats import WriteCounts, base_file_stat
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import (
@@ -34,7 +35,6 @@ from hudiformat.timeline import (
     State,
     TableType,
     WriteStat,
-    complete,
     create_requested,
     read_compaction_plan,
     transition_inflight,
@@ -59,9 +59,8 @@ def schedule_compaction(context: TableContext) -> Instant | None:
     Source: LogFileSizeBasedCompactionStrategy, BoundedIOCompactionStrategy.
     """
     _refuse(context)
-    without_metadata_table(context)
     with exclusive(context):
-        operations = tuple(map(_operation, _chosen(context)))
+        operations = tuple(map(compaction_operation, _chosen(context)))
         if not operations:
             return None
         now = next_instant(context.clock(), context.timeline().latest_instant_time)
@@ -81,7 +80,6 @@ def compact(context: TableContext) -> list[Commit]:
     pending = _pending(context)
     if not pending and schedule_compaction(context) is not None:
         pending = _pending(context)
-    without_metadata_table(context)
     return [_run(context, instant) for instant in pending]
 
 
@@ -131,7 +129,8 @@ def _groups_in_compaction(context: TableContext) -> set[tuple[str, str]]:
     return {(one.partition_path or "", one.file_id or "") for plan in plans for one in plan.operations or ()}
 
 
-def _operation(file_slice: FileSlice) -> CompactionOperation:
+def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
+    """What a plan says of a slice that is to be merged."""
     base, logs = file_slice.base_file, _log_bytes(file_slice)
     written = base.size if base is not None else logs
     return CompactionOperation(
@@ -177,8 +176,8 @@ def _run(context: TableContext, instant: Instant) -> Commit:
         compacted=True,
     )
     with exclusive(context):
-        now = next_instant(context.clock(), context.timeline().latest_instant_time)
-        done = complete(storage, config, instant, metadata, completion_time=now)
+        prepare_metadata_table(context)
+        done = publish(storage, config, context.clock, instant, metadata)
     storage.delete(f".hoodie/.temp/{instant.time}")
     return Commit(done.time, done.action.value, metadata.write_stats)
 

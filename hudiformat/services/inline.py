@@ -10,6 +10,7 @@ import warnings
 from hudiformat.errors import HudiFormatError, HudiFormatWarning
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
+from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table.context import TableContext
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive
@@ -34,6 +35,7 @@ def _serve(context: TableContext) -> None:
         compact(context)
     if options.clean_automatic:
         clean(context)
+    serve_metadata_table(context)
     if options.archive_automatic and len(context.timeline().completed_writes) > options.archive_max_commits:
         limits = ArchiveLimits(
             max_commits=options.archive_max_commits,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudiformat.errors import CommitError
 from hudiformat.table.context import TableContext
-from hudiformat.table.metadata_table import without_metadata_table
+from hudiformat.table.metadata_state import prepare_metadata_table
 from hudiformat.table.rollback import Rollbacks
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import Action, Instant, Timeline, read_compaction_plan
@@ -19,8 +19,8 @@ def roll_back(context: TableContext, instant: str) -> Instant:
 
     Source: BaseRollbackActionExecutor, Hudi 1.2.0.
     """
-    without_metadata_table(context)
     with exclusive(context):
+        prepare_metadata_table(context)
         target = find_write(context, instant)
         timeline = context.timeline()
         later = [write.time for write in timeline.completed_writes if write.time > instant]

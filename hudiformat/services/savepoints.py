@@ -12,7 +12,8 @@ from hudiformat.naming import next_instant
 from hudiformat.services.rolling_back import find_write, refuse_savepoint
 from hudiformat.table.context import TableContext
 from hudiformat.table.listing import partition_files
-from hudiformat.table.metadata_table import without_metadata_table
+from hudiformat.table.metadata_state import prepare_metadata_table
+from hudiformat.table.publishing import publish
 from hudiformat.table.rollback import WRITES, Rollbacks
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import (
@@ -83,8 +84,8 @@ def restore(context: TableContext, instant: str) -> Instant:
         CommitError: there is no such completed write, or a savepoint keeps a later one.
         LockError: another writer keeps the table's lock.
     """
-    without_metadata_table(context)
     with exclusive(context):
+        prepare_metadata_table(context)
         pending = next((one for one in context.timeline().pending if one.action is Action.RESTORE), None)
         if pending is None:
             plan = _plan_restore(context, instant)
@@ -132,8 +133,7 @@ def _run_restore(context: TableContext, restoring: Instant, wanted: str) -> Inst
         hoodie_restore_metadata=done,
         restore_instant_info=plan.instants_to_rollback,
     )
-    now = next_instant(context.clock(), context.timeline().latest_instant_time)
-    completed = complete(storage, config, restoring, metadata, completion_time=now)
+    completed = publish(storage, config, context.clock, restoring, metadata)
     _forget_rollbacks(context, wanted)
     return completed
 

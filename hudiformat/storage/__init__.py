@@ -5,6 +5,7 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 
 from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.file_map import FileMap, Trail
+from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
@@ -16,6 +17,7 @@ __all__ = [
     "Capabilities",
     "FileInfo",
     "FileMap",
+    "FolderStorage",
     "LocalStorage",
     "Location",
     "OutputFile",

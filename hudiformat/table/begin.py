@@ -17,13 +17,12 @@ from hudiformat.table.concurrency_options import NON_BLOCKING
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.merging import delete_marker, merge_mode
-from hudiformat.table.metadata_table import without_metadata_table
 from hudiformat.table.options import INDEX_TYPES
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.profile import groups_in_clustering, sizing_profile
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
-from hudiformat.timeline import TableType, WriteStat
+from hudiformat.timeline import TableType, WriteStat, load_table_config
 
 _VERSION = 9
 
@@ -142,7 +141,6 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
     """As :func:`begin_write`, where the caller sees to the end: commit, or ``transaction.abandon()``."""
     refuse_unwritable(context)
     schema = context.schema()
-    without_metadata_table(context)
     transaction = Transaction.begin(context, operation)
     return OpenWrite(write_plan(context, operation, schema, transaction.instant.time), transaction)
 
@@ -192,7 +190,9 @@ def refuse_unwritable(context: TableContext) -> None:
         "partition metadata files in base-file format": config.partition_metafile_use_base_format,
         "bootstrapped tables": config.bootstrap_base_path is not None,
         f"the index {context.options.index_type}": context.options.index_type not in INDEX_TYPES,
-        "the metadata table (hoodie.metadata.enable=true)": context.options.metadata_enable is True,
+        "a metadata table of its own (hoodie.metadata.enable=true)": (
+            context.options.metadata_enable is True and not load_table_config(context.storage).metadata_partitions
+        ),
         "without blocking other writers but with a bucket index": (
             context.options.concurrency.mode == NON_BLOCKING and context.options.index_type != "BUCKET"
         ),

@@ -12,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hudiformat.errors import CorruptTableError, NameFormatError
-from hudiformat.naming import BaseFileName, LogFileName, next_instant
+from hudiformat.errors import CorruptTableError
+from hudiformat.naming import next_instant
 from hudiformat.storage import Storage
 from hudiformat.table.clock import Clock
 from hudiformat.table.heartbeat import forget
-from hudiformat.table.markers import delete_markers, marked_files, marked_instants
+from hudiformat.table.leftovers import files_of, parsed_data_file, take_files_away
+from hudiformat.table.markers import marked_files, marked_instants
+from hudiformat.table.publishing import publish
 from hudiformat.timeline import (
     Action,
     Instant,
@@ -29,7 +31,6 @@ from hudiformat.timeline import (
     State,
     TableConfig,
     Timeline,
-    complete,
     create_requested,
     instant_path,
     load_timeline,
@@ -37,7 +38,6 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
 WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 """What changes a table's rows."""
@@ -89,8 +89,7 @@ class Rollbacks:
         if rollback.state is State.REQUESTED:
             rollback = transition_inflight(self.storage, self.config, rollback)
         metadata = self._execute(_target(plan), plan.rollback_requests or (), at=rollback.time)
-        now = next_instant(self.clock(), load_timeline(self.storage, self.config).latest_instant_time)
-        return complete(self.storage, self.config, rollback, metadata, completion_time=now)
+        return publish(self.storage, self.config, self.clock, rollback, metadata)
 
     def take_away(self, target: InstantInfo, *, at: str) -> RollbackMetadata:
         """Take away what *target* has written, and itself, as a part of the restore that began *at*."""
@@ -123,9 +122,9 @@ class Rollbacks:
                 remove_pending(self.storage, self.config, instant)
 
     def _requests(self, instant: str) -> Iterator[RollbackRequest]:
-        for path in sorted({*marked_files(self.storage, instant), *_files_of(self.storage, instant)}):
+        for path in sorted({*marked_files(self.storage, instant), *files_of(self.storage, instant)}):
             folder, _, name = path.rpartition("/")
-            parsed = _parsed(name)
+            parsed = parsed_data_file(name)
             yield RollbackRequest(
                 partition_path=folder,
                 file_id=parsed.file_id if parsed else "",
@@ -141,44 +140,6 @@ class Rollbacks:
             path = f"{self.storage.root}/{instant_path(self.config, requested)}"
             raise CorruptTableError(f"{path}: expected the plan of a rollback that names an instant", path=path)
         return plan
-
-
-def take_files_away(storage: Storage, instant: str) -> None:
-    """Delete the files of an instant, the partitions that it had just made, and its markers."""
-    for path in marked_files(storage, instant):
-        storage.delete(path)
-    # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
-    for path in list(_files_of(storage, instant)):
-        storage.delete(path)
-    for folder, _ in list(list_partitions(storage)):
-        _leave_partition(storage, folder, instant)
-    delete_markers(storage, instant)
-
-
-def _files_of(storage: Storage, instant: str) -> Iterator[str]:
-    for folder, entries in list_partitions(storage):
-        for entry in entries:
-            parsed = _parsed(entry.name)
-            if parsed is not None and parsed.instant == instant:
-                yield f"{folder}/{entry.name}" if folder else entry.name
-
-
-def _parsed(name: str) -> LogFileName | BaseFileName | None:
-    try:
-        return LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
-    except NameFormatError:
-        return None
-
-
-def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
-    """Take away a partition that the failed write had just made."""
-    entries = [entry.name for entry in storage.list(folder)]
-    metadata = f"{folder}/{PARTITION_METADATA_FILE}" if folder else PARTITION_METADATA_FILE
-    if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
-        storage.delete(metadata)
-        while folder and not storage.list(folder):
-            storage.delete(folder)
-            folder = folder.rpartition("/")[0]
 
 
 def _target(plan: RollbackPlan) -> InstantInfo:

@@ -29,6 +29,7 @@ class ServiceOptions:
     archive_automatic: bool = True
     archive_max_commits: int = 30
     archive_min_commits: int = 20
+    metadata_delta_commits: int = 10
 
 
 SERVICE_KEYS: Keys = {
@@ -49,4 +50,5 @@ SERVICE_KEYS: Keys = {
     "hoodie.archive.automatic": ("archive_automatic", parse_boolean),
     "hoodie.keep.max.commits": ("archive_max_commits", parse_integer),
     "hoodie.keep.min.commits": ("archive_min_commits", parse_integer),
+    "hoodie.metadata.compact.max.delta.commits": ("metadata_delta_commits", parse_integer),
 }

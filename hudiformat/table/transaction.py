@@ -17,10 +17,14 @@ from hudiformat.table.concurrency_options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.conflicts import Claim, clustered_groups, conflict_with_commit, conflict_with_plan, planned_groups
 from hudiformat.table.context import TableContext
 from hudiformat.table.heartbeat import Heartbeat, living
+from hudiformat.table.leftovers import take_files_away
 from hudiformat.table.locks import held, lock_of
 from hudiformat.table.markers import delete_markers, marked_files
+from hudiformat.table.metadata_state import prepare_metadata_table
+from hudiformat.table.metadata_table import MetadataTable
 from hudiformat.table.plan import REPLACING, Operation
-from hudiformat.table.rollback import WRITES, Rollbacks, take_files_away
+from hudiformat.table.publishing import publish
+from hudiformat.table.rollback import WRITES, Rollbacks
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -30,7 +34,6 @@ from hudiformat.timeline import (
     TableType,
     Timeline,
     WriteStat,
-    complete,
     create_requested,
     load_timeline,
     read_compaction_plan,
@@ -62,6 +65,7 @@ class Transaction:
         """
         storage, config, options = context.storage, context.config, context.options.concurrency
         with exclusive(context):
+            prepare_metadata_table(context)
             take_failed_writes_away(context)
             timeline = context.timeline()
             time_ = next_instant(context.clock(), timeline.latest_instant_time)
@@ -127,14 +131,15 @@ class Transaction:
         storage, config = self._context.storage, self._context.config
         if any(pending.time == self.instant.time for pending in self._context.timeline().pending):
             take_files_away(storage, self.instant.time)
+            if (metadata_table := MetadataTable.of(storage, self._context.clock)) is not None:
+                metadata_table.take_back(self.instant.time)
             # The instant goes last: whoever is stopped half-way leaves the next one something to find.
             remove_pending(storage, config, self.instant)
 
     def _complete(self, metadata: CommitMetadata) -> Instant:
         storage, config = self._context.storage, self._context.config
-        completed_at = next_instant(self._context.clock(), self._context.timeline().latest_instant_time)
         try:
-            return complete(storage, config, self.instant, metadata, completion_time=completed_at)
+            return publish(storage, config, self._context.clock, self.instant, metadata)
         except HudiFormatError as error:
             # The file may be there although its creation failed, in a sync say.
             for done in load_timeline(storage, config).completed:

@@ -6,20 +6,28 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import fastavro
 import pyarrow as pa
 
+from hudiformat import open_table
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
 from hudiformat.errors import NameFormatError
 from hudiformat.hfile import encode_hfile
-from hudiformat.metadata import Listing, listing
+from hudiformat.metadata import METADATA_FOLDER, Listing, listing
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import FileInfo, LocalStorage
-from hudiformat.timeline import load_table_config, load_timeline
-from hudiformat.view import Visibility
+from hudiformat.timeline import (
+    CommitMetadata,
+    encode_commit_metadata,
+    load_table_config,
+    load_timeline,
+    update_table_config,
+)
+from hudiformat.view import Visibility, list_partitions
 
 ALL = "__all_partitions__"
 GONE = -1
@@ -58,6 +66,11 @@ hoodie.table.partition.fields=p
 hoodie.table.metadata.partitions=files
 """
 
+
+def _properties(version: int) -> str:
+    return _PROPERTIES.format(version=version, layout=2 if version > 6 else 1)
+
+
 Content = Mapping[str, Mapping[str, int] | None]
 """By key the names with their sizes, GONE for those that are deleted; None for a record that names none."""
 
@@ -94,10 +107,7 @@ class MadeTable:
 
     def __post_init__(self) -> None:
         for folder in (self.path, self.own):
-            self.write(
-                folder / ".hoodie" / "hoodie.properties",
-                _PROPERTIES.format(version=self.version, layout=2 if self.version > 6 else 1).encode(),
-            )
+            self.write(folder / ".hoodie" / "hoodie.properties", _properties(self.version).encode())
 
     @property
     def own(self) -> Path:
@@ -144,6 +154,42 @@ class MadeTable:
     def listed(self) -> dict[str, dict[str, int]]:
         """Partition path -> file name -> size."""
         return {path: sizes(files) for path, files in self.listing()}
+
+
+def add_metadata_table(path: Path) -> None:
+    """Give the table at *path* a metadata table, as Hudi sets one up; no matter what there was before."""
+    storage = LocalStorage(path)
+    config = load_table_config(storage)
+    visibility = Visibility.of(load_timeline(storage, config))
+    found = {folder: sizes(data_files(files, visibility)) for folder, files in list_partitions(storage)}
+    content = {ALL: dict.fromkeys((folder or "." for folder in found), 0)}
+    content |= {folder or ".": files for folder, files in found.items()}
+    own = path / METADATA_FOLDER
+    own_properties = _properties(config.version).replace("hoodie.table.metadata.partitions=files\n", "")
+    MadeTable.write(own / ".hoodie" / "hoodie.properties", own_properties.encode())
+    MadeTable.write(own / "files" / ".hoodie_partition_metadata", b"commitTime=00000000000000000\npartitionDepth=1\n")
+    MadeTable.write(own / "files" / "files-0000-0_0-0-0_00000000000000000.hfile", hfile(content))
+    metadata = CommitMetadata("BULK_INSERT_PREPPED", extra_metadata={"schema": SCHEMA})
+    name = "00000000000000000_20000101000000000.deltacommit"
+    MadeTable.write(own / ".hoodie" / "timeline" / name, encode_commit_metadata(metadata))
+    changes = {"hoodie.table.metadata.partitions": "files"}
+    update_table_config(storage, changes, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
+
+
+def check_listing(path: Path) -> None:
+    """The listing is that of the folders, and so are the slices."""
+    storage = LocalStorage(path)
+    config, timeline = load_table_config(storage), load_timeline(storage, load_table_config(storage))
+    assert "files" in config.metadata_partitions
+    visibility = Visibility.of(timeline)
+    expected = {folder: data_files(files, visibility) for folder, files in list_partitions(storage)}
+    found = listing(storage, config, timeline)
+    listed = dict(found)
+    assert {folder: data_files(files, visibility) for folder, files in listed.items()} == expected
+    assert {folder: found.files(folder) for folder in found.partitions()} == listed
+    slices = open_table(path).file_slices()  # a warning would be an error
+    direct = open_table(path, options={"hoodie.metadata.enable": "false"}).file_slices()
+    assert slices == sorted(direct, key=lambda item: (item.partition_path, item.file_id))
 
 
 def sizes(files: Sequence[FileInfo]) -> dict[str, int]:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import hudiformat as hf
 from hudiformat import open_table
-from hudiformat.metadata import METADATA_FOLDER, listing
-from hudiformat.storage import LocalStorage
-from hudiformat.timeline import load_table_config, load_timeline
-from hudiformat.view import Visibility, list_partitions
+from hudiformat.metadata import METADATA_FOLDER
+from hudiformat.table import Operation
+from hudiformat.table.begin import start_write
 from tests.conformance.hudi import RealHudi
-from tests.metadata.tables import data_files
+from tests.metadata.tables import check_listing
+from tests.rows import assert_same_rows
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -28,22 +29,6 @@ OPTIONS = {
     "hoodie.cleaner.commits.retained": "1",
     "hoodie.clean.automatic": "true",
 }
-
-
-def check(path: Path) -> None:
-    """The listing is that of the folders, and so are the slices."""
-    storage = LocalStorage(path)
-    config, timeline = load_table_config(storage), load_timeline(storage, load_table_config(storage))
-    assert "files" in config.metadata_partitions
-    visibility = Visibility.of(timeline)
-    expected = {folder: data_files(files, visibility) for folder, files in list_partitions(storage)}
-    found = listing(storage, config, timeline)
-    listed = dict(found)
-    assert {folder: data_files(files, visibility) for folder, files in listed.items()} == expected
-    assert {folder: found.files(folder) for folder in found.partitions()} == listed
-    slices = open_table(path).file_slices()  # a warning would be an error
-    direct = open_table(path, options={"hoodie.metadata.enable": "false"}).file_slices()
-    assert slices == sorted(direct, key=lambda item: (item.partition_path, item.file_id))
 
 
 @pytest.mark.parametrize("partition", ["p", ""], ids=["partitions", "none"])
@@ -61,7 +46,7 @@ def test_the_listing_is_that_of_the_folders_at_every_step(hudi: RealHudi, tmp_pa
             }
         )
         hudi.write(rows, str(path), {**options, "hoodie.datasource.write.operation": operation})
-        check(path)
+        check_listing(path)
 
     for number in range(1, 6):
         write(number)
@@ -70,9 +55,66 @@ def test_the_listing_is_that_of_the_folders_at_every_step(hudi: RealHudi, tmp_pa
     hudi.sql(f"create table {name} using hudi location '{path}'")
     newest = open_table(path).timeline.completed_writes[-1].time
     hudi.sql(f"call rollback_to_instant(table => '{name}', instant_time => '{newest}')")
-    check(path)
+    check_listing(path)
     write(6)
     write(7, "insert_overwrite_table")
     write(8)
     actions = {instant.action.value for instant in open_table(path).timeline.completed}
     assert {"clean", "rollback", "replacecommit"} <= actions
+
+
+def rows(keys: range, number: int, *, partition: str | None = None) -> pa.Table:
+    count = len(keys)
+    return pa.table(
+        {
+            "id": [f"k{i}" for i in keys],
+            "ts": [number] * count,
+            "p": [partition or f"p{i % 3}" for i in keys],
+            "n": [number] * count,
+        }
+    )
+
+
+def test_hudi_sees_no_stale_listing_after_any_of_our_actions(hudi: RealHudi, tmp_path: Path) -> None:
+    path, name = tmp_path / "t", "kept_up"
+    often = {"hoodie.metadata.compact.max.delta.commits": "4", "hoodie.clean.automatic": "false"}
+    options = {**OPTIONS, **often, "hoodie.compact.inline": "false"}
+
+    def hudi_writes(data: pa.Table) -> None:
+        hudi.write(data, path, {**options, "hoodie.datasource.write.partitionpath.field": "p"})
+
+    def agree() -> None:
+        check_listing(path)
+        key = ("_hoodie_partition_path", "_hoodie_record_key")
+        listed, walked = (hudi.read(path, {"hoodie.metadata.enable": str(on).lower()}) for on in (True, False))
+        assert_same_rows(listed, walked, key=key)
+        assert_same_rows(hf.open_table(path).snapshot(), walked, key=key)
+
+    def metadata_timeline() -> list[str]:
+        return [one.time for one in hf.open_table(path / METADATA_FOLDER).timeline.completed]
+
+    hudi_writes(rows(range(12), 1))
+    hudi.sql(f"create table {name} using hudi location '{path}'")
+    table = hf.open_table(path, options={**often, "hoodie.clean.commits.retained": "1"})
+    table.insert(rows(range(20, 30), 2))
+    table.upsert(rows(range(5), 3))
+    table.insert(rows(range(100, 102), 3, partition="new"))
+    table.delete(rows(range(5, 8), 3).select(["id", "p"]))
+    table.compact()
+    agree()
+    hudi_writes(rows(range(3, 9), 4))
+    begin = metadata_timeline()[0]
+    table.insert_overwrite(rows(range(3), 5))
+    table.delete_partitions(["new"])
+    table.rollback(table.upsert(rows(range(4), 7)).instant)
+    start_write(table.context, Operation.UPSERT)  # and never heard of again
+    for number in range(8, 14):
+        table.upsert(rows(range(4), number))
+    assert table.clean() is not None
+    agree()
+    hudi_writes(rows(range(3, 12), 14))
+    table.upsert(rows(range(4), 15))
+    agree()
+    assert metadata_timeline()[0] == begin == "00000000000000000"  # it has never been built anew
+    validated = hudi.sql(f"call validate_metadata_table_files(table => '{name}')")
+    assert validated.num_rows == 0, validated.to_pylist()

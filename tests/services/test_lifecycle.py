@@ -12,13 +12,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hudiformat import CommitError, FileSlice, Table
+from hudiformat import CommitError, FileSlice, Table, open_table
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import start_write
 from hudiformat.table.service_options import BY_COMMITS, BY_VERSIONS, ServiceOptions
+<<<<<<< HEAD
 from hudiformat.timeline import Action
 from tests.effort import examples
+=======
+from hudiformat.timeline import Action, load_table_config
+from tests.metadata.tables import add_metadata_table
+>>>>>>> write
 from tests.table.support import Clock, content, new_table, rows
 
 KEYS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True)
@@ -165,5 +170,26 @@ def naive_slices(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]
     return found
 
 
+class LifecycleWithMetadataTable(Lifecycle):
+    """The same, listing the table by a metadata table that every action keeps up."""
+
+    @initialize()
+    def start(self) -> None:
+        super().start()
+        add_metadata_table(self.folder / "t")
+        often = {"hoodie.metadata.compact.max.delta.commits": "2"}
+        self.table = open_table(self.folder / "t", options={**OPTIONS, **often}, clock=self.table.context.clock)
+
+    @invariant()
+    def the_metadata_table_is_there(self) -> None:
+        assert not hasattr(self, "table") or load_table_config(self.table.context.storage).metadata_partitions
+
+
 TestLifecycle = Lifecycle.TestCase
+<<<<<<< HEAD
 TestLifecycle.settings = settings(max_examples=examples(25), stateful_step_count=12, deadline=None)
+=======
+TestLifecycleWithMetadataTable = LifecycleWithMetadataTable.TestCase
+TestLifecycleWithMetadataTable.settings = settings(max_examples=3, stateful_step_count=10, deadline=None)
+TestLifecycle.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
+>>>>>>> write

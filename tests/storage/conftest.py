@@ -10,7 +10,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
-from hudiformat.storage import LocalStorage, Storage, open_storage
+from hudiformat.storage import FolderStorage, LocalStorage, Storage, open_storage
 
 
 def of_arrow_files(request: pytest.FixtureRequest) -> Storage:
@@ -20,6 +20,10 @@ def of_arrow_files(request: pytest.FixtureRequest) -> Storage:
 def of_local_files(request: pytest.FixtureRequest) -> Storage:
     folder: Path = request.getfixturevalue("tmp_path")
     return LocalStorage(folder)
+
+
+def of_folder(request: pytest.FixtureRequest) -> Storage:
+    return FolderStorage(LocalStorage(request.getfixturevalue("tmp_path")), "inner/table")
 
 
 def of_memory(request: pytest.FixtureRequest) -> Storage:
@@ -41,6 +45,7 @@ def of_s3fs(request: pytest.FixtureRequest) -> Storage:
     params=[
         pytest.param(of_local_files, id="local"),
         pytest.param(of_arrow_files, id="arrow-local"),
+        pytest.param(of_folder, id="folder"),
         pytest.param(of_memory, id="memory"),
         pytest.param(of_s3, id="s3", marks=pytest.mark.s3),
         pytest.param(of_s3fs, id="s3fs", marks=pytest.mark.s3),

@@ -25,6 +25,7 @@ from hudiformat.timeline import State
 from hudiformat.view import list_partitions
 from tests.effort import every
 from tests.faults import FaultyStorage
+from tests.metadata.tables import add_metadata_table, check_listing
 from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
 T = TypeVar("T")
@@ -33,6 +34,9 @@ FIRST = rows(("a", 1, "x", 1), ("b", 1, "x", 2), schema=FLAGGED)
 SECOND = rows(("a", 2, "x", 3), ("b", 2, "x", 0, True), ("c", 1, "y", 4), schema=FLAGGED)
 BEFORE = [("a", 1, "x", 1), ("b", 1, "x", 2)]
 AFTER = [("a", 2, "x", 3), ("c", 1, "y", 4)]
+
+
+KEPT_UP = "SIMPLE, with a metadata table"
 
 
 class Faults:
@@ -73,13 +77,17 @@ def of_instant(root: Path, instant: str) -> list[str]:
         ("SIMPLE", "for ever", "before"),
         ("SIMPLE", "for ever", "after"),
         ("BUCKET", "once", "after"),
+        (KEPT_UP, "once", "after"),
     ],
 )
 def test_a_write_that_fails_at_any_moment_is_whole_or_not_at_all(
     tmp_path: Path, index: str, lasting: str, when: str
 ) -> None:
     template = tmp_path / "template"
+    kept_up, index = index == KEPT_UP, "SIMPLE" if index == KEPT_UP else index
     new_table(template, schema=FLAGGED, options={"hoodie.index.type": index}).insert(FIRST)
+    if kept_up:
+        add_metadata_table(template)
     untouched = tree(template)
     finished = False
     for moment in itertools.count(1, every(4)):
@@ -104,7 +112,9 @@ def test_a_write_that_fails_at_any_moment_is_whole_or_not_at_all(
         assert content(table) == AFTER, moment
         assert table.timeline.pending == ()
         assert left is None or of_instant(path, left) == [], moment
-        assert moment < 100
+        if kept_up:
+            check_listing(path)
+        assert moment < 100 + 100 * kept_up
         if finished:
             break
     assert moment > 15
@@ -117,7 +127,7 @@ def test_a_failed_write_leaves_the_table_as_it_was(table: Table, monkeypatch: py
     def fail(*_args: object, **_options: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.table.transaction.complete", fail)
+    monkeypatch.setattr("hudiformat.table.publishing.complete", fail)
     with pytest.raises(CommitError, match="could not be completed: the disk is full") as caught:
         table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
     assert caught.value.path == table.path
@@ -153,10 +163,10 @@ def test_a_process_that_is_killed(tmp_path: Path) -> None:
     table.insert(FIRST)
     script = (
         "import os, sys\n"
-        "import hudiformat.table.transaction as transaction\n"
+        "import hudiformat.table.publishing as publishing\n"
         "from hudiformat import open_table\n"
         "from tests.table.test_failures import SECOND, Clock\n"
-        "transaction.complete = lambda *_a, **_k: os._exit(9)\n"
+        "publishing.complete = lambda *_a, **_k: os._exit(9)\n"
         "clock = Clock()\n"
         "clock.now = clock.now.replace(hour=13)\n"
         "open_table(sys.argv[1], clock=clock).upsert(SECOND)\n"

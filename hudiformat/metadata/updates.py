@@ -1,0 +1,96 @@
+"""What an action of a table says to the ``files`` partition, and the bytes of it.  Pure.
+
+Source: HoodieTableMetadataUtil.convertMetadataToFilesPartitionRecords, Hudi 1.2.0; spec/metadata-table.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from hudiformat.basefile import BloomFilter
+from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock
+from hudiformat.hfile import encode_hfile
+from hudiformat.metadata.file_entries import FileEntries, FileEntry, encode_file_entries
+from hudiformat.timeline import CleanMetadata, CommitMetadata
+
+FILES = "files"
+ALL_PARTITIONS = "__all_partitions__"
+NO_PARTITION = "."
+"""What stands for the path of the one partition of a table without partitions."""
+
+Records = Mapping[str, FileEntries]
+"""Entries by record key: a partition path, NO_PARTITION or ALL_PARTITIONS."""
+
+_GONE = FileEntry(0, is_deleted=True)
+_LIST, _FILES = 1, 2
+
+
+def records_of_commit(metadata: CommitMetadata) -> Records:
+    """The files that a commit has written; every partition that it wrote to is named, new or not."""
+    records: dict[str, FileEntries] = {}
+    for path, stats in metadata.partition_to_write_stats.items():
+        written = [(stat.path or "", stat.file_size_in_bytes) for stat in stats]
+        written += [change for stat in stats for change in (stat.cdc_stats or {}).items()]
+        records[path or NO_PARTITION] = {
+            name.rpartition("/")[2]: FileEntry(size, is_deleted=False) for name, size in written if name
+        }
+    return {ALL_PARTITIONS: dict.fromkeys(records, FileEntry(0, is_deleted=False)), **records}
+
+
+def records_of_clean(metadata: CleanMetadata) -> Records:
+    """The files that a clean has deleted."""
+    deleted = {path: found.delete_path_patterns for path, found in metadata.partition_metadata.items()}
+    return records_of_deleted(deleted, gone=())
+
+
+def records_of_deleted(files: Mapping[str, Iterable[str]], *, gone: Iterable[str]) -> Records:
+    """That *files*, names by partition path, are there no more, nor the partitions *gone*."""
+    records = {path or NO_PARTITION: dict.fromkeys(names, _GONE) for path, names in files.items()}
+    left = {path or NO_PARTITION: _GONE for path in gone}
+    return {ALL_PARTITIONS: left, **records} if left else records
+
+
+def encode_log_block(records: Records, *, instant: str, schema: str) -> LogBlock:
+    """The HFile block of a delta commit; *schema* is that of the metadata table's records, with meta fields, as JSON.
+
+    Raises:
+        EncodeError: *schema* is another record's.
+    """
+    header = BlockHeader({HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema})
+    return LogBlock(BlockType.HFILE_DATA, header, _hfile(records, schema))
+
+
+def encode_base_file(records: Records, *, schema: str) -> bytes:
+    """The HFile of a compaction; a name that is deleted has nothing older to take out and is left away.
+
+    Raises:
+        EncodeError: *schema* is another record's.
+
+    Source: HoodieAvroHFileWriter.
+    """
+    kept = {
+        key: {name: entry for name, entry in entries.items() if not entry.is_deleted}
+        for key, entries in records.items()
+    }
+    keys = sorted(kept, key=str.encode)
+    info = {"bloomFilterTypeCode": b"SIMPLE", "minRecordKey": keys[0].encode(), "maxRecordKey": keys[-1].encode()}
+    bloom = BloomFilter.of(pa.array(keys, pa.string())).serialize().encode()
+    return _hfile(kept, schema, info=info, meta_blocks={"bloomFilter": bloom})
+
+
+def _hfile(
+    records: Records,
+    schema: str,
+    info: Mapping[str, bytes] | None = None,
+    meta_blocks: Mapping[str, bytes] | None = None,
+) -> bytes:
+    keys = sorted(records, key=str.encode)
+    values = [encode_file_entries(records[key], _LIST if key == ALL_PARTITIONS else _FILES, schema) for key in keys]
+    return encode_hfile(
+        pa.array([key.encode() for key in keys], pa.binary()),
+        pa.array(values, pa.binary()),
+        file_info={"schema": schema.encode(), **(info or {})},
+        meta_blocks=meta_blocks,
+    )

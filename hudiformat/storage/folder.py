@@ -1,0 +1,66 @@
+"""A folder of a storage, as a storage of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStorage:
+    """Whatever is below *folder* of *storage*: a table that lies inside another one.  Methods are those of Storage."""
+
+    storage: Storage
+    folder: str
+
+    @property
+    def root(self) -> str:
+        """The folder, as a user would name it."""
+        return f"{self.storage.root}/{self.folder}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the storage can do."""
+        return self.storage.capabilities
+
+    def list(self, path: str) -> list[FileInfo]:
+        """The entries of a folder."""
+        return self.storage.list(self._below(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder at *path*."""
+        return self.storage.exists(self._below(path))
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        return self.storage.read(self._below(path))
+
+    def map(self, path: str) -> memoryview:
+        """The content of a file as it is now."""
+        return self.storage.map(self._below(path))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A file of which ranges are read."""
+        return self.storage.open_input(self._below(path))
+
+    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
+        """Make a file appear whole."""
+        self.storage.create(self._below(path), data, overwrite=overwrite, sync=sync)
+
+    def open_new(self, path: str) -> OutputFile:
+        """A new file that is written piece by piece."""
+        return self.storage.open_new(self._below(path))
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name."""
+        self.storage.rename(self._below(source), self._below(target))
+
+    def delete(self, path: str) -> bool:
+        """Remove a file, or a folder with all in it; whether there was one."""
+        return self.storage.delete(self._below(path))
+
+    def _below(self, path: str) -> str:
+        return f"{self.folder}/{path}" if path else self.folder
