@@ -17,13 +17,9 @@ from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import start_write
 from hudiformat.table.service_options import BY_COMMITS, BY_VERSIONS, ServiceOptions
-<<<<<<< HEAD
-from hudiformat.timeline import Action
-from tests.effort import examples
-=======
 from hudiformat.timeline import Action, load_table_config
+from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
->>>>>>> write
 from tests.table.support import Clock, content, new_table, rows
 
 KEYS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True)
@@ -186,10 +182,6 @@ class LifecycleWithMetadataTable(Lifecycle):
 
 
 TestLifecycle = Lifecycle.TestCase
-<<<<<<< HEAD
 TestLifecycle.settings = settings(max_examples=examples(25), stateful_step_count=12, deadline=None)
-=======
 TestLifecycleWithMetadataTable = LifecycleWithMetadataTable.TestCase
-TestLifecycleWithMetadataTable.settings = settings(max_examples=3, stateful_step_count=10, deadline=None)
-TestLifecycle.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
->>>>>>> write
+TestLifecycleWithMetadataTable.settings = settings(max_examples=examples(10), stateful_step_count=10, deadline=None)
