@@ -58,6 +58,10 @@ class FolderStorage:
         """Give a file another name."""
         self.storage.rename(self._below(source), self._below(target))
 
+    def make_folder(self, path: str) -> None:
+        """See to it that there is a folder."""
+        self.storage.make_folder(self._below(path))
+
     def delete(self, path: str) -> bool:
         """Remove a file, or a folder with all in it; whether there was one."""
         return self.storage.delete(self._below(path))
