@@ -405,3 +405,42 @@ def test_groups_in_a_pending_compaction_are_not_filled(own_golden: Callable[[str
         (plan,) = table.plan_inserts({partition: 5})
         assert {group.file_id: group.verdict for group in plan.groups}[file_id] is Verdict.IN_COMPACTION
         assert file_id not in {bucket.file_id for bucket in plan.buckets}
+
+
+# -- the worked example of spec/sizing.md, on files of a hundredth of its sizes
+
+TENTH_OF_A_MB = 100_000
+EXAMPLE = {
+    "hoodie.parquet.max.file.size": str(12 * TENTH_OF_A_MB),
+    "hoodie.parquet.small.file.limit": str(10 * TENTH_OF_A_MB),
+    "hoodie.copyonwrite.record.size.estimate": "1000",
+    "hoodie.record.size.estimation.threshold": "1000",  # no commit is as large: the estimate counts
+    **RAW,
+}
+
+
+def kilobytes(first: int, size: int) -> pa.Table:
+    """Rows that take *size* kilobytes of a base file, its footer and dictionaries of about six included."""
+    count = size - 6
+    payload = pa.array([f"{number:06d}" * 156 for number in range(first, first + count)])  # and the meta fields
+    keys = pa.array([f"key-{number:06d}" for number in range(first, first + count)])
+    return pa.table({"k": keys, "ts": [1] * count, "p": ["x"] * count, "payload": payload})
+
+
+def test_the_worked_example_on_disk(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("payload", pa.string())])
+    table = cow(tmp_path / "t", schema=schema, options=EXAMPLE)
+    whole = open_table(table.path, options={"hudiformat.sync": "false", **RAW}, clock=table.context.clock)
+    names = [
+        whole.bulk_insert(kilobytes(number * 10_000, size)).stats[0].file_id
+        for number, size in enumerate([400, 800, 900, 1300, 1050])
+    ]
+    before = {item.file_id: item.size for item in table.file_slices()}
+    assert [before[name] / 1000 for name in names] == pytest.approx([400, 800, 900, 1300, 1050], rel=0.02)
+    table.insert(kilobytes(90_000, 4_506))
+    after = {item.file_id: item.size for item in table.file_slices()}
+    grown = [(after[name] - before[name]) / 1000 for name in names]
+    assert grown == pytest.approx([800, 400, 300, 0, 0], abs=90)  # rows go by their hash, in these proportions
+    new = sorted(size / 1000 for name, size in after.items() if name not in before)
+    assert new == pytest.approx([600, 1200, 1200], abs=120)
+    assert table.snapshot(columns=["k"]).num_rows == 400 + 800 + 900 + 1300 + 1050 - 5 * 6 + 4_500
