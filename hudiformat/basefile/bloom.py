@@ -1,4 +1,6 @@
-"""The bloom filter of record keys in a base file's footer, of Hudi's type SIMPLE.  Layout: spec/base-file.md.
+"""The bloom filter of record keys in a base file's footer, of Hudi's types SIMPLE and, to read, DYNAMIC_V0.
+
+Layout: spec/base-file.md.
 
 Source: InternalBloomFilter, HashFunction, MurmurHash, BloomFilterUtils; footers without a type code are SIMPLE.
 """
@@ -17,7 +19,11 @@ import pyarrow as pa
 
 from hudiformat.errors import CorruptTableError
 
+BLOOM_FILTER = "org.apache.hudi.bloomfilter"
+"""Where a footer keeps the filter."""
+
 _HEADER = struct.Struct(">iiBi")  # version, number of hashes, hash type, bits
+_DYNAMIC = struct.Struct(">iii")  # keys per filter, keys in the last one, filters
 _VERSION = -1
 _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
@@ -62,23 +68,57 @@ class BloomFilter:
         Raises:
             CorruptTableError: it is not a SIMPLE filter.
         """
-        try:
-            data = base64.b64decode(text, validate=True)
-            version, num_hashes, kind, num_bits = _HEADER.unpack_from(data)
-        except (ValueError, struct.error) as error:
-            raise CorruptTableError(f"not a bloom filter: {error}") from error
-        bits = data[_HEADER.size :]
-        if (
-            (version, kind) != (_VERSION, _MURMUR)
-            or not 0 < num_hashes <= _MAX_HASHES
-            or num_bits <= 0
-            or len(bits) != -(-num_bits // 8)
-        ):
-            raise CorruptTableError(
-                f"not a bloom filter of type SIMPLE: version {version}, {num_hashes} hashes of type {kind}, "
-                f"{num_bits} bits in {len(bits)} bytes"
-            )
-        return cls(num_hashes, num_bits, bits)
+        return _only_simple(_decoded(text))
+
+
+def parse_filters(text: str) -> tuple[BloomFilter, ...]:
+    """The filters that *text*, out of a footer, holds: one of type SIMPLE, or those of DYNAMIC_V0, of which any may do.
+
+    Raises:
+        CorruptTableError: it is neither.
+
+    Source: InternalDynamicBloomFilter.
+    """
+    data = _decoded(text)
+    num_hashes, num_bits = _checked_header(data)
+    size = _HEADER.size + -(-num_bits // 8)
+    if len(data) == size:
+        return (_only_simple(data),)
+    start = _HEADER.size + _DYNAMIC.size
+    _, _, count = _DYNAMIC.unpack_from(data, _HEADER.size) if len(data) >= start else (0, 0, -1)
+    if count < 0 or len(data) != start + count * size:
+        raise CorruptTableError(
+            f"not a bloom filter: {len(data)} bytes, of which {num_hashes} hashes and {num_bits} bits"
+        )
+    return tuple(_only_simple(data[start + i * size : start + (i + 1) * size]) for i in range(count))
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise CorruptTableError(f"not a bloom filter: {error}") from error
+
+
+def _checked_header(data: bytes) -> tuple[int, int]:
+    """The numbers of hashes and of bits."""
+    try:
+        version, num_hashes, kind, num_bits = _HEADER.unpack_from(data)
+    except struct.error as error:
+        raise CorruptTableError(f"not a bloom filter: {error}") from error
+    if (version, kind) != (_VERSION, _MURMUR) or not 0 < num_hashes <= _MAX_HASHES or num_bits <= 0:
+        raise CorruptTableError(
+            f"not a bloom filter of type SIMPLE: version {version}, {num_hashes} hashes of type {kind}, {num_bits} bits"
+        )
+    return num_hashes, num_bits
+
+
+def _only_simple(data: bytes) -> BloomFilter:
+    num_hashes, num_bits = _checked_header(data)
+    bits = data[_HEADER.size :]
+    if len(bits) != -(-num_bits // 8):
+        raise CorruptTableError(f"not a bloom filter of type SIMPLE: {num_bits} bits in {len(bits)} bytes")
+    return BloomFilter(num_hashes, num_bits, bits)
 
 
 def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:

@@ -6,13 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.basefile.bloom import BloomFilter
+from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
 from hudiformat.storage import ArrowSink, OutputFile
 
 # Source: HoodieBloomFilterWriteSupport.
-_BLOOM_FILTER = "org.apache.hudi.bloomfilter"
 _MIN_KEY = "hoodie_min_record_key"
 _MAX_KEY = "hoodie_max_record_key"
 
@@ -114,7 +113,7 @@ class BaseFileWriter:
 
     def _footer(self) -> dict[str, str]:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
-        footer = {_BLOOM_FILTER: BloomFilter.of(keys).serialize()} if self._bloom_filter else {}
+        footer = {BLOOM_FILTER: BloomFilter.of(keys).serialize()} if self._bloom_filter else {}
         if self._written:
             footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
         return footer

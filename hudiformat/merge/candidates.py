@@ -12,9 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.avro import avro_to_arrow
+from hudiformat.basefile import KeyFilter
+from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.blocks.batches import record_batches
 from hudiformat.merge.rule import Booleans, Integers, MergeRule
+
+_KEYS = pa.schema([(RECORD_KEY, pa.string())])
 
 Written = frozenset[str] | None
 """The columns that partial records hold; None of records that hold all."""
@@ -48,11 +52,17 @@ class Candidates:
 
 
 def read_candidates(
-    blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, *, base_instant: str | None = None
+    blocks: Sequence[LogBlock],
+    schema: pa.Schema,
+    rule: MergeRule,
+    *,
+    base_instant: str | None = None,
+    where: KeyFilter | None = None,
 ) -> Candidates:
     """The candidates of *blocks*, which count and come in merge order; records are brought to *schema*.
 
-    With the instant of the base file, record positions are used if those of all blocks are about that file.
+    With the instant of the base file, record positions are used if those of all blocks are about that file.  With
+    *where* there are only those whose keys fulfil it; of other records nothing but the keys is decoded.
 
     Raises:
         DecodeError: a block is damaged inside.
@@ -65,16 +75,34 @@ def read_candidates(
     sizes = iter([len(part) for part in deletes])
     counts = np.array([next(sizes) if b.type is BlockType.DELETE else b.num_records() for b in blocks], np.int64)
     is_delete = np.array([block.type is BlockType.DELETE for block in blocks], np.bool_)
-    read = list(read_records(data, schema))
+    age, positions = _ages(counts, is_delete), _positions(blocks, counts, is_delete, base_instant)
+    if where is not None:
+        chosen = where.rows(_keys_of(data, deletes))
+        age, positions = _ranks(age[chosen]), None if positions is None else positions[chosen]
+        deletes = [part.take(pa.array(where.rows(part["record_key"]))) for part in deletes]
+    read = list(read_records(data, schema, where=where))
     return candidates_of(
         [batch for batch, _ in read],
         deletes,
-        _ages(counts, is_delete),
+        age,
         rule,
         schema,
         written=[columns for _, columns in read],
-        positions=_positions(blocks, counts, is_delete, base_instant),
+        positions=positions,
     )
+
+
+def _keys_of(data: Sequence[LogBlock], deletes: Sequence[pa.RecordBatch]) -> pa.Array:
+    """The record keys of all records, and of all deletes behind them."""
+    records = [batch[RECORD_KEY] for batch, _ in read_records(data, _KEYS)]
+    return pa.chunked_array([*records, *(part["record_key"] for part in deletes)], pa.string()).combine_chunks()
+
+
+def _ranks(age: Integers) -> Integers:
+    """The same order, without gaps."""
+    ranks: Integers = np.empty(len(age), np.int64)
+    ranks[np.argsort(age)] = np.arange(len(age))
+    return ranks
 
 
 def candidates_of(
@@ -134,11 +162,14 @@ def deletes_of(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Record
     )
 
 
-def read_records(blocks: Sequence[LogBlock], schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, Written]]:
-    """The records, and which columns they hold; what partial records do not hold is null."""
+def read_records(
+    blocks: Sequence[LogBlock], schema: pa.Schema, *, where: KeyFilter | None = None
+) -> Iterator[tuple[pa.RecordBatch, Written]]:
+    """The records, and which columns they hold; what partial records do not hold is null.  *where* picks by key."""
+    condition = None if where is None else where.condition
     loose = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
     for written, group in groupby(blocks, key=_written):
-        for batch in record_batches(group, schema=schema if written is None else loose):
+        for batch in record_batches(group, schema=schema if written is None else loose, filter=condition):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
 
 

@@ -20,18 +20,23 @@ from hudiformat.merge.partial import combine, set_values
 from hudiformat.merge.rule import Booleans, Integers, MergeRule
 from hudiformat.merge.survivors import Survivors
 
+ROW = "hudiformat.row"
+"""A column of base rows: their numbers in the file, in ascending order."""
+
 
 def merge_slice(base: Iterable[pa.RecordBatch], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
     """The rows of a slice: those of *base* in file order, then those of the logs that were not met there.
 
-    Batches of *base* have the schema of ``logs.records``.  Of several base rows with one key only the first meets the
-    log, as in Hudi, which takes a key off its map.
+    Batches of *base* have the schema of ``logs.records``, and a column ROW where rows are left out, which may be those
+    whose keys are not in the logs.  Of several base rows with one key only the first meets the log, as in Hudi, which
+    takes a key off its map.
     """
     met = np.zeros(len(logs), np.bool_)
     lost = logs.deleted.copy()
     start = 0
     for batch in base:
         rows, keys = _meeting(batch, start, logs, rule)
+        batch = batch.drop_columns([ROW]) if ROW in batch.schema.names else batch  # noqa: PLW2901
         new = ~met[keys]
         keys, first = np.unique(keys[new], return_index=True)
         rows = rows[new][first]
@@ -43,10 +48,13 @@ def merge_slice(base: Iterable[pa.RecordBatch], logs: Survivors, rule: MergeRule
 
 def _meeting(batch: pa.RecordBatch, start: int, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
     """The rows of *batch* that the logs say something about, and of which key; it begins at row *start* of the file."""
-    if isinstance(logs.keys, np.ndarray):
+    if not isinstance(logs.keys, np.ndarray):
+        return logs.keys.find(rule.keys(pa.Table.from_batches([batch])))
+    if ROW not in batch.schema.names:
         first, last = np.searchsorted(logs.keys, [start, start + batch.num_rows])
         return logs.keys[first:last] - start, np.arange(first, last)
-    return logs.keys.find(rule.keys(pa.Table.from_batches([batch])))
+    _, rows, keys = np.intersect1d(np.asarray(batch[ROW]), logs.keys, assume_unique=True, return_indices=True)
+    return rows, keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import scan_base_file
+from hudiformat.basefile import KeyFilter, scan_base_file, scan_keys
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import (
+    ROW,
     MergeRule,
     RecordMerger,
     counting_blocks,
@@ -22,6 +23,7 @@ from hudiformat.merge import (
     survivors,
 )
 from hudiformat.storage import Storage
+from hudiformat.table.key_filter import key_filter
 from hudiformat.table.merging import merge_rule
 from hudiformat.table.options import DEFAULT_MERGE_MEMORY
 from hudiformat.table.partition_columns import PartitionColumns
@@ -102,8 +104,8 @@ class SliceReader:
         """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
 
         Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
-        groups are there at a time.  Rows for which *may_hold* is not true may be left out, where no log file could
-        still change them.
+        groups are there at a time.  Rows for which *may_hold* is not true may be left out: what it says of record
+        keys is asked before merging, the rest of base files without log files.
 
         Raises:
             DecodeError: a log block is damaged inside.
@@ -112,12 +114,13 @@ class SliceReader:
         refuse_unreadable(self.config)
         shown = self.project(columns)
         merging = with_logs and bool(file_slice.log_files)
+        where = key_filter(may_hold, self.config)
         if merging:
             rule = self.merge_rule()
-            batches = self._merged(storage, file_slice, self._needed(shown, rule), rule)
+            batches = self._merged(storage, file_slice, self._needed(shown, rule), rule, where)
         else:
             pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
-            batches = _base_batches(storage, file_slice, self._stored(shown.names), may_hold=pushed)
+            batches = _base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
         partition_columns, path = self.partition_columns, file_slice.partition_path
         for batch in batches:
             yield partition_columns.show(batch, path, shown, merged=merging)
@@ -157,18 +160,22 @@ class SliceReader:
         return pa.schema([schema.field(name) for name in names])
 
     def _merged(
-        self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        needed: pa.Schema,
+        rule: MergeRule,
+        where: KeyFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
         # From table version 8 on the names of log files have said whether their blocks count.
         counts = self._counts if self.visibility.logs_name_slices else None
         blocks = counting_blocks(_blocks(storage, file_slice), counts=counts)
+        base = _base_batches(storage, file_slice, needed, where)
         if memory_of(blocks) > self.merge_memory:
-            base = _base_batches(storage, file_slice, needed)
-            yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory)
+            yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory, where=where)
             return
         instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
-        logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant), rule)
-        base = _base_batches(storage, file_slice, needed)
+        logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
         yield from merge_slice(base, logs, rule)
 
     def _counts(self, instant: str) -> bool:
@@ -180,11 +187,22 @@ class SliceReader:
 
 
 def _base_batches(
-    storage: Storage, file_slice: FileSlice, schema: pa.Schema, *, may_hold: pc.Expression | None = None
+    storage: Storage,
+    file_slice: FileSlice,
+    schema: pa.Schema,
+    where: KeyFilter | None = None,
+    *,
+    may_hold: pc.Expression | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    if file_slice.base_file is not None:
-        path = _path(file_slice, str(file_slice.base_file.name))
+    """The rows of the base file; with *where* those whose keys fulfil it, with their numbers in a column ROW."""
+    if file_slice.base_file is None:
+        return
+    path = _path(file_slice, str(file_slice.base_file.name))
+    if where is None:
         yield from scan_base_file(storage, path, schema, may_hold=may_hold)
+        return
+    for numbers, batch in scan_keys(storage, path, schema, where, may_hold=may_hold):
+        yield batch.append_column(ROW, pa.array(numbers))
 
 
 def _blocks(storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:

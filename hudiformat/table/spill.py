@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat.basefile import KeyFilter
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.merge import (
     Candidates,
@@ -85,7 +86,13 @@ class _Parts:
 
 
 def merge_on_disk(
-    base: Iterable[pa.RecordBatch], blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, *, memory: int
+    base: Iterable[pa.RecordBatch],
+    blocks: Sequence[LogBlock],
+    schema: pa.Schema,
+    rule: MergeRule,
+    *,
+    memory: int,
+    where: KeyFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """As ``merge_slice``, with about *memory* bytes of the log at a time; positions are not looked at.
 
@@ -98,9 +105,9 @@ def merge_on_disk(
     with TemporaryDirectory(prefix="hudiformat-") as folder:
         parts = _Parts(Path(folder), count)
         try:
-            layouts = _spread_log(parts, blocks, schema, rule)
+            layouts = _spread_log(parts, blocks, schema, rule, where)
             for batch in base:
-                parts.add("base", batch, _keys(rule, batch))
+                parts.add("base", batch.select(schema.names), _keys(rule, batch))
             for part in range(count):
                 logs = survivors(_candidates(parts, part, schema, rule, layouts), rule)
                 yield from merge_slice(parts.read("base", part, schema).combine_chunks().to_batches(), logs, rule)
@@ -111,7 +118,9 @@ def merge_on_disk(
 _Layouts = list[frozenset[str] | None]
 
 
-def _spread_log(parts: _Parts, blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule) -> _Layouts:
+def _spread_log(
+    parts: _Parts, blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
+) -> _Layouts:
     """Write what the log files say to the parts; the layouts of records that were met."""
     layouts: _Layouts = [None]
     age = 0
@@ -121,7 +130,7 @@ def _spread_log(parts: _Parts, blocks: Sequence[LogBlock], schema: pa.Schema, ru
             parts.add("deletes", _with(deletes, _AGE, np.arange(age, age + len(deletes))), deletes["record_key"])
             age += len(deletes)
             continue
-        for batch, written in read_records([block], schema):
+        for batch, written in read_records([block], schema, where=where):
             if written not in layouts:
                 layouts.append(written)
             aged = _with(batch, _AGE, np.arange(age, age + len(batch)))

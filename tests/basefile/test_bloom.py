@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import struct
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.basefile import BloomFilter
+from hudiformat.basefile import BloomFilter, parse_filters
 from hudiformat.errors import CorruptTableError
 from tests.table.golden import NAMES, base_files
 
@@ -160,3 +161,26 @@ def damaged(at: int, new: bytes) -> str:
 def test_text_that_is_no_filter_is_refused(text: str) -> None:
     with pytest.raises(CorruptTableError, match="not a bloom filter"):
         BloomFilter.parse(text)
+    with pytest.raises(CorruptTableError, match="not a bloom filter"):
+        parse_filters(text)
+
+
+def test_the_filters_of_hudis_base_files_hold_their_keys() -> None:
+    files = base_files("v9-mor-avro-h120")
+    assert files
+    for path, file in files.items():
+        metadata = file.metadata.metadata
+        [bloom] = parse_filters(metadata[FOOTER].decode())
+        keys = file.read(columns=["_hoodie_record_key"])["_hoodie_record_key"].combine_chunks()
+        assert bloom.might_contain(keys).all(), path
+        assert not bloom.might_contain(pa.array([f"other-{i}" for i in range(200)])).any()
+
+
+def test_a_dynamic_filter_that_has_grown_has_several() -> None:
+    one, other = (BloomFilter.of(pa.array([f"{side}{i}" for i in range(9)])) for side in "ab")
+    parts = [base64.b64decode(bloom.serialize()) for bloom in (one, other)]
+    data = parts[0][:13] + struct.pack(">iii", 9, 9, 2) + b"".join(parts)
+    assert parse_filters(base64.b64encode(data).decode()) == (one, other)
+    assert parse_filters(one.serialize()) == (one,)
+    with pytest.raises(CorruptTableError, match="not a bloom filter"):
+        parse_filters(base64.b64encode(data[:-1]).decode())

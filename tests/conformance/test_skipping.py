@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ LONG = "m" * 5_000
 """Parquet keeps no statistics of a text that is so long."""
 
 
-def rows(keys: str, ts: int, **columns: list[object]) -> pa.Table:
+def rows(keys: str, ts: int, **columns: Sequence[object]) -> pa.Table:
     return pa.table(
         {"id": list(keys), "p": ["y" if key in "de" else "x" for key in keys], "ts": [ts] * len(keys), **columns}
     )
