@@ -144,9 +144,14 @@ class FileSink:
         self._sweep(progress)
         return commit
 
-    def recover(self) -> None:
-        """Finish what is decided and delete what is not.  For the start of a query, when no task is writing."""
-        self._sweep(self._resume())
+    def recover(self) -> int:
+        """Finish what is decided and delete what is not; the newest batch that is finished, -1 where there is none.
+
+        For the start of a query, when no task is writing.
+        """
+        progress = self._resume()
+        self._sweep(progress)
+        return progress.batch
 
     def end(self) -> list[str]:
         """Commit all partitions that still wait, at the end of the input; those partitions."""

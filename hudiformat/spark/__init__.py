@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from hudiformat.spark.catalog import CatalogMetastore
+from hudiformat.spark.files import file_sink
 from hudiformat.spark.functions import bulk_insert, delete, insert, upsert, write_batch
 
-__all__ = ["bulk_insert", "delete", "insert", "register", "upsert", "write_batch"]
+__all__ = ["CatalogMetastore", "bulk_insert", "delete", "file_sink", "insert", "register", "upsert", "write_batch"]
 
 
 def register(spark: SparkSession) -> None:

@@ -1,0 +1,170 @@
+"""The file sink on Structured Streaming."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudiformat.errors import DataError, OptionError, SchemaError
+from hudiformat.sink import FileSink
+from hudiformat.storage import open_storage
+
+pytest.importorskip("pyspark")
+
+from hudiformat.spark import CatalogMetastore, file_sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hudiformat.spark.files import FileBatches
+
+MERGED = {"auto-compaction": "true", "sink.partition-commit.policy.kind": "success-file"}
+DAYS = ["2024-05-06", "it's"]
+START = datetime(2024, 5, 6, tzinfo=timezone.utc)
+
+
+def add_file(folder: Path, number: int) -> None:
+    """Ten rows of each day, an hour later than those of the file before; the file source goes by modification time."""
+    folder.mkdir(exist_ok=True)
+    ids = range(100 * number, 100 * number + 20)
+    moments = [START + timedelta(hours=number)] * 20
+    table = pa.table({"id": ids, "day": [DAYS[i % 2] for i in ids], "at": pa.array(moments, pa.timestamp("us", "UTC"))})
+    pq.write_table(table, folder / f"{number:03}.parquet", row_group_size=5)
+    os.utime(folder / f"{number:03}.parquet", (1_700_000_000 + number, 1_700_000_000 + number))
+
+
+def run(spark: SparkSession, folder: Path, sink: Callable[..., Any], *, tasks: int = 3) -> None:
+    """One query over the files of *folder*, a batch for each file."""
+    source = spark.readStream.schema("id bigint, day string, at timestamp").option("maxFilesPerTrigger", 1)
+    writer = source.parquet(str(folder)).repartition(tasks).writeStream.foreachBatch(sink)
+    writer = writer.option("checkpointLocation", str(folder.parent / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def shown(folder: Path) -> list[str]:
+    """The files that readers see, without the names that differ from run to run."""
+    return sorted(
+        f"{path.parent.name}/{path.name.split('-')[0]}"
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def hidden(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / ".hudiformat-sink").rglob("*") if path.is_file())
+
+
+def ids(spark: SparkSession, folder: Path) -> list[int]:
+    return sorted(row.id for row in spark.read.parquet(str(folder)).select("id").collect())
+
+
+@pytest.mark.spark
+def test_a_batch_becomes_a_file_per_partition_once(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(2):
+        add_file(tmp_path / "in", number)
+    out = tmp_path / "out"
+    run(spark, tmp_path / "in", file_sink(str(out), partition_by=["day"], options=MERGED))
+    expected = [f"day={name}/{kind}" for name in ("2024-05-06", "it%27s") for kind in ("_SUCCESS", *["compacted"] * 2)]
+    assert shown(out) == sorted(expected)
+    assert ids(spark, out) == [*range(20), *range(100, 120)]
+    assert hidden(out) == [f"{1:020}.done"]
+    for path in (tmp_path / "checkpoint" / "commits").glob("*1*"):
+        path.unlink()  # as if the query had been killed before Spark knew of the batch
+    add_file(tmp_path / "in", 2)
+    run(spark, tmp_path / "in", file_sink(str(out), partition_by=["day"], options=MERGED))
+    assert ids(spark, out) == [*range(20), *range(100, 120), *range(200, 220)]
+
+
+@pytest.mark.spark
+def test_a_batch_that_was_decided_is_finished_by_the_next_query(spark: SparkSession, tmp_path: Path) -> None:
+    add_file(tmp_path / "in", 0)
+    out = str(tmp_path / "out")
+    dies: FileBatches = file_sink(out, partition_by=["day"], options=MERGED)
+
+    def die(*_: object) -> None:
+        raise DataError("the process is gone")
+
+    dies._make_sink = lambda **_: FileSink(open_storage(out), dies._share.options, run=die)
+    with pytest.raises(Exception, match="the process is gone"):
+        run(spark, tmp_path / "in", dies)
+    assert shown(tmp_path / "out") == []
+    assert f"{0:020}.plan" in hidden(tmp_path / "out")
+    run(spark, tmp_path / "in", file_sink(out, partition_by=["day"], options=MERGED))
+    assert ids(spark, tmp_path / "out") == [*range(20)]
+    assert hidden(tmp_path / "out") == [f"{0:020}.done"]
+
+
+@pytest.mark.spark
+def test_partitions_are_committed_to_sparks_catalog_when_their_time_has_come(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for number in range(3):
+        add_file(tmp_path / "in", number)
+    out = tmp_path / "out"
+    spark.sql(
+        f"CREATE TABLE shown (id BIGINT, at TIMESTAMP, day STRING) USING parquet PARTITIONED BY (day) LOCATION '{out}'"
+    )
+    options = {
+        "sink.partition-commit.policy.kind": "metastore,success-file",
+        "sink.partition-commit.trigger": "partition-time",
+        "sink.partition-commit.delay": "90 min",
+        "partition.time-extractor.kind": "custom",
+    }
+    sink = file_sink(
+        str(out),
+        partition_by=["day"],
+        options=options,
+        event_time="at",
+        lateness=10 * 60_000,
+        metastore=CatalogMetastore(spark, "shown"),
+        extractor=lambda values: START.replace(tzinfo=None, hour=0 if values["day"] == DAYS[0] else 1),
+    )
+    run(spark, tmp_path / "in", sink, tasks=2)  # the last watermark is 1:50
+    partitions = [row.partition for row in spark.sql("SHOW PARTITIONS shown").collect()]
+    assert partitions == ["day=2024-05-06"]
+    assert spark.table("shown").count() == 30
+    assert sink.end() == ["day=it%27s"]
+    assert spark.table("shown").where('day = "it\'s"').count() == 30
+    spark.sql("DROP TABLE shown")
+
+
+@pytest.mark.spark
+def test_an_empty_batch_is_finished_too(spark: SparkSession, tmp_path: Path) -> None:
+    sink = file_sink(str(tmp_path), partition_by=["day"])
+    empty = spark.createDataFrame([], "id bigint, day string")
+    assert sink(empty, 0) is not None
+    assert sink(empty, 0) is None
+    assert hidden(tmp_path) == [f"{0:020}.done"]
+
+
+@pytest.mark.spark
+def test_what_the_rows_do_not_have_is_refused_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([(1, "x")], "id bigint, day string")
+    with pytest.raises(SchemaError, match="partition column hour: expected once in the rows, found 0 times"):
+        file_sink(str(tmp_path), partition_by=["hour"])(rows, 0)
+    for column in ("at", "day"):
+        with pytest.raises(SchemaError, match=f"event_time: expected a column of timestamps, found '{column}'"):
+            file_sink(str(tmp_path), event_time=column)(rows, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_an_error_of_a_task_is_ours(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([(1, 0.5)], "id bigint, part double")
+    with pytest.raises(SchemaError, match="part"):
+        file_sink(str(tmp_path), partition_by=["part"])(rows, 0)
+    assert shown(tmp_path) == []
+
+
+def test_contradictions_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="'metastore' and the argument metastore= go together"):
+        file_sink(str(tmp_path), options={"sink.partition-commit.policy.kind": "metastore"})
+    with pytest.raises(OptionError, match="did you mean 'auto-compaction'"):
+        file_sink(str(tmp_path), options={"auto-compactio": "true"})
