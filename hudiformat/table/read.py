@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import KeyFilter, scan_base_file, scan_keys
+from hudiformat.basefile import BaseRows, KeyFilter, scan_base_file, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import (
-    ROW,
     MergeRule,
     RecordMerger,
     counting_blocks,
@@ -152,8 +151,12 @@ class SliceReader:
     def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
         if rule.merger is not None:
             return self._stored_schema
+        return self._stored(dict.fromkeys([*wanted.names, *self._looked_at(rule)]))
+
+    def _looked_at(self, rule: MergeRule) -> Iterable[str]:
+        """The columns that merging takes."""
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
-        return self._stored(dict.fromkeys([*wanted.names, *keys, *rule.columns]))
+        return dict.fromkeys([*keys, *rule.columns])
 
     def _stored(self, names: Iterable[str]) -> pa.Schema:
         schema = self._stored_schema
@@ -170,7 +173,7 @@ class SliceReader:
         # From table version 8 on the names of log files have said whether their blocks count.
         counts = self._counts if self.visibility.logs_name_slices else None
         blocks = counting_blocks(_blocks(storage, file_slice), counts=counts)
-        base = _base_batches(storage, file_slice, needed, where)
+        base = _base_rows(storage, file_slice, needed, self._stored(self._looked_at(rule)), where)
         if memory_of(blocks) > self.merge_memory:
             yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory, where=where)
             return
@@ -194,15 +197,22 @@ def _base_batches(
     *,
     may_hold: pc.Expression | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the base file; with *where* those whose keys fulfil it, with their numbers in a column ROW."""
     if file_slice.base_file is None:
         return
     path = _path(file_slice, str(file_slice.base_file.name))
     if where is None:
         yield from scan_base_file(storage, path, schema, may_hold=may_hold)
         return
-    for numbers, batch in scan_keys(storage, path, schema, where, may_hold=may_hold):
-        yield batch.append_column(ROW, pa.array(numbers))
+    for rows in scan_base_rows(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold):
+        yield from rows.read()
+
+
+def _base_rows(
+    storage: Storage, file_slice: FileSlice, schema: pa.Schema, head: pa.Schema, where: KeyFilter | None
+) -> Iterator[BaseRows]:
+    if file_slice.base_file is not None:
+        path = _path(file_slice, str(file_slice.base_file.name))
+        yield from scan_base_rows(storage, path, schema, head, where=where)
 
 
 def _blocks(storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
