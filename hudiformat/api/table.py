@@ -249,6 +249,7 @@ class Table:
             moment,
             merger=context.merger,
             merge_memory=context.options.merge_memory,
+            damage=context.options.damage,
         )
 
     def insert(self, data: Any) -> Commit:

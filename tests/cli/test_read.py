@@ -139,3 +139,15 @@ def test_input_that_cannot_be_written(
     assert result.code == 2
     assert message in result.err
     assert table.timeline == before
+
+
+def test_damage_is_passed_over_or_fails_or_is_warned_of(command: Command, tmp_path: Path) -> None:
+    path = unpack("v9-mor-damaged-h120-flip-size", tmp_path).table
+    silent = command("read", "--json", "--columns", "k", path)
+    assert (silent.code, silent.err, len(silent.json)) == (0, "", 32)
+    skipped = command("read", "--json", "--columns", "k", "--damage", "skip", path)
+    assert (skipped.code, skipped.json) == (0, silent.json)
+    assert "lost to damage" in skipped.err
+    failed = command("read", "--json", "--damage", "fail", path)
+    assert failed.code == 2
+    assert "are no block" in failed.err
