@@ -75,8 +75,6 @@ def read(
         raise click.UsageError(f"--as-of goes with snapshot and read_optimized, not with {query}")
     if not changes and (begin or end):
         raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
-    if query == "cdc" and columns:
-        raise click.UsageError("--columns cannot be asked of cdc, whose columns are op, ts_ms, before and after")
     with warn_of():  # a metadata table that cannot be read, and what is lost to damage
         opened = open_table(table, options={_DAMAGE: damage, **dict(map(key_and_value, options))})
         schema, batches = _asked(opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns)
@@ -99,7 +97,7 @@ def _asked(
         found = table.incremental(begin, end, columns=columns)
         return found.schema, iter(found.to_batches())
     if query == "cdc":
-        found = table.cdc(begin, end)
+        found = table.cdc(begin, end, columns=columns)
         return found.schema, iter(found.to_batches())
     scan = table.scan(as_of=as_of, columns=columns, with_logs=query == "snapshot")
     return scan.schema, iter(scan)
