@@ -18,7 +18,7 @@ from hudiformat.storage import Location, open_storage
 from hudiformat.table.agreement import options_of
 from hudiformat.table.as_of import as_instant, check_as_of
 from hudiformat.table.begin import Commit
-from hudiformat.table.changes import CHANGE_SCHEMA, ChangeReader, refuse_without_changes
+from hudiformat.table.changes import ChangeReader, change_schema, refuse_without_changes
 from hudiformat.table.clock import Clock, TableClock
 from hudiformat.table.context import TableContext
 from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
@@ -214,13 +214,20 @@ class Table:
             slices = without_skipped(self.context, slices, pruner, with_logs=True)
         return query.scan(self.context.storage, slices).read_all()
 
-    def cdc(self, begin: str | date, end: str | date | None = None) -> pa.Table:
+    def cdc(
+        self,
+        begin: str | date,
+        end: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
         """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
 
         Columns, all texts: ``op`` (``i``, ``u`` or ``d``), ``ts_ms`` (the instant of the write), ``before`` and
-        ``after`` (the record as JSON).
+        ``after`` (the record as JSON).  *columns* picks some of them, and *filter* is an expression over all of them.
 
         Raises:
+            SchemaError: there is no such column, or *filter* does not fit the columns.
             StorageError: files of that time have been cleaned away.
             UnsupportedFeatureError: the table keeps no change data (``hoodie.table.cdc.enabled``).
 
@@ -229,8 +236,9 @@ class Table:
         refuse_unreadable(self.config)
         refuse_without_changes(self.context)
         writes = writes_within(self.context, Span.of(self.context, begin, end))
-        changes = ChangeReader(self.context, self.slice_reader()).changes(writes)
-        return pa.Table.from_batches(changes, CHANGE_SCHEMA)
+        schema = change_schema(columns)
+        changes = ChangeReader(self.context, self.slice_reader()).changes(writes, columns, filter)
+        return pa.Table.from_batches(changes, schema)
 
     def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
         """What reads single slices of the table, here or in another process.
@@ -249,6 +257,7 @@ class Table:
             moment,
             merger=context.merger,
             merge_memory=context.options.merge_memory,
+            damage=context.options.damage,
         )
 
     def insert(self, data: Any) -> Commit:

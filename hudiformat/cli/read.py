@@ -20,9 +20,11 @@ from hudiformat.cli.output import say, say_json, warn_of
 from hudiformat.cli.rows import print_rows
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.cli.values import Row, rows_of
+from hudiformat.table.damage import AS_HUDI, DAMAGE_MODES
 
 _QUERIES = ("snapshot", "read_optimized", "incremental", "cdc")
 _EVER = "000"
+_DAMAGE = "hudiformat.damage"
 _EPILOG = """\b
 Examples:
   hudiformat read --columns id,fare --limit 10 TABLE
@@ -41,6 +43,13 @@ Batches = Iterator[pa.RecordBatch]
 @click.option("--columns", callback=split, metavar="A,B", help="Only these columns, in this order.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a .parquet, .arrow or .jsonl file.")
+@click.option(
+    "--damage",
+    type=click.Choice(DAMAGE_MODES),
+    default=AS_HUDI,
+    show_default=True,
+    help="What to do about damage: as Hudi; fail; or skip it all and warn of what is lost.",
+)
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
 @json_option
 def read(
@@ -53,6 +62,7 @@ def read(
     columns: list[str] | None,
     limit: int | None,
     output: str | None,
+    damage: str,
     options: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -65,16 +75,14 @@ def read(
         raise click.UsageError(f"--as-of goes with snapshot and read_optimized, not with {query}")
     if not changes and (begin or end):
         raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
-    if query == "cdc" and columns:
-        raise click.UsageError("--columns cannot be asked of cdc, whose columns are op, ts_ms, before and after")
-    with warn_of():  # a metadata table that cannot be read
-        opened = open_table(table, options=dict(map(key_and_value, options)))
+    with warn_of():  # a metadata table that cannot be read, and what is lost to damage
+        opened = open_table(table, options={_DAMAGE: damage, **dict(map(key_and_value, options))})
         schema, batches = _asked(opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns)
-    limited = _limited(batches, limit)
-    if output is None:
-        _print(limited, as_json=as_json)
-        return 0
-    count = _write(Path(output), schema, limited)
+        limited = _limited(batches, limit)
+        if output is None:
+            _print(limited, as_json=as_json)
+            return 0
+        count = _write(Path(output), schema, limited)
     if as_json:
         say_json({"file": output, "rows": count})
     else:
@@ -89,7 +97,7 @@ def _asked(
         found = table.incremental(begin, end, columns=columns)
         return found.schema, iter(found.to_batches())
     if query == "cdc":
-        found = table.cdc(begin, end)
+        found = table.cdc(begin, end, columns=columns)
         return found.schema, iter(found.to_batches())
     scan = table.scan(as_of=as_of, columns=columns, with_logs=query == "snapshot")
     return scan.schema, iter(scan)

@@ -14,11 +14,10 @@ from hudiformat.merge.candidates import (
 )
 from hudiformat.merge.keys import KeyIndex, number_keys
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
-from hudiformat.merge.slice import ROW, merge_slice
+from hudiformat.merge.slice import merge_slice
 from hudiformat.merge.survivors import Survivors, survivors
 
 __all__ = [
-    "ROW",
     "Candidates",
     "KeyIndex",
     "MergeRule",

@@ -14,47 +14,39 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.basefile import BaseRows
 from hudiformat.merge.custom import merged
 from hudiformat.merge.ordering import comparable
 from hudiformat.merge.partial import combine, set_values
 from hudiformat.merge.rule import Booleans, Integers, MergeRule
 from hudiformat.merge.survivors import Survivors
 
-ROW = "hudiformat.row"
-"""A column of base rows: their numbers in the file, in ascending order."""
 
-
-def merge_slice(base: Iterable[pa.RecordBatch], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
+def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
     """The rows of a slice: those of *base* in file order, then those of the logs that were not met there.
 
-    Batches of *base* have the schema of ``logs.records``, and a column ROW where rows are left out, which may be those
-    whose keys are not in the logs.  Of several base rows with one key only the first meets the log, as in Hudi, which
-    takes a key off its map.
+    All columns of base rows have the schema of ``logs.records``; the first ones are those that *rule* looks at.  Rows
+    of the file that are no key of the logs may be missing.  Of several base rows with one key only the first meets the
+    log, as in Hudi, which takes a key off its map.
     """
     met = np.zeros(len(logs), np.bool_)
     lost = logs.deleted.copy()
-    start = 0
-    for batch in base:
-        rows, keys = _meeting(batch, start, logs, rule)
-        batch = batch.drop_columns([ROW]) if ROW in batch.schema.names else batch  # noqa: PLW2901
+    for part in base:
+        rows, keys = _meeting(part, logs, rule)
         new = ~met[keys]
         keys, first = np.unique(keys[new], return_index=True)
-        rows = rows[new][first]
         met[keys] = True
-        start += batch.num_rows
-        yield from _met(_Meeting(batch, rows, keys), logs, rule, lost)
+        yield from _met(part, _Meeting(part.head, rows[new][first], keys), logs, rule, lost)
     yield from _rows_of(logs, ~lost)
 
 
-def _meeting(batch: pa.RecordBatch, start: int, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
-    """The rows of *batch* that the logs say something about, and of which key; it begins at row *start* of the file."""
+def _meeting(part: BaseRows, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
+    """The rows of *part* that the logs say something about, and of which key."""
     if not isinstance(logs.keys, np.ndarray):
-        return logs.keys.find(rule.keys(pa.Table.from_batches([batch])))
-    if ROW not in batch.schema.names:
-        first, last = np.searchsorted(logs.keys, [start, start + batch.num_rows])
-        return logs.keys[first:last] - start, np.arange(first, last)
-    _, rows, keys = np.intersect1d(np.asarray(batch[ROW]), logs.keys, assume_unique=True, return_indices=True)
-    return rows, keys
+        return logs.keys.find(rule.keys(pa.Table.from_batches([part.head])))
+    first, last = np.searchsorted(logs.keys, [part.numbers[0], part.numbers[-1] + 1]) if len(part.numbers) else (0, 0)
+    _, rows, keys = np.intersect1d(part.numbers, logs.keys[first:last], assume_unique=True, return_indices=True)
+    return rows, keys + first
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +57,25 @@ class _Meeting:
     rows: Integers
     keys: Integers
 
-    def where(self, flags: Booleans) -> _Meeting:
-        return _Meeting(self.batch, self.rows[flags], self.keys[flags])
 
-
-def _met(found: _Meeting, logs: Survivors, rule: MergeRule, lost: Booleans) -> Iterator[pa.RecordBatch]:
-    """The batch after its rows have met what the logs say of their keys; *lost* learns what is done with."""
+def _met(part: BaseRows, found: _Meeting, logs: Survivors, rule: MergeRule, lost: Booleans) -> Iterator[pa.RecordBatch]:
+    """What is left of base rows that met what the logs say of their keys; *lost* learns what is done with."""
     logs_first = logs.resets[found.keys] | _not_lower(found, logs, rule)
     combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[found.keys]
     kept = np.ones(found.batch.num_rows, np.bool_)
     kept[found.rows[logs_first | combined]] = False
     lost[found.keys[~logs_first | combined]] = True
-    yield from _chosen(found.batch, kept)
-    if combined.any():
-        yield from _combined(found.where(combined), logs, rule, logs_first[combined])
+    if not (kept.any() or combined.any()):
+        return  # and the other columns are never read
+    start = 0
+    for batch in part.read():
+        end = start + batch.num_rows
+        yield from _chosen(batch, kept[start:end])
+        some = combined & (found.rows >= start) & (found.rows < end)
+        if some.any():
+            meeting = _Meeting(batch, found.rows[some] - start, found.keys[some])
+            yield from _combined(meeting, logs, rule, logs_first[some])
+        start = end
 
 
 def _combined(found: _Meeting, logs: Survivors, rule: MergeRule, logs_first: Booleans) -> Iterator[pa.RecordBatch]:

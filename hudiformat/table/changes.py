@@ -6,19 +6,22 @@ keys that are gone, and rows that are others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hudiformat.basefile import possible
 from hudiformat.basefile.meta_fields import FILE_NAME
-from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError
+from hudiformat.errors import CorruptTableError, SchemaError, StorageError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import FileInfo
 from hudiformat.table.context import TableContext
 from hudiformat.table.images import avro_images, row_images
 from hudiformat.table.incremental import Write
+from hudiformat.table.pruning import filtered, fits
 from hudiformat.table.read import SliceReader
 from hudiformat.timeline import CommitMetadata, Instant, WriteStat
 from hudiformat.view import BaseFile, FileSlice, LogFile, build_slices, latest_slices
@@ -43,13 +46,32 @@ class ChangeReader:
     context: TableContext
     reader: SliceReader
 
-    def changes(self, writes: Sequence[Write]) -> Iterator[pa.RecordBatch]:
-        """The changes of *writes*, in their order, a batch for each file.
+    def changes(
+        self, writes: Sequence[Write], columns: Sequence[str] | None = None, condition: pc.Expression | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The changes of *writes*, in their order, a batch for each file: *columns* of those that fulfil *condition*.
+
+        Files of writes whose instants it rules out are not opened.
 
         Raises:
             StorageError: a file of that time has been cleaned away.
             CorruptTableError: a change-data log says what its file group does not.
+            SchemaError: *condition* does not fit the columns.
         """
+        for batch in self._changes(self._asked(writes, condition)):
+            found = batch if condition is None else filtered(batch, condition)
+            yield found if columns is None else found.select(list(columns))
+
+    def _asked(self, writes: Sequence[Write], condition: pc.Expression | None) -> Iterator[Write]:
+        if condition is None or not fits(condition, CHANGE_SCHEMA):
+            yield from writes
+            return
+        instants = [pc.field("ts_ms") == instant.time for instant, _ in writes]
+        for write, may_hold in zip(writes, possible(condition, CHANGE_SCHEMA, instants), strict=True):
+            if may_hold:
+                yield write
+
+    def _changes(self, writes: Iterable[Write]) -> Iterator[pa.RecordBatch]:
         for instant, metadata in writes:
             if metadata.operation_type in _SILENT:
                 continue
@@ -161,6 +183,19 @@ class ChangeReader:
         keys = self.reader.merge_rule().keys(rows).to_pylist()
         told = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)
         return dict(zip(keys, zip(told, row_images(rows), strict=True), strict=True))
+
+
+def change_schema(columns: Sequence[str] | None) -> pa.Schema:
+    """The schema of *columns* of changes, in their order.
+
+    Raises:
+        SchemaError: there is no such column.
+    """
+    for name in columns or ():
+        if name not in CHANGE_SCHEMA.names:
+            known = ", ".join(CHANGE_SCHEMA.names)
+            raise SchemaError(f"no column {name!r}; the columns of changes are {known}", column=name)
+    return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
 
 
 def refuse_without_changes(context: TableContext) -> None:

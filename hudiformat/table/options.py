@@ -17,6 +17,7 @@ from typing import Any
 from hudiformat.errors import HudiFormatWarning, OptionError
 from hudiformat.sizing import SizingOptions
 from hudiformat.table.concurrency_options import CONCURRENCY_KEYS, ConcurrencyOptions
+from hudiformat.table.damage import AS_HUDI, DAMAGE_MODES
 from hudiformat.table.option_parsers import (
     Keys,
     one_of,
@@ -63,6 +64,7 @@ class WriteOptions:
     bulk_insert_sort: str = "NONE"
     metadata_enable: bool | None = None
     data_skipping: bool = True
+    damage: str = AS_HUDI
     merge_memory: int = DEFAULT_MERGE_MEMORY
     sync: bool = True
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
@@ -171,6 +173,7 @@ _KEYS: Keys = {
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
     "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
+    "hudiformat.damage": ("damage", one_of(*DAMAGE_MODES)),
     "hudiformat.sizing": ("sizing_engine", one_of("spark", "flink")),
     "hudiformat.sync": ("sync", parse_boolean),
 }

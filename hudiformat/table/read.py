@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import KeyFilter, scan_base_file, scan_keys
+from hudiformat.basefile import BaseRows, KeyFilter, as_base_rows, scan_base_file, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
-from hudiformat.logfile import LogReader
 from hudiformat.merge import (
-    ROW,
     MergeRule,
     RecordMerger,
     counting_blocks,
@@ -23,6 +21,7 @@ from hudiformat.merge import (
     survivors,
 )
 from hudiformat.storage import Storage
+from hudiformat.table.damage import AS_HUDI, SKIP, log_blocks, sound_blocks, sound_rows
 from hudiformat.table.key_filter import key_filter
 from hudiformat.table.merging import merge_rule
 from hudiformat.table.options import DEFAULT_MERGE_MEMORY
@@ -39,7 +38,8 @@ class SliceReader:
     """Reads slices of one table.  It travels to other processes: plain values only.
 
     *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice
-    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.
+    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
+    one of ``DAMAGE_MODES``.
     """
 
     config: TableConfig
@@ -49,6 +49,7 @@ class SliceReader:
     incremental: bool = False
     merger: RecordMerger | None = None
     merge_memory: int = DEFAULT_MERGE_MEMORY
+    damage: str = AS_HUDI
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -120,7 +121,7 @@ class SliceReader:
             batches = self._merged(storage, file_slice, self._needed(shown, rule), rule, where)
         else:
             pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
-            batches = _base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
+            batches = self._base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
         partition_columns, path = self.partition_columns, file_slice.partition_path
         for batch in batches:
             yield partition_columns.show(batch, path, shown, merged=merging)
@@ -133,7 +134,7 @@ class SliceReader:
         """
         if file_slice.log_files:
             return self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
-        return _base_batches(storage, file_slice, self._stored_schema)
+        return self._base_batches(storage, file_slice, self._stored_schema)
 
     def merge_rule(self) -> MergeRule:
         """How the table's records are merged.
@@ -152,8 +153,12 @@ class SliceReader:
     def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
         if rule.merger is not None:
             return self._stored_schema
+        return self._stored(dict.fromkeys([*wanted.names, *self._looked_at(rule)]))
+
+    def _looked_at(self, rule: MergeRule) -> Iterable[str]:
+        """The columns that merging takes."""
         keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
-        return self._stored(dict.fromkeys([*wanted.names, *keys, *rule.columns]))
+        return dict.fromkeys([*keys, *rule.columns])
 
     def _stored(self, names: Iterable[str]) -> pa.Schema:
         schema = self._stored_schema
@@ -169,8 +174,10 @@ class SliceReader:
     ) -> Iterator[pa.RecordBatch]:
         # From table version 8 on the names of log files have said whether their blocks count.
         counts = self._counts if self.visibility.logs_name_slices else None
-        blocks = counting_blocks(_blocks(storage, file_slice), counts=counts)
-        base = _base_batches(storage, file_slice, needed, where)
+        blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
+        if self.damage == SKIP:
+            blocks = sound_blocks(blocks, storage, f"{file_slice.partition_path}/{file_slice.file_id}")
+        base = self._base_rows(storage, file_slice, needed, rule, where)
         if memory_of(blocks) > self.merge_memory:
             yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory, where=where)
             return
@@ -178,36 +185,48 @@ class SliceReader:
         logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
         yield from merge_slice(base, logs, rule)
 
+    def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
+        for log in file_slice.log_files:
+            yield from log_blocks(storage, _path(file_slice, str(log.name)), damage=self.damage)
+
+    def _base_batches(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        schema: pa.Schema,
+        where: KeyFilter | None = None,
+        *,
+        may_hold: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        if file_slice.base_file is None:
+            return
+        path = _path(file_slice, str(file_slice.base_file.name))
+        if self.damage == SKIP:
+            yield from sound_rows(scan_base_file(storage, path, schema), storage, path)
+        elif where is None:
+            yield from scan_base_file(storage, path, schema, may_hold=may_hold)
+        else:
+            for rows in scan_base_rows(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold):
+                yield from rows.read()
+
+    def _base_rows(
+        self, storage: Storage, file_slice: FileSlice, schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
+    ) -> Iterator[BaseRows]:
+        if file_slice.base_file is None:
+            return
+        if self.damage == SKIP:
+            yield from as_base_rows(self._base_batches(storage, file_slice, schema))
+            return
+        path = _path(file_slice, str(file_slice.base_file.name))
+        head = self._stored(self._looked_at(rule))
+        yield from scan_base_rows(storage, path, schema, head, where=where)
+
     def _counts(self, instant: str) -> bool:
         """Whether a block's instant has completed, by ``as_of``.
 
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
         return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
-
-
-def _base_batches(
-    storage: Storage,
-    file_slice: FileSlice,
-    schema: pa.Schema,
-    where: KeyFilter | None = None,
-    *,
-    may_hold: pc.Expression | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of the base file; with *where* those whose keys fulfil it, with their numbers in a column ROW."""
-    if file_slice.base_file is None:
-        return
-    path = _path(file_slice, str(file_slice.base_file.name))
-    if where is None:
-        yield from scan_base_file(storage, path, schema, may_hold=may_hold)
-        return
-    for numbers, batch in scan_keys(storage, path, schema, where, may_hold=may_hold):
-        yield batch.append_column(ROW, pa.array(numbers))
-
-
-def _blocks(storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
-    for log in file_slice.log_files:
-        yield from LogReader(_path(file_slice, str(log.name)), storage=storage)
 
 
 def refuse_unreadable(config: TableConfig) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.basefile import KeyFilter
+from hudiformat.basefile import BaseRows, KeyFilter, as_base_rows
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.merge import (
     Candidates,
@@ -86,7 +86,7 @@ class _Parts:
 
 
 def merge_on_disk(
-    base: Iterable[pa.RecordBatch],
+    base: Iterable[BaseRows],
     blocks: Sequence[LogBlock],
     schema: pa.Schema,
     rule: MergeRule,
@@ -106,11 +106,13 @@ def merge_on_disk(
         parts = _Parts(Path(folder), count)
         try:
             layouts = _spread_log(parts, blocks, schema, rule, where)
-            for batch in base:
-                parts.add("base", batch.select(schema.names), _keys(rule, batch))
+            for part_of_base in base:
+                for batch in part_of_base.read():
+                    parts.add("base", batch, _keys(rule, batch))
             for part in range(count):
+                rows = parts.read("base", part, schema)
                 logs = survivors(_candidates(parts, part, schema, rule, layouts), rule)
-                yield from merge_slice(parts.read("base", part, schema).combine_chunks().to_batches(), logs, rule)
+                yield from merge_slice(as_base_rows(rows.combine_chunks().to_batches()), logs, rule)
         finally:
             parts.close()
 

@@ -46,6 +46,8 @@ def test_changes(command: Command, tmp_path: Path) -> None:
     path = unpack("v9-mor-cdc-h120", tmp_path).table
     changes = command("read", "--query", "cdc", "--json", path).json
     assert {change["op"] for change in changes} <= {"i", "u", "d"}
+    some = command("read", "--query", "cdc", "--json", "--columns", "ts_ms,op", path).json
+    assert some == [{"ts_ms": change["ts_ms"], "op": change["op"]} for change in changes]
     assert len(changes) > 10
 
 
@@ -71,7 +73,6 @@ def test_rows_into_a_file(command: Command, table: Table, tmp_path: Path, ending
     [
         (["--query", "cdc", "--as-of", "1"], "--as-of goes with snapshot"),
         (["--begin", "1"], "--begin and --end go with incremental"),
-        (["--query", "cdc", "--columns", "k"], "--columns cannot be asked of cdc"),
         (["-o", "rows.xlsx"], "expected a name that ends in .parquet, .arrow, .jsonl"),
         (["--columns", "kk"], "no column 'kk'"),
     ],
@@ -139,3 +140,15 @@ def test_input_that_cannot_be_written(
     assert result.code == 2
     assert message in result.err
     assert table.timeline == before
+
+
+def test_damage_is_passed_over_or_fails_or_is_warned_of(command: Command, tmp_path: Path) -> None:
+    path = unpack("v9-mor-damaged-h120-flip-size", tmp_path).table
+    silent = command("read", "--json", "--columns", "k", path)
+    assert (silent.code, silent.err, len(silent.json)) == (0, "", 32)
+    skipped = command("read", "--json", "--columns", "k", "--damage", "skip", path)
+    assert (skipped.code, skipped.json) == (0, silent.json)
+    assert "lost to damage" in skipped.err
+    failed = command("read", "--json", "--damage", "fail", path)
+    assert failed.code == 2
+    assert "are no block" in failed.err

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import DataError
 from hudiformat.merge import MergeRule, RecordMerger, merge_slice, read_candidates, survivors
@@ -33,7 +34,7 @@ def merged(base: list[tuple[str, int]], blocks: list[LogBlock], merger: RecordMe
     rule = MergeRule(MergeMode.CUSTOM, keys_of, merger=merger)
     rows = pa.Table.from_pylist([{"k": key, "n": n} for key, n in base], SCHEMA)
     logs = survivors(read_candidates(blocks, SCHEMA, rule), rule)
-    table = pa.Table.from_batches(merge_slice(rows.to_batches(), logs, rule), SCHEMA)
+    table = pa.Table.from_batches(merge_slice(as_base_rows(rows.to_batches()), logs, rule), SCHEMA)
     return sorted((row["k"], row["n"]) for row in table.to_pylist())
 
 

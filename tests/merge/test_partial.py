@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.merge import MergeRule, PartialUpdate, merge_slice, read_candidates, survivors
 from hudiformat.timeline import MergeMode
@@ -96,7 +97,9 @@ def to_block(record: Record) -> LogBlock:
 def merged(base: Sequence[Record], log: Sequence[Record], rule: MergeRule) -> Counter[str]:
     rows = [{"k": r.key, "o": r.ordering, "a": (r.values or "")[0], "b": (r.values or "")[1]} for r in base]
     logs = survivors(read_candidates([to_block(record) for record in log], SCHEMA, rule), rule)
-    table = pa.Table.from_batches(merge_slice(pa.Table.from_pylist(rows, SCHEMA).to_batches(2), logs, rule), SCHEMA)
+    table = pa.Table.from_batches(
+        merge_slice(as_base_rows(pa.Table.from_pylist(rows, SCHEMA).to_batches(2)), logs, rule), SCHEMA
+    )
     return Counter(repr((row["k"], row["o"], (row["a"], row["b"]))) for row in table.to_pylist())
 
 

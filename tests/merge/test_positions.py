@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pytest
 
+from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.blocks.content.positions import encode_positions
 from hudiformat.merge import MergeRule, merge_slice, read_candidates, survivors
@@ -29,7 +30,7 @@ def at(block: LogBlock, positions: Iterable[int], instant: str = "7") -> LogBloc
 
 def rows(blocks: list[LogBlock], *, base_instant: str | None = "7") -> list[int]:
     logs = survivors(read_candidates(blocks, SCHEMA, RULE, base_instant=base_instant), RULE)
-    found = pa.Table.from_batches(merge_slice(BASE.to_batches(3), logs, RULE), SCHEMA)["row"].to_pylist()
+    found = pa.Table.from_batches(merge_slice(as_base_rows(BASE.to_batches(3)), logs, RULE), SCHEMA)["row"].to_pylist()
     return sorted(found)
 
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import LogBlock, encode_block
 from hudiformat.errors import DecodeError, SchemaError
 from hudiformat.logfile import LogReader
@@ -178,7 +179,7 @@ def over(
     base: pa.Table, blocks: list[LogBlock], schema: pa.Schema, rule: MergeRule, *, batch_rows: int = 9
 ) -> pa.Table:
     logs = survivors(read_candidates(counting_blocks(blocks), schema, rule), rule)
-    return pa.Table.from_batches(merge_slice(base.to_batches(batch_rows), logs, rule), schema)
+    return pa.Table.from_batches(merge_slice(as_base_rows(base.to_batches(batch_rows)), logs, rule), schema)
 
 
 def orderings(kind: Kind, *, for_rows: bool) -> st.SearchStrategy[tuple[Any, ...] | None]:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat import CorruptTableError, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat import CorruptTableError, SchemaError, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.table.partition_columns import PartitionColumns
 from tests.table.golden import GoldenTable
 from tests.table.support import multiset, new_table, rows
@@ -33,7 +34,7 @@ def ask(table: Table, question: str) -> pa.Table:
         "read": table.read_optimized,
         "incremental": lambda: table.incremental("000"),
         "inc": lambda: table.incremental("earliest"),
-        "cdc": lambda: table.cdc(*moments),
+        "cdc": lambda: table.cdc(moments[0], moments[1] if len(moments) > 1 else None),
     }
     return queries[kind]()
 
@@ -95,3 +96,25 @@ def test_changes_after_the_last_write_are_none(golden: Callable[[str], GoldenTab
     assert table.cdc(last).num_rows == 0
     assert table.incremental(last).num_rows == 0
     assert table.incremental("2026-11-20", "2026-11-21").num_rows == 0
+
+
+def test_columns_of_some_changes(golden: Callable[[str], GoldenTable], monkeypatch: pytest.MonkeyPatch) -> None:
+    table = open_table(golden("v9-mor-cdc-h120").table)
+    every = table.cdc("000")
+    op, moment = pc.field("op"), pc.field("ts_ms")
+    last = max(every["ts_ms"].to_pylist())
+    for condition in (op == "d", (op != "d") & (moment == last), pc.field("before").is_null(), moment < last):
+        expected = every.filter(condition)
+        assert expected.num_rows
+        assert table.cdc("000", filter=condition) == expected
+        assert table.cdc("000", columns=["after", "op"], filter=condition) == expected.select(["after", "op"])
+    with pytest.raises(SchemaError, match="no column 'k'; the columns of changes are op, ts_ms, before, after"):
+        table.cdc("000", columns=["k"])
+    with pytest.raises(SchemaError, match="does not fit the columns"):
+        table.cdc("000", filter=pc.field("k") == "a")
+
+    def unread(*_: object) -> None:
+        raise AssertionError("a file of a write that the filter rules out")
+
+    monkeypatch.setattr("hudiformat.table.changes.ChangeReader._of_write", unread)
+    assert table.cdc("000", columns=["op"], filter=moment > last).num_rows == 0

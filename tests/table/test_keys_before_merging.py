@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import HudiFormatError, StorageError, open_table
-from hudiformat.basefile import BLOOM_FILTER, BloomFilter, KeyFilter, scan_keys
+from hudiformat.basefile import BLOOM_FILTER, BloomFilter, KeyFilter, scan_base_rows
 from hudiformat.storage import LocalStorage
 from tests.table.golden import GoldenTable
 from tests.table.support import content, data_files, multiset, new_table, rows
@@ -78,8 +78,14 @@ ROWS = pa.table({"_hoodie_record_key": [f"k{i:02d}" for i in range(30)], "n": li
 
 
 def found(folder: Path, where: KeyFilter, *, may_hold: pc.Expression | None = None) -> list[tuple[int, int]]:
-    parts = scan_keys(LocalStorage(str(folder)), "f.parquet", SCHEMA, where, may_hold=may_hold)
-    return [pair for numbers, batch in parts for pair in zip(numbers.tolist(), batch["n"].to_pylist(), strict=True)]
+    parts = scan_base_rows(
+        LocalStorage(str(folder)), "f.parquet", SCHEMA, pa.schema([]), where=where, may_hold=may_hold, batch_rows=4
+    )
+    return [
+        pair
+        for part in parts
+        for pair in zip(part.numbers.tolist(), pa.Table.from_batches(part.read())["n"].to_pylist(), strict=True)
+    ]
 
 
 def write(folder: Path, table: pa.Table = ROWS, **metadata: str) -> None:

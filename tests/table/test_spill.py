@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import DecodeError, Table, open_table
+from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.merge import MergeRule, PartialUpdate, merge_slice, read_candidates, survivors
 from hudiformat.table.spill import memory_of, merge_on_disk
@@ -63,9 +64,9 @@ def test_the_rows_are_the_same(name: str, scratch: Path, *, partial: bool) -> No
     chance = random.Random(f"{name}{partial}")  # noqa: S311
     blocks = list(log(chance, partial=partial and name != "custom"))
     base = pa.Table.from_pylist([dict(zip("kon", row(chance), strict=True)) for _ in range(50)], SCHEMA).to_batches(20)
-    expected = counted(merge_slice(base, survivors(read_candidates(blocks, SCHEMA, rule), rule), rule))
+    expected = counted(merge_slice(as_base_rows(base), survivors(read_candidates(blocks, SCHEMA, rule), rule), rule))
     for memory in (1, memory_of(blocks) // 3, 10**9):
-        assert counted(merge_on_disk(base, blocks, SCHEMA, rule, memory=memory)) == expected
+        assert counted(merge_on_disk(as_base_rows(base), blocks, SCHEMA, rule, memory=memory)) == expected
     assert list(scratch.iterdir()) == []
 
 
