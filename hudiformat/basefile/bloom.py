@@ -1,4 +1,6 @@
-"""The bloom filter of record keys in a base file's footer, of Hudi's type SIMPLE.  Layout: spec/base-file.md.
+"""The bloom filters of record keys in a base file's footer: of Hudi's type SIMPLE, and of DYNAMIC_V0 to be read.
+
+Layout: spec/base-file.md.
 
 Source: InternalBloomFilter, HashFunction, MurmurHash, BloomFilterUtils; footers without a type code are SIMPLE.
 """
@@ -18,6 +20,8 @@ import pyarrow as pa
 from hudiformat.errors import CorruptTableError
 
 _HEADER = struct.Struct(">iiBi")  # version, number of hashes, hash type, bits
+_COUNT = struct.Struct(">i")
+_DYNAMIC_NUMBERS = 8  # how many keys a filter takes, and how many the last one has
 _VERSION = -1
 _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
@@ -48,8 +52,12 @@ class BloomFilter:
 
     def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
         """For each key whether the filter may hold it; False is certain."""
-        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").astype(np.bool_)
-        return np.asarray(flags[_positions(keys, self.num_hashes, self.num_bits)].all(axis=0))
+        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").view(np.bool_)
+        found = [
+            flags[_positions(keys.slice(start, _CHUNK), self.num_hashes, self.num_bits)].all(axis=0)
+            for start in range(0, len(keys), _CHUNK)
+        ]
+        return np.concatenate([np.empty(0, np.bool_), *found])
 
     def serialize(self) -> str:
         """The text that stands in the footer."""
@@ -62,23 +70,55 @@ class BloomFilter:
         Raises:
             CorruptTableError: it is not a SIMPLE filter.
         """
+        data = _decoded(text)
+        found, end = cls._at(data, 0)
+        if end != len(data):
+            raise CorruptTableError(f"not a bloom filter of type SIMPLE: {len(data) - end} bytes after its bits")
+        return found
+
+    @classmethod
+    def parse_dynamic(cls, text: str) -> tuple[BloomFilter, ...]:
+        """The filters that *text*, of type DYNAMIC_V0, is made of: one of them may hold a key.
+
+        Raises:
+            CorruptTableError: it is not a DYNAMIC_V0 filter.
+
+        Source: InternalDynamicBloomFilter.readFields.
+        """
+        data = _decoded(text)
         try:
-            data = base64.b64decode(text, validate=True)
-            version, num_hashes, kind, num_bits = _HEADER.unpack_from(data)
-        except (ValueError, struct.error) as error:
+            (count,) = _COUNT.unpack_from(data, _HEADER.size + _DYNAMIC_NUMBERS)
+        except struct.error as error:
+            raise CorruptTableError(f"not a bloom filter of type DYNAMIC_V0: {error}") from error
+        found, at = [], _HEADER.size + _DYNAMIC_NUMBERS + _COUNT.size
+        for _ in range(count):
+            one, at = cls._at(data, at)
+            found.append(one)
+        return tuple(found)
+
+    @classmethod
+    def _at(cls, data: bytes, start: int) -> tuple[BloomFilter, int]:
+        """The filter that begins at *start*, and where it ends."""
+        try:
+            version, num_hashes, kind, num_bits = _HEADER.unpack_from(data, start)
+        except struct.error as error:
             raise CorruptTableError(f"not a bloom filter: {error}") from error
-        bits = data[_HEADER.size :]
-        if (
-            (version, kind) != (_VERSION, _MURMUR)
-            or not 0 < num_hashes <= _MAX_HASHES
-            or num_bits <= 0
-            or len(bits) != -(-num_bits // 8)
-        ):
+        begin = start + _HEADER.size
+        end = begin + -(-num_bits // 8)
+        is_known = (version, kind) == (_VERSION, _MURMUR) and 0 < num_hashes <= _MAX_HASHES and num_bits > 0
+        if not is_known or end > len(data):
             raise CorruptTableError(
                 f"not a bloom filter of type SIMPLE: version {version}, {num_hashes} hashes of type {kind}, "
-                f"{num_bits} bits in {len(bits)} bytes"
+                f"{num_bits} bits in {len(data) - begin} bytes"
             )
-        return cls(num_hashes, num_bits, bits)
+        return cls(num_hashes, num_bits, data[begin:end]), end
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise CorruptTableError(f"not a bloom filter: {error}") from error
 
 
 def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
