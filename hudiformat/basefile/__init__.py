@@ -2,6 +2,7 @@
 
 from hudiformat.basefile.base_rows import BaseRows, as_base_rows, scan_base_rows
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
+from hudiformat.basefile.file_keys import FileKeys, read_file_keys
 from hudiformat.basefile.key_filter import KeyFilter
 from hudiformat.basefile.meta_fields import META_FIELDS, add_meta_columns, meta_schema, without_meta_fields
 from hudiformat.basefile.possible import possible
@@ -14,6 +15,7 @@ __all__ = [
     "BaseFileWriter",
     "BaseRows",
     "BloomFilter",
+    "FileKeys",
     "KeyFilter",
     "add_meta_columns",
     "as_base_rows",
@@ -21,6 +23,7 @@ __all__ = [
     "parse_filters",
     "possible",
     "read_base_file",
+    "read_file_keys",
     "scan_base_file",
     "scan_base_rows",
     "without_meta_fields",

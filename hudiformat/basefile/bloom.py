@@ -54,8 +54,12 @@ class BloomFilter:
 
     def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
         """For each key whether the filter may hold it; False is certain."""
-        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").astype(np.bool_)
-        return np.asarray(flags[_positions(keys, self.num_hashes, self.num_bits)].all(axis=0))
+        flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").view(np.bool_)
+        found = [
+            flags[_positions(keys.slice(start, _CHUNK), self.num_hashes, self.num_bits)].all(axis=0)
+            for start in range(0, len(keys), _CHUNK)
+        ]
+        return np.concatenate([np.empty(0, np.bool_), *found])
 
     def serialize(self) -> str:
         """The text that stands in the footer."""

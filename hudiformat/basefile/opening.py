@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.basefile.bloom import BLOOM_FILTER, parse_filters
+from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.key_filter import KeyFilter
 from hudiformat.basefile.possible import true_of_nan
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
@@ -47,19 +47,11 @@ def row_groups(
     conditions = (may_hold, None if where is None else where.condition)
     lefts = [_left(source, file, condition) for condition in conditions if condition is not None]
     groups = [group for group in range(file.num_row_groups) if all(left is None or group in left for left in lefts)]
-    return groups if where is None or (groups and _may_have(file, where)) else []
-
-
-def _may_have(file: pq.ParquetFile, where: KeyFilter) -> bool:
-    """Whether one of the keys may be in the file, by its bloom filter."""
-    text = (file.metadata.metadata or {}).get(BLOOM_FILTER.encode())
-    if where.keys is None or text is None:
-        return True
-    keys = pa.array(sorted(where.keys), pa.string())
-    try:
-        return any(bool(one.might_contain(keys).any()) for one in parse_filters(text.decode(errors="replace")))
-    except CorruptTableError:  # of a type that is not known, or damaged: it rules nothing out
-        return True
+    if not groups or where is None or where.keys is None:
+        return groups
+    return (
+        groups if FileKeys.of(file.metadata.metadata).might_contain(pa.array(sorted(where.keys), pa.string())) else []
+    )
 
 
 def _left(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression) -> list[int] | None:

@@ -7,13 +7,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter
+from hudiformat.basefile.file_keys import BEYOND_UTF16_UNIT, MAX_KEY, MIN_KEY
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
 from hudiformat.storage import ArrowSink, OutputFile
-
-# Source: HoodieBloomFilterWriteSupport.
-_MIN_KEY = "hoodie_min_record_key"
-_MAX_KEY = "hoodie_max_record_key"
 
 _FIRST_ROWS = 20_000
 """Rows of the first row group at most: from there on the size of a row is known."""
@@ -115,7 +112,7 @@ class BaseFileWriter:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
         footer = {BLOOM_FILTER: BloomFilter.of(keys).serialize()} if self._bloom_filter else {}
         if self._written:
-            footer |= dict(zip((_MIN_KEY, _MAX_KEY), _key_range(keys), strict=True))
+            footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
         return footer
 
 
@@ -124,7 +121,7 @@ def _key_range(keys: pa.Array) -> tuple[str, str]:
 
     Hudi's bloom index compares with them: BloomIndexFileInfo.isKeyInRange.
     """
-    beyond_utf16_unit = pc.match_substring_regex(keys, "[\U00010000-\U0010ffff]")  # else the orders are the same
+    beyond_utf16_unit = pc.match_substring_regex(keys, BEYOND_UTF16_UNIT)  # else the orders are the same
     if pc.any(beyond_utf16_unit).as_py():
         texts = keys.to_pylist()
         return min(texts, key=_utf16), max(texts, key=_utf16)

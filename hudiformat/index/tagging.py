@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,29 @@ def bucket_tags(buckets: npt.NDArray[np.integer], known: Mapping[int, str], new_
         codes=codes.astype(np.int64),
         file_ids=tuple(known.get(int(number)) or new_ids[int(number)] for number in numbers),
         existing=tuple(int(number) in known for number in numbers),
+    )
+
+
+def merged_tags(every: Sequence[Tags], count: int) -> Tags:
+    """The tags of *count* records out of look-ups in several places; NEW is who is in none of them."""
+    if len(every) == 1:
+        return every[0]
+    file_ids = tuple(dict.fromkeys(file_id for tags in every for file_id in tags.file_ids))
+    code_of = {file_id: code for code, file_id in enumerate(file_ids)}
+    found = []
+    for tags in every:
+        codes = np.array([code_of[file_id] for file_id in tags.file_ids], np.int64)
+        known = tags.codes != NEW
+        found.append(tags.rows[known] * len(file_ids) + codes[tags.codes[known]])
+    pairs = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+    rows, codes = np.divmod(pairs, max(len(file_ids), 1))
+    new = np.setdiff1d(np.arange(count), rows)
+    order = np.argsort(np.concatenate([rows, new]), kind="stable")
+    return Tags(
+        rows=np.concatenate([rows, new])[order],
+        codes=np.concatenate([codes, np.full(len(new), NEW)])[order],
+        file_ids=file_ids,
+        existing=(True,) * len(file_ids),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import DataFrame
 
 from hudiformat.api import open_table
-from hudiformat.errors import OptionError
+from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.moving import write_moved
@@ -108,6 +108,11 @@ def _write(
 ) -> Commit:
     context = open_table(path, options=options).context
     schema = check_rows(context, operation, arrow_schema(df.schema))
+    if context.options.is_global:
+        raise UnsupportedFeatureError(
+            f"{path}: tasks cannot write with the index {context.options.index_type}; the data source can",
+            feature="global index in tasks",
+        )
     rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:

@@ -109,23 +109,27 @@ class MergeHandle:
 
     def _gathered(self, file_name: str) -> Changes:
         plan = self._plan
-        if self._deleted_keys:
-            keys = pa.chunked_array(self._deleted_keys).combine_chunks().unique()
-            every = np.ones(len(keys), np.bool_)
-            nothing = plan.schema.arrow_with_meta.empty_table()
-            index = number_keys(pa.chunked_array([keys]))[1]
-            return Changes(index, nothing, deleted=every, wins=every, ordering_fields=(), seen=~every)
         fields = ordering_fields_of(plan.config, plan.operation)
         rows = self._table(self._changes, file_name)
         if not combines(plan.operation, plan.options):  # else there is one row per key already
             rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields)
         rows = rows.combine_chunks()
+        gone = self._gone()
         deleted = np.zeros(rows.num_rows, np.bool_)
         if plan.schema.delete_column is not None:
             deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
         wins = deleted & _without_ordering([rows[name] for name in fields], rows.num_rows)
+        deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
+        rows = pa.concat_tables([rows, gone])
         index = number_keys(rows[RECORD_KEY])[1]
         return Changes(index, rows, deleted=deleted, wins=wins, ordering_fields=fields, seen=np.zeros_like(deleted))
+
+    def _gone(self) -> pa.Table:
+        """The keys of rows that go, with nothing else."""
+        keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks().unique()
+        schema = self._plan.schema.arrow_with_meta
+        columns = [keys if field.name == RECORD_KEY else pa.nulls(len(keys), field.type) for field in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
 
     def _table(self, parts: list[Rows], file_name: str) -> pa.Table:
         return pa.Table.from_batches(

@@ -43,13 +43,16 @@ class WriteOptions:
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
     ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` says whose rules
-    place new rows, Spark's or Flink's.  ``allow_duplicates`` lets an insert add a key to a file that has it.
+    place new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves`` say whether a row that a global index
+    finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file that has it.
     """
 
     index_type: str = "SIMPLE"
     num_buckets: int = 256
     hash_fields: tuple[str, ...] = ()
     bucket_engine: str = "simple"
+    simple_moves: bool = True
+    bloom_moves: bool = True
     log_max_size: int = 1024 * _MIB
     block_max_size: int = 256 * _MIB
     block_format: str = "avro"
@@ -71,24 +74,37 @@ class WriteOptions:
     services: ServiceOptions = field(default_factory=ServiceOptions)
 
     @property
+    def is_global(self) -> bool:
+        """Whether a record key is looked for in all partitions."""
+        return self.index_type in GLOBAL_INDEX_TYPES
+
+    @property
+    def moves_partitions(self) -> bool:
+        """Whether a row that a global index finds in another partition moves to its own."""
+        return self.bloom_moves if self.index_type in BLOOM_INDEX_TYPES else self.simple_moves
+
+    @property
     def parquet_codec(self) -> str:
         """``parquet_compression`` by the name that it has in Arrow."""
         return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
 
 
-INDEX_TYPES = ("SIMPLE", "BLOOM", "INMEMORY", "BUCKET")
+INDEX_TYPES = ("SIMPLE", "BLOOM", "INMEMORY", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM")
 """The indexes that can be written with."""
 
 LOG_SEEING_INDEX_TYPES = ("INMEMORY",)
 """The indexes whose writers put new rows into log files, as they find them there again."""
 
+BLOOM_INDEX_TYPES = ("BLOOM", "GLOBAL_BLOOM")
+"""The indexes that ask the bloom filters of base files before they read keys."""
+
+GLOBAL_INDEX_TYPES = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM")
+"""The indexes that find a record key in whatever partition it is."""
+
 SORT_MODES = ("NONE", "GLOBAL_SORT", "PARTITION_SORT")
 """In which order a bulk insert writes."""
 
-_OTHER_INDEX_TYPES = (
-    "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX",
-    "FLINK_STATE", "HBASE",
-)  # fmt: skip
+_OTHER_INDEX_TYPES = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE")
 _OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
 _NO_HFILES = (
     "are avro and parquet; Hudi 1.x writes HFile blocks into tables of Parquet files, and cannot read them on Spark"
@@ -154,6 +170,8 @@ _KEYS: Keys = {
         "bucket_engine",
         supporting(one_of("simple"), said="is simple", others=("consistent_hashing",)),
     ),
+    "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
+    "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
     "hoodie.logfile.max.size": ("log_max_size", parse_integer),
     "hoodie.logfile.data.block.max.size": ("block_max_size", parse_integer),
     "hoodie.logfile.data.block.format": (

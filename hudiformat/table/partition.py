@@ -7,16 +7,17 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import read_base_file
+from hudiformat.basefile import FileKeys, read_base_file, read_file_keys
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import BlockType
 from hudiformat.errors import OptionError
-from hudiformat.index import KnownKeys, Tags, bucket_tags
+from hudiformat.index import KnownKeys, Tags, bucket_tags, merged_tags
 from hudiformat.logfile import LogReader
 from hudiformat.merge import counting_blocks
 from hudiformat.naming import bucket_file_id, parse_bucket
 from hudiformat.storage import Storage
 from hudiformat.table.create_handle import new_bucket_uuid
+from hudiformat.table.options import BLOOM_INDEX_TYPES
 from hudiformat.table.plan import WritePlan
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
@@ -28,6 +29,8 @@ class PartitionIndex:
         self._storage = storage
         self._plan = plan
         self._partition_path = partition_path
+        self._looked_into: list[KnownKeys] = []
+        self._file_keys: dict[str, FileKeys] = {}
 
     def tag(self, record_keys: pa.Array) -> Tags:
         """The file group of each record.
@@ -36,7 +39,8 @@ class PartitionIndex:
             OptionError: the table's buckets contradict the options.
         """
         if not self._plan.uses_buckets:
-            return self._known_keys.tag(record_keys)
+            self._look_into(record_keys)
+            return merged_tags([known.tag(record_keys) for known in self._looked_into], len(record_keys))
         numbers = self._plan.buckets(record_keys)
         new = {
             number: bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number))
@@ -50,6 +54,10 @@ class PartitionIndex:
         """The newest slice of each file group."""
         files = [entry for entry in self._storage.list(self._partition_path) if not entry.is_dir]
         return latest_slices(build_slices(self._partition_path, files, self._plan.visibility))
+
+    @cached_property
+    def _not_looked_into(self) -> list[FileSlice]:
+        return self.slices
 
     @cached_property
     def _buckets(self) -> dict[int, str]:
@@ -66,9 +74,29 @@ class PartitionIndex:
             buckets[number] = file_slice.file_id
         return buckets
 
-    @cached_property
-    def _known_keys(self) -> KnownKeys:
-        return KnownKeys({file_slice.file_id: self.slice_keys(file_slice) for file_slice in self.slices})
+    def _look_into(self, record_keys: pa.Array) -> None:
+        """Read the keys of the slices that may hold one of *record_keys*, as far as they have not been read."""
+        wanted = [file_slice for file_slice in self._not_looked_into if self.may_hold(file_slice, record_keys)]
+        if wanted:
+            self._looked_into.append(KnownKeys({one.file_id: self.slice_keys(one) for one in wanted}))
+            self._not_looked_into = [one for one in self._not_looked_into if one not in wanted]
+
+    def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
+        """Whether a slice may hold one of *record_keys*, by its footer; of log files nothing is known beforehand.
+
+        Source: HoodieBloomIndex, HoodieKeyLookupHandle.
+        """
+        if file_slice.base_file is None or file_slice.log_files:
+            return True
+        if file_slice.file_id not in self._file_keys:
+            self._file_keys[file_slice.file_id] = read_file_keys(
+                self._storage, self._file(str(file_slice.base_file.name))
+            )
+        found = self._file_keys[file_slice.file_id]
+        near = found.in_range(record_keys)
+        if self._plan.options.index_type not in BLOOM_INDEX_TYPES:
+            return bool(near.any())
+        return found.might_contain(record_keys.filter(pa.array(near)))
 
     def slice_keys(self, file_slice: FileSlice) -> pa.Array:
         """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""

@@ -48,6 +48,7 @@ class PartitionWriter:
         self._index = PartitionIndex(storage, plan, partition_path)
         self._new: list[tuple[pa.RecordBatch, pa.Array]] = []
         self._known: dict[str, list[tuple[pa.RecordBatch, pa.Array]]] = {}
+        self._moved: list[tuple[str, pa.Array]] = []
         self._handles: dict[str, Handle] = {}
         self._groups: tuple[GroupVerdict, ...] | None = None
         placed = plan.placements.get(partition_path)
@@ -97,6 +98,26 @@ class PartitionWriter:
             handle = self._handle_of(group) if number is None else self._create(number)
             handle.insert(rows, record_keys, first_counter=self._count(rows.num_rows))
 
+    def write_found(self, file_id: str | None, rows: pa.RecordBatch, record_keys: pa.Array) -> None:
+        """As :meth:`write`, for rows that a look-up in all partitions has found in *file_id*, or nowhere.
+
+        Raises:
+            UnsupportedFeatureError: an update of a file group in a pending clustering.
+        """
+        if file_id is None:
+            self._add_new(rows, record_keys)
+        else:
+            self._add_known(file_id, rows, record_keys)
+
+    def take_out(self, file_id: str, record_keys: pa.Array) -> None:
+        """Delete the rows of *record_keys* from *file_id*: they move to another partition.
+
+        Raises:
+            UnsupportedFeatureError: they are in a file group in a pending clustering.
+        """
+        self._refuse_in_clustering(file_id)
+        self._moved.append((file_id, record_keys))
+
     def settle(self) -> None:
         """Hand the rows that are waiting to the handles of their file groups."""
         new, known = self._new, self._known
@@ -105,6 +126,11 @@ class PartitionWriter:
         for file_id, parts in known.items():
             for rows, keys in parts:
                 self._update(file_id, rows, keys)
+        for file_id, keys in self._moved:
+            handle = self._handle_of(file_id)
+            assert not isinstance(handle, CreateHandle)  # noqa: S101 - as in _update
+            handle.delete(keys)
+        self._moved = []
         for handle, rows, keys in placed:
             handle.insert(rows, keys, first_counter=self._count(rows.num_rows))
 
@@ -129,7 +155,7 @@ class PartitionWriter:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not (self._new or self._known or self._handles)
+        return not (self._new or self._known or self._moved or self._handles)
 
     @property
     def _looks_for_duplicates(self) -> bool:

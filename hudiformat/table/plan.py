@@ -68,6 +68,13 @@ class WritePlan:
         """Whether the hash of a record key says which file group it belongs to."""
         return self.options.index_type == "BUCKET"
 
+    @property
+    def looks_everywhere(self) -> bool:
+        """Whether record keys are looked for in all partitions."""
+        if self.operation is Operation.INSERT:
+            return self.options.is_global and self.options.insert_duplicates != "none"
+        return self.options.is_global and self.operation in (Operation.UPSERT, Operation.DELETE)
+
     def buckets(self, record_keys: pa.Array) -> npt.NDArray[np.int32]:
         """The bucket of each record key, by the bucket index."""
         fields = self.options.hash_fields or self.config.record_key_fields

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from hudiformat.sizing import PartitionPlan
 from hudiformat.table.begin import write_plan
 from hudiformat.table.combining import combines
 from hudiformat.table.context import TableContext
+from hudiformat.table.global_index import route
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.partition import PartitionIndex
 from hudiformat.table.plan import Operation, WritePlan
@@ -48,7 +50,10 @@ def _new_rows(context: TableContext, plan: WritePlan, data: Any) -> dict[str, in
     """How many rows of an upsert of *data* are new, by partition path."""
     rows = fitted_rows(context, Operation.UPSERT, data)
     if combines(Operation.UPSERT, plan.options):
-        rows = combined(plan.config, Operation.UPSERT, rows)
+        rows = combined(plan.config, Operation.UPSERT, rows, by_path=not plan.options.is_global)
+    if plan.looks_everywhere:
+        routes = route(plan, context.storage, rows)
+        return Counter(routes.paths.filter(routes.groups.is_null()).to_pylist())
     keys = RowKeys.of(plan.config)
     record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
     counts = {}

@@ -26,6 +26,9 @@ What rewrites a base file, and keys of deletes, stay in memory to the end.
 """
 
 
+_NOWHERE = ""  # a file group without a name
+
+
 class WriteTask:
     """Writes rows where they belong.  Use as a context manager; :meth:`finish` gives the statistics."""
 
@@ -67,6 +70,28 @@ class WriteTask:
                         rows, keys = batch.take(places), record_keys.take(places)
                         self._partition(path).write_placed(group, rows, keys, is_new=kind)
         self._relieve()
+
+    def write_found(self, batch: pa.RecordBatch, paths: pa.Array, groups: pa.Array) -> None:
+        """As :meth:`write`, for rows of which partition and file group have been looked up; null for new ones.
+
+        Raises:
+            UnsupportedFeatureError: an update of a file group in a pending clustering.
+        """
+        record_keys = self._keys.record_keys(batch)
+        for path, in_path in _groups(paths):
+            for group, in_group in _groups(groups.take(pa.array(in_path)).fill_null(_NOWHERE)):
+                rows = in_path[in_group]
+                file_id = None if group == _NOWHERE else group
+                self._partition(path).write_found(file_id, taken(batch, rows), taken(record_keys, rows))
+        self._relieve()
+
+    def take_out(self, path: str, file_id: str, record_keys: pa.Array) -> None:
+        """Delete rows from a file group, as they move to another partition.
+
+        Raises:
+            UnsupportedFeatureError: the file group is in a pending clustering.
+        """
+        self._partition(path).take_out(file_id, record_keys)
 
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""

@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import DataError
 from hudiformat.naming import WriteToken
-from hudiformat.storage import Storage
+from hudiformat.storage import Storage, open_storage
 from hudiformat.table.begin import Commit, check_rows, write_and_commit
 from hudiformat.table.combining import combine, combines, ordering_fields_of
 from hudiformat.table.context import TableContext
+from hudiformat.table.global_index import route
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.task import WriteTask
@@ -47,12 +48,28 @@ def fitted_rows(context: TableContext, operation: Operation, data: Any) -> pa.Ta
 def write_prepared(plan: WritePlan, rows: pa.Table, *, storage: Storage | None = None) -> list[WriteStat]:
     """Write *rows*, which have the columns and types of the write, in this process; the statistics of the files."""
     if combines(plan.operation, plan.options):
-        rows = combined(plan.config, plan.operation, rows)
+        rows = combined(plan.config, plan.operation, rows, by_path=not plan.options.is_global)
+    if plan.looks_everywhere:
+        return _write_routed(plan, rows, storage=storage)
     if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort != "NONE":
         rows = _sorted(plan.config, rows)
     with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
         for batch in rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
             task.write(batch)
+        return task.finish()
+
+
+def _write_routed(plan: WritePlan, rows: pa.Table, *, storage: Storage | None) -> list[WriteStat]:
+    """Write *rows* where a look-up in all partitions sends them."""
+    routes = route(plan, open_storage(plan.root) if storage is None else storage, rows)
+    with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
+        for (path, file_id), keys in routes.moved.items():
+            task.take_out(path, file_id, keys)
+        start = 0
+        for batch in routes.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
+            paths, groups = (array.slice(start, batch.num_rows) for array in (routes.paths, routes.groups))
+            task.write_found(batch, paths, groups)
+            start += batch.num_rows
         return task.finish()
 
 
@@ -86,7 +103,8 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
     raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
 
 
-def combined(config: TableConfig, operation: Operation, rows: pa.Table) -> pa.Table:
-    """*rows* with one row per partition path and record key."""
+def combined(config: TableConfig, operation: Operation, rows: pa.Table, *, by_path: bool = True) -> pa.Table:
+    """*rows* with one row per partition path and record key, or per record key alone."""
     keys = RowKeys.of(config)
-    return combine(rows, [keys.partition_paths(rows), keys.record_keys(rows)], ordering_fields_of(config, operation))
+    groups = [keys.partition_paths(rows)] if by_path else []
+    return combine(rows, [*groups, keys.record_keys(rows)], ordering_fields_of(config, operation))

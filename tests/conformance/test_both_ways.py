@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -302,3 +303,32 @@ def test_the_functions_write_on_pyspark_3_too(hudi: RealHudi, tmp_path: Path) ->
     hudi.run_script(str(Path(__file__).with_name("pyspark3_job.py")), str(path))
     assert sorted(row["id"] for row in hudi.read(str(path)).to_pylist()) == list(range(5, 100))
     assert hf.open_table(path).snapshot().num_rows == 95
+
+
+def test_a_global_index_moves_rows_as_hudis_does(hudi: RealHudi, tmp_path: Path) -> None:
+    """The same writes by both, and what Hudi reads of them: rows that move, that are older, that come back, deletes."""
+    index = {"hoodie.index.type": "GLOBAL_BLOOM"}
+    options = {**WRITE, **index, "hoodie.metadata.enable": "false"}
+
+    def batch(*rows: tuple[str, int, str, int]) -> pa.Table:
+        return pa.Table.from_pylist([dict(zip(("id", "ts", "p", "n"), row, strict=True)) for row in rows])
+
+    first = batch(("a", 1, "x", 1), ("b", 5, "x", 1), ("c", 1, "y", 1), ("d", 1, "y", 1), ("e", 9, "z", 1))
+    upserts = (
+        batch(("a", 2, "y", 2), ("b", 3, "y", 2), ("c", 2, "y", 2), ("f", 1, "z", 2), ("e", 9, "x", 2)),
+        batch(("a", 3, "x", 3), ("f", 0, "x", 3), ("d", 5, "x", 3), ("g", 1, "x", 3)),
+    )
+    gone = batch(("c", 9, "q", 0), ("a", 0, "y", 0))
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    hudi.write(first, theirs, options)
+    shutil.copytree(theirs, ours)
+    for rows in upserts:
+        hudi.write(rows, theirs, options)
+        hf.open_table(ours, options=index).upsert(rows)
+    hudi.write(gone, theirs, {**options, "hoodie.datasource.write.operation": "delete"})
+    hf.open_table(ours, options=index).delete(gone)
+    columns = ["_hoodie_partition_path", "id", "ts", "n"]
+    expected = hudi.read(theirs).select(columns)
+    assert expected.num_rows == 5
+    assert_same_rows(hudi.read(ours).select(columns), expected)
+    assert_same_rows(hf.open_table(ours).snapshot(columns=columns), expected)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.index import NEW, KnownKeys, Tags, bucket_tags
+from hudiformat.index import NEW, KnownKeys, Tags, bucket_tags, merged_tags
 
 
 def places(tags: Tags) -> list[tuple[int, str | None]]:
@@ -63,3 +63,19 @@ def test_looking_up_is_looking_through_every_list(keys: list[str], groups: list[
         owners = [f"g{i}" for i, group in enumerate(groups) if key in group]
         expected += [(row, owner) for owner in owners] or [(row, None)]
     assert places(KnownKeys(known).tag(pa.array(keys, pa.string()))) == expected
+
+
+@settings(deadline=None)
+@given(KEYS, st.lists(KEYS, max_size=5), st.integers(0, 5))
+def test_several_look_ups_say_what_one_says(keys: list[str], groups: list[list[str]], cut: int) -> None:
+    known = {f"g{i}": pa.array(group, pa.string()) for i, group in enumerate(groups)}
+    names = list(known)
+    parts = [{name: known[name] for name in some} for some in (names[:cut], names[cut:], names[:1])]
+    wanted = pa.array(keys, pa.string())
+    tags = merged_tags([KnownKeys(part).tag(wanted) for part in parts], len(keys))
+    assert places(tags) == places(KnownKeys(known).tag(wanted))
+    assert all(tags.existing)
+
+
+def test_no_look_up_finds_nothing() -> None:
+    assert places(merged_tags([], 2)) == [(0, None), (1, None)]

@@ -294,7 +294,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "an unknown block format": ({"hoodie.logfile.data.block.format": "orc"}, OptionError, "expected one of avro"),
     **{
         f"the index {name}": ({"hoodie.index.type": name}, UnsupportedFeatureError, f"hoodie.index.type={name}")
-        for name in ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "FLINK_STATE", "HBASE")
+        for name in ("RECORD_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE")
     },
 }
 
@@ -409,11 +409,11 @@ def test_a_table_whose_index_cannot_be_written_with_can_be_read(tmp_path: Path) 
     table = new_table(tmp_path / "t")
     table.insert(rows(("a", 1, "x")))
     properties = tmp_path / "t/.hoodie/hoodie.properties"
-    properties.write_text(properties.read_text() + "hoodie.index.type=GLOBAL_BLOOM\n")
+    properties.write_text(properties.read_text() + "hoodie.index.type=HBASE\n")
     table = open_table(tmp_path / "t")
     assert content(table) == [("a", 1, "x", None)]
     before = tree(tmp_path)
-    with pytest.raises(UnsupportedFeatureError, match="cannot write the index GLOBAL_BLOOM"):
+    with pytest.raises(UnsupportedFeatureError, match="cannot write the index HBASE"):
         table.insert(rows(("b", 1, "x")))
     assert tree(tmp_path) == before
 
