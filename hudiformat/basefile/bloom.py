@@ -20,7 +20,8 @@ import pyarrow as pa
 from hudiformat.errors import CorruptTableError
 
 BLOOM_FILTER = "org.apache.hudi.bloomfilter"
-"""Where a footer keeps the filter."""
+BLOOM_FILTER_TYPE = "hoodie_bloom_filter_type_code"
+"""Where a footer keeps the filter, and its type; without one it is SIMPLE."""
 
 _HEADER = struct.Struct(">iiBi")  # version, number of hashes, hash type, bits
 _DYNAMIC = struct.Struct(">iii")  # keys per filter, keys in the last one, filters
@@ -75,19 +76,21 @@ class BloomFilter:
         return _only_simple(_decoded(text))
 
 
-def parse_filters(text: str) -> tuple[BloomFilter, ...]:
-    """The filters that *text*, out of a footer, holds: one of type SIMPLE, or those of DYNAMIC_V0, of which any may do.
+def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
+    """The filters that *text*, of a type that the footer calls *kind*, holds; of DYNAMIC_V0 any of them may hold a key.
 
     Raises:
-        CorruptTableError: it is neither.
+        CorruptTableError: it is no filter of that type, or the type is none that is known.
 
     Source: InternalDynamicBloomFilter.
     """
+    if kind == "SIMPLE":
+        return (BloomFilter.parse(text),)
+    if kind != "DYNAMIC_V0":
+        raise CorruptTableError(f"not a bloom filter: expected type SIMPLE or DYNAMIC_V0, found {kind!r}")
     data = _decoded(text)
     num_hashes, num_bits = _checked_header(data)
     size = _HEADER.size + -(-num_bits // 8)
-    if len(data) == size:
-        return (_only_simple(data),)
     start = _HEADER.size + _DYNAMIC.size
     _, _, count = _DYNAMIC.unpack_from(data, _HEADER.size) if len(data) >= start else (0, 0, -1)
     if count < 0 or len(data) != start + count * size:

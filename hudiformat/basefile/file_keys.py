@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
+from hudiformat.basefile.bloom import BLOOM_FILTER, BLOOM_FILTER_TYPE, BloomFilter, parse_filters
 from hudiformat.errors import CorruptTableError
 from hudiformat.storage import Storage
 
@@ -72,6 +72,6 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
 
 def _filters(footer: Mapping[str, str]) -> tuple[BloomFilter, ...] | None:
     try:
-        return parse_filters(footer[BLOOM_FILTER])
+        return parse_filters(footer[BLOOM_FILTER], footer.get(BLOOM_FILTER_TYPE, "SIMPLE"))
     except (KeyError, CorruptTableError):
         return None

@@ -162,7 +162,7 @@ def test_text_that_is_no_filter_is_refused(text: str) -> None:
     with pytest.raises(CorruptTableError, match="not a bloom filter"):
         BloomFilter.parse(text)
     with pytest.raises(CorruptTableError, match="not a bloom filter"):
-        parse_filters(text)
+        parse_filters(text, "DYNAMIC_V0")
 
 
 def test_the_filters_of_hudis_base_files_hold_their_keys() -> None:
@@ -170,7 +170,7 @@ def test_the_filters_of_hudis_base_files_hold_their_keys() -> None:
     assert files
     for path, file in files.items():
         metadata = file.metadata.metadata
-        [bloom] = parse_filters(metadata[FOOTER].decode())
+        [bloom] = parse_filters(metadata[FOOTER].decode(), metadata[b"hoodie_bloom_filter_type_code"].decode())
         keys = file.read(columns=["_hoodie_record_key"])["_hoodie_record_key"].combine_chunks()
         assert bloom.might_contain(keys).all(), path
         assert not bloom.might_contain(pa.array([f"other-{i}" for i in range(200)])).any()
@@ -180,7 +180,9 @@ def test_a_dynamic_filter_that_has_grown_has_several() -> None:
     one, other = (BloomFilter.of(pa.array([f"{side}{i}" for i in range(9)])) for side in "ab")
     parts = [base64.b64decode(bloom.serialize()) for bloom in (one, other)]
     data = parts[0][:13] + struct.pack(">iii", 9, 9, 2) + b"".join(parts)
-    assert parse_filters(base64.b64encode(data).decode()) == (one, other)
-    assert parse_filters(one.serialize()) == (one,)
+    assert parse_filters(base64.b64encode(data).decode(), "DYNAMIC_V0") == (one, other)
+    assert parse_filters(one.serialize(), "SIMPLE") == (one,)
     with pytest.raises(CorruptTableError, match="not a bloom filter"):
-        parse_filters(base64.b64encode(data[:-1]).decode())
+        parse_filters(base64.b64encode(data[:-1]).decode(), "DYNAMIC_V0")
+    with pytest.raises(CorruptTableError, match="expected type SIMPLE or DYNAMIC_V0, found 'NEW'"):
+        parse_filters(one.serialize(), "NEW")

@@ -67,7 +67,7 @@ def test_many_keys_are_asked_in_pieces() -> None:
 def test_a_dynamic_filter_that_breaks_off_is_damage(cut: int) -> None:
     data = base64.b64decode(dynamic(BloomFilter.of(KEYS)))
     with pytest.raises(CorruptTableError, match="not a bloom filter"):
-        parse_filters(base64.b64encode(data[:cut]).decode())
+        parse_filters(base64.b64encode(data[:cut]).decode(), "DYNAMIC_V0")
 
 
 def test_a_simple_filter_ends_with_its_bits() -> None:
