@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hudiformat as hf
-from benchmarks.cases import mixed
 from benchmarks.ours import Rows
 from benchmarks.timing import Speed, timed
-from hudiformat.basefile import META_FIELDS
-
-Reader = Callable[[], pa.Table]
-
-_LOG_FILES = 4
 
 FASTAVRO_ROWS = 5_000
 """Enough: fastavro's cost per row does not depend on how many there are."""
@@ -69,39 +60,10 @@ def parquet_speeds(rows: Rows, folder: Path) -> dict[str, Speed]:
     return {"write": timed(write, rows.count), "decode": timed(read, rows.count)}
 
 
-def slice_readers(count: int, folder: Path) -> tuple[dict[str, Reader], dict[str, Reader]]:
-    """Readers of a table of one file slice: of base file and logs merged, and of the base file alone; ours first.
-
-    The base file has *count* mixed rows, and four log files replace each of them once, in an order drawn at random.
-
-    Raises:
-        ImportError: the package ``hudi`` is not installed, or reads something else.
-    """
-    import hudi  # noqa: PLC0415 - an extra
-
-    path = folder / "table"
-    rows = pa.Table.from_batches([mixed(count)]).drop_columns(list(META_FIELDS))
-    table = hf.create_table(path, name="slices", schema=rows.schema, record_key=["id"], ordering=["large"])
-    table.insert(rows)
-    order = np.random.default_rng(7).permutation(count)
-    for part in np.array_split(order, _LOG_FILES):
-        hf.open_table(path, options={"hoodie.metadata.enable": "false"}).upsert(rows.take(pa.array(part)))
+def base_file_speeds(path: Path, count: int) -> dict[str, Speed]:
+    """Reading the *count* rows of the table's one base file: by ours, and as a plain Parquet file."""
     [base_file] = path.glob("*.parquet")
-    merged: dict[str, Reader] = {
-        "hudiformat": lambda: hf.open_table(path).snapshot(),
-        f"hudi {importlib.metadata.version('hudi')}": lambda: pa.Table.from_batches(hudi.HudiTable(str(path)).read()),
+    return {
+        "hudiformat": timed(lambda: hf.open_table(path).read_optimized(), count),
+        "Parquet (pyarrow)": timed(lambda: pq.read_table(base_file, use_threads=False), count),
     }
-    base: dict[str, Reader] = {
-        "hudiformat": lambda: hf.open_table(path).read_optimized(),
-        "Parquet (pyarrow)": lambda: pq.read_table(base_file, use_threads=False),
-    }
-    for readers in (merged, base):
-        _check_same(*(reader() for reader in readers.values()))
-    return merged, base
-
-
-def _check_same(ours: pa.Table, theirs: pa.Table) -> None:
-    """A peer that reads something else is no peer."""
-    order: Callable[[pa.Table], pa.Table] = lambda table: table.select(["id", "large", "note"]).sort_by("id")  # noqa: E731
-    if order(ours) != order(theirs).cast(order(ours).schema):
-        raise ImportError("the package hudi reads other rows than we do")

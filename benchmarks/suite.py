@@ -29,6 +29,8 @@ TARGETS: dict[tuple[str, str, str], float] = {
     ("small", "decode", BEST.name): 20,
     ("small", "append", BEST.name): 2.5,
     ("slice", "read", "hudi 0.5.0"): 5,
+    ("slice", "read narrow rows", "hudi 0.5.0"): 5,
+    ("slice", "read", "Hudi 1.2.0 on Spark, two cores"): 3,
     ("slice", "base only", "Parquet (pyarrow)"): 0.7,
 }
 """Ratios to reach, by case, measure and peer."""

@@ -1,5 +1,6 @@
 """The metadata table, itself a merge-on-read table of HFiles under ``.hoodie/metadata``: read, and kept up."""
 
+from hudiformat.metadata.bloom_filters import BLOOM_FILTERS, BloomFilters, bloom_filters
 from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.partition import METADATA_FOLDER
@@ -14,13 +15,16 @@ from hudiformat.metadata.updates import (
 )
 
 __all__ = [
+    "BLOOM_FILTERS",
     "COLUMN_STATS",
     "FILES",
     "METADATA_FOLDER",
+    "BloomFilters",
     "ColumnRange",
     "ColumnStats",
     "Listing",
     "Records",
+    "bloom_filters",
     "column_stats",
     "encode_base_file",
     "encode_log_block",

@@ -1,4 +1,4 @@
-"""Which file slices a filter can be true in, by the column statistics of the metadata table.
+"""Which file slices a filter can be true in, by the metadata table's column statistics and bloom filters.
 
 A row of a slice takes each of its values from one of the slice's files, or has null, whichever way it is merged.  So a
 column's values lie between the bounds of all the files together, and where the filter cannot be true of such values
@@ -8,7 +8,7 @@ nothing is opened.  Rules: spec/queries.md.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 
@@ -19,8 +19,16 @@ from hudiformat.avro import resolve
 from hudiformat.basefile import possible
 from hudiformat.blocks.wanted import columns_of
 from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, SchemaError
-from hudiformat.metadata import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
+from hudiformat.metadata import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    ColumnRange,
+    ColumnStats,
+    bloom_filters,
+    column_stats,
+)
 from hudiformat.table.context import TableContext
+from hudiformat.table.key_filter import key_filter
 from hudiformat.table.listing import has_metadata_partition
 from hudiformat.table.pruning import PartitionPruner
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
@@ -34,27 +42,61 @@ def without_skipped(
 ) -> list[FileSlice]:
     """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
 
-    Statistics that cannot be read are passed over with a warning.
+    What cannot be read of the metadata table is passed over with a warning.
 
-    Source: ColumnStatsIndexSupport, Hudi 1.2.0.
+    Source: ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
     """
-    stored = _stored(pruner)
-    columns = [name for name in columns_of(pruner.filter, pruner.schema) if name in stored.names]
-    if not (columns and slices and context.options.data_skipping) or context.merger is not None:
+    if not context.options.data_skipping:
         return list(slices)
-    if not has_metadata_partition(context, COLUMN_STATS):
+    left = _tried(context, COLUMN_STATS, slices, lambda: _by_statistics(context, slices, pruner, with_logs=with_logs))
+    return _tried(context, BLOOM_FILTERS, left, lambda: _by_bloom_filters(context, left, pruner, with_logs=with_logs))
+
+
+def _tried(
+    context: TableContext, partition: str, slices: Sequence[FileSlice], look: Callable[[], Collection[FileSlice]]
+) -> list[FileSlice]:
+    """*slices* without those that *look* finds, if the metadata table has *partition*."""
+    if not slices or not has_metadata_partition(context, partition):
         return list(slices)
     try:
-        stats = column_stats(context.storage, context.config, context.timeline())
-        says = _Says(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
-        grows = context.config.version < VERSION_WITH_COMPLETION_TIMES
-        asked = [one for one in slices if not (with_logs and one.log_files and grows)]
-        skipped = set(says.impossible(asked))
-        return [one for one in slices if one not in skipped]
+        skipped = look()
     except HudiFormatError as error:
-        message = f"{context.storage.root}: column statistics are not used, as they cannot be read: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=4)
+        message = f"{context.storage.root}: {partition} are not used, as they cannot be read: {error}"
+        warnings.warn(message, HudiFormatWarning, stacklevel=5)
         return list(slices)
+    return [one for one in slices if one not in skipped]
+
+
+def _by_statistics(
+    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    stored = _stored(pruner)
+    columns = [name for name in columns_of(pruner.filter, pruner.schema) if name in stored.names]
+    if not columns or context.merger is not None:
+        return set()
+    grows = context.config.version < VERSION_WITH_COMPLETION_TIMES
+    asked = [one for one in slices if not (with_logs and one.log_files and grows)]
+    stats = column_stats(context.storage, context.config, context.timeline())
+    says = _Says(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
+    return set(says.impossible(asked))
+
+
+def _by_bloom_filters(
+    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    where = key_filter(pruner.filter, context.config)
+    if where is None or where.keys is None:
+        return set()
+    keys = pa.array(sorted(where.keys), pa.string())
+    index = bloom_filters(context.storage, context.config, context.timeline())
+    skipped = set()
+    for one in slices:
+        if one.base_file is None or (with_logs and one.log_files):
+            continue
+        found = index.get(one.partition_path, str(one.base_file.name))
+        if found is not None and not any(bloom.might_contain(keys).any() for bloom in found):
+            skipped.add(one)
+    return skipped
 
 
 def _stored(pruner: PartitionPruner) -> pa.Schema:

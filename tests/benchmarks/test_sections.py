@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from benchmarks import java, ours, sections
+from benchmarks import java, ours, sections, slices
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, Case
 from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.results import Results
+from benchmarks.spark import NoHudiError
 from benchmarks.suite import TARGETS, Run
 
 IN_PYTHON = {"decode": {"fastavro", "Parquet (pyarrow)"}, "encode": {"fastavro"}, "write": {"Parquet (pyarrow)"}}
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = pa.cpu_count()
+    yield
+    pa.set_cpu_count(before)
 
 
 def small_run(folder: Path, *settings: Setting) -> Run:
@@ -100,19 +111,74 @@ def test_growth_is_measured_in_processes_of_its_own(tmp_path: Path) -> None:
     assert all(item.target is None for item in run.results.limits)  # the targets are those of a file of 2 GB
 
 
-def test_slices_are_read_by_hudi_rs_too(tmp_path: Path) -> None:
+def test_slices_are_read_by_hudi_rs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_this_process(self: slices.Measured) -> float:
+        *_, reader, path = self._words
+        return float(slices.readers()[reader](path).num_rows)
+
+    monkeypatch.setattr(slices.Measured, "__call__", in_this_process)
     run = small_run(tmp_path)
     sections.SECTIONS["slice"](run)
     found = {measure: {peer.split()[0] for peer in names} for measure, names in peers(run).items()}
-    assert found == {"read": {"hudi"}, "base only": {"Parquet"}}
+    assert found == {"read": {"hudi"}, "read narrow rows": {"hudi"}, "base only": {"Parquet"}}
+    assert [(item.operation, item.rows) for item in run.results.growth] == [
+        (f"merge, {name}", count) for name in ("log files", "blocks") for count in sections.FEW_PIECES
+    ]
+    assert 8 <= len(list((tmp_path / "log files-10").glob(".*.log.*"))) <= 12
+    assert len(list((tmp_path / "blocks-10").glob(".*.log.*"))) == 1
+    assert [item.measure.partition(", ")[0] for item in run.results.limits] == [
+        "read", "read narrow rows", "log files", "blocks"
+    ]  # fmt: skip
+
+
+def test_a_process_of_its_own_tells_its_time_and_memory(tmp_path: Path) -> None:
+    measured = slices.Measured("hudiformat", slices.make_table(tmp_path / "t", MIXED, 200))
+    assert measured() > 0
+    assert measured.peak_mb > 0
+
+
+def test_every_reader_gives_the_rows_of_the_newest_writes(tmp_path: Path) -> None:
+    path = slices.make_table(tmp_path / "t", MIXED, 200)
+    found = [read(str(path)).select(["id", "large", "note"]).sort_by("id") for read in slices.readers().values()]
+    assert found[0] == found[1].cast(found[0].schema)
+    assert len(list(path.glob(".*.log.*"))) == slices.LOG_FILES
+
+
+def test_a_reader_tells_its_time_and_memory(tmp_path: Path, threads: None) -> None:
+    before = os.sched_getaffinity(0)
+    found = slices.main("hudiformat", str(slices.make_table(tmp_path / "t", MIXED, 200)))
+    os.sched_setaffinity(0, before)
+    assert found["rows"] == 200
+    assert found["seconds"] > 0
 
 
 def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hudi", None)
     run = small_run(tmp_path)
-    sections.SECTIONS["slice"](run)
+    sections._merged(run, "read", tmp_path)
     assert run.results.comparisons == []
     assert "hudi" in run.results.missing["The package hudi"]
+
+
+@pytest.mark.hudi
+def test_slices_are_read_on_spark(tmp_path: Path) -> None:
+    run = small_run(tmp_path, DEFAULT)
+    path = slices.make_table(tmp_path / "t", MIXED, 200)
+    sections._with_spark(run, path, 200)
+    [found] = run.results.comparisons
+    assert found.peer == "Hudi 1.2.0 on Spark, two cores"
+    assert found.theirs > 0
+    assert (found.peer_peak_mb or 0) > 100
+
+
+def test_without_hudi_on_spark_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> None:
+        raise NoHudiError("there is no Java 17 or 21")
+
+    monkeypatch.setattr("benchmarks.spark.RealHudi", nowhere)
+    run = small_run(tmp_path, DEFAULT)
+    sections._with_spark(run, tmp_path, 1)
+    assert run.results.missing == {"Hudi on Spark": "there is no Java 17 or 21"}
 
 
 def test_without_java_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +193,7 @@ def test_every_target_is_that_of_a_section() -> None:
     measured = {(case.name, measure) for case in DATA_CASES for measure in IN_PYTHON}
     measured |= {(SMALL.name, measure) for measure in ("scan", "decode", "append", "encode")}
     measured |= {(DELETES.name, measure) for measure in ("encode", "decode")}
-    measured |= {("slice", measure) for measure in ("read", "base only")}
+    measured |= {("slice", measure) for measure in ("read", "read narrow rows", "base only")}
     assert {(case, measure) for case, measure, _ in TARGETS} <= measured
 
 

@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import open_table
+from hudiformat.table.pruning import PartitionPruner
+from hudiformat.table.skipping import without_skipped
+from hudiformat.view import FileSlice
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 from tests.table.support import multiset
@@ -53,6 +56,14 @@ def check(path: Path, hudi: RealHudi) -> None:
         assert multiset(table.snapshot(filter=condition)) == multiset(expected), str(condition)
 
 
+def left(path: Path, condition: pc.Expression) -> list[FileSlice]:
+    """The slices that are opened."""
+    table = open_table(path)
+    reader = table.slice_reader()
+    pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
+    return without_skipped(table.context, table.file_slices(), pruner, with_logs=True)
+
+
 def conditions(schema: pa.Schema) -> list[pc.Expression]:
     id_, key = pc.field("id"), pc.field("_hoodie_record_key")
     found = [id_ == "b", id_.isin(["a", "z"]), id_ > "e", key == "c", key.isin(["d", "z"]), (key >= "b") & (key < "d")]
@@ -70,6 +81,8 @@ def test_values_that_statistics_do_not_show(hudi: RealHudi, tmp_path: Path) -> N
     path = tmp_path / "t"
     text, x = ["a", LONG, None, LONG, LONG], [0.5, math.nan, None, math.nan, math.nan]
     hudi.write(rows("abcde", 1, text=text, x=x, n=pa.array([1, 2, None, 3, 4], pa.int32())), path, OPTIONS)
+    assert left(path, pc.field("id") == "bb") == [], "between a and c, and in no bloom filter"
+    assert len(left(path, pc.field("id") == "b")) == 1
     hudi.write(rows("ad", 2, text=["n", None], x=[2.0, math.nan], n=pa.array([7, None], pa.int32())), path, OPTIONS)
     check(path, hudi)
     hudi.write(rows("c", 4, text=["q"], x=[0.0], n=pa.array([9], pa.int64()), more=["new"]), path, OPTIONS)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat import HudiFormatWarning, Table, open_table
-from hudiformat.basefile import possible
+from hudiformat.basefile import BloomFilter, possible
 from hudiformat.metadata import ColumnRange
 from hudiformat.storage import LocalStorage
 from hudiformat.table.pruning import PartitionPruner
@@ -126,7 +126,7 @@ def test_statistics_that_cannot_be_read(own_golden: Callable[[str], Path]) -> No
     for path in (root / ".hoodie/metadata/column_stats").glob(".*.log.*"):
         path.write_bytes(b"nothing")
     table = open_table(root)
-    with pytest.warns(HudiFormatWarning, match="column statistics are not used, as they cannot be read"):
+    with pytest.warns(HudiFormatWarning, match="column_stats are not used, as they cannot be read"):
         assert table.snapshot(filter=K > "key-1").num_rows == 0
 
 
@@ -136,6 +136,29 @@ def test_without_a_filter_that_fits_or_statistics_nothing_is_skipped(golden: Cal
     table = open_table(golden(GOLDEN).table, options=OFF)
     assert len(left(table, K > "key-1")) == len(table.file_slices())
     assert len(left(table, P == "nowhere")) == len(table.file_slices()), "only stored columns have statistics"
+
+
+def test_base_files_whose_bloom_filter_has_none_of_the_keys_are_skipped(
+    golden: Callable[[str], GoldenTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = open_table(golden("v9-mor-avro-h120").table)
+    slices = table.file_slices()
+    known = {str(one.base_file.name): (BloomFilter.of(pa.array(["key-1"])),) for one in slices[1:] if one.base_file}
+
+    class Index:
+        def get(self, _partition: str, name: str) -> tuple[BloomFilter, ...] | None:
+            return known.get(name)
+
+    there = "hudiformat.table.skipping.has_metadata_partition"
+    monkeypatch.setattr(there, lambda _context, partition: partition == "bloom_filters")
+    monkeypatch.setattr("hudiformat.table.skipping.bloom_filters", lambda *_: Index())
+    every = [one.file_id for one in slices]
+    unknown = [one.file_id for one in slices if str(one.base_file and one.base_file.name) not in known]
+    assert left(table, K == "nothing", with_logs=False) == unknown
+    assert left(table, K == "key-1", with_logs=False) == every
+    assert left(table, K > "nothing", with_logs=False) == every, "it is not known which keys"
+    with_logs = [one.file_id for one in slices if one.log_files]
+    assert set(left(table, K == "nothing")) == {*unknown, *with_logs}, "log files may have it"
 
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
