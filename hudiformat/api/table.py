@@ -316,7 +316,7 @@ class Table:
         """Put *data* in place of all rows of the partitions that it has rows for.
 
         Raises:
-            UnsupportedFeatureError: the table has a bucket index.
+            UnsupportedFeatureError: the table cannot be written.
             SchemaError, DataError, CommitError: as for :meth:`insert`.
 
         Source: SparkInsertOverwriteCommitActionExecutor.
@@ -372,6 +372,19 @@ class Table:
         Source: HoodieCompactor; spec/services.md.
         """
         return services.compact(self.context)
+
+    def log_compact(self) -> list[Commit]:
+        """Merge the blocks of log files into one new log file per file group; base files stay as they are.
+
+        Chosen are file groups with ``hoodie.log.compaction.blocks.threshold`` blocks or more, unless there is a plan.
+
+        Raises:
+            UnsupportedFeatureError: the table is copy-on-write, has a merger of its own, or cannot be written.
+            LockError: another writer keeps the table's lock.
+
+        Source: HoodieLogCompactionPlanGenerator; spec/services.md.
+        """
+        return services.log_compact(self.context)
 
     def schedule_compaction(self) -> Instant | None:
         """Plan a compaction without running it; None where no file group has log files.

@@ -79,6 +79,10 @@ class KeyIndex:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def texts(self, numbers: Integers) -> pa.ChunkedArray:
+        """The keys with these numbers."""
+        return self._keys.take(pa.array(self.rows[numbers]))
+
     def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
         """The rows of *keys* that are there, in ascending order, and the number of each."""
         if not len(self):

@@ -1,8 +1,9 @@
-"""What keeps a table in shape between its writes: compaction, cleaning, archiving, rollback, savepoint and restore."""
+"""What keeps a table in shape between its writes: compactions, cleaning, archiving, rollback, savepoint and restore."""
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.inline import serve_inline
+from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
@@ -13,6 +14,7 @@ __all__ = [
     "clean",
     "compact",
     "delete_savepoint",
+    "log_compact",
     "plan_clean",
     "restore",
     "roll_back",

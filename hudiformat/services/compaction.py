@@ -98,7 +98,7 @@ def _refuse(context: TableContext) -> None:
 
 def _chosen(context: TableContext) -> Iterator[FileSlice]:
     options, visibility = context.options.services, context.visibility()
-    busy = groups_in_clustering(context) | _groups_in_compaction(context)
+    busy = groups_in_clustering(context) | groups_in_compaction(context)
     waiting = [
         file_slice
         for path, files in partition_files(context)
@@ -119,7 +119,8 @@ def _log_bytes(file_slice: FileSlice) -> int:
     return sum(log.size for log in file_slice.log_files)
 
 
-def _groups_in_compaction(context: TableContext) -> set[tuple[str, str]]:
+def groups_in_compaction(context: TableContext) -> set[tuple[str, str]]:
+    """The file groups of pending compactions and log compactions, by partition path and file id."""
     actions = (Action.COMPACTION, Action.LOG_COMPACTION)
     plans = (
         read_compaction_plan(context.storage, context.config, instant)
@@ -184,7 +185,7 @@ def _run(context: TableContext, instant: Instant) -> Commit:
 
 def _merge(context: TableContext, plan: WritePlan, operation: CompactionOperation, token: WriteToken) -> WriteStat:
     """Write the next base file of a file group out of a slice of it."""
-    file_slice = _slice(operation)
+    file_slice = slice_of(operation)
     reader = SliceReader(
         plan.config,
         plan.schema,
@@ -218,7 +219,8 @@ def _named(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
     return batch.set_column(place, batch.schema.field(place), names)
 
 
-def _slice(operation: CompactionOperation) -> FileSlice:
+def slice_of(operation: CompactionOperation) -> FileSlice:
+    """The file slice that a plan says is to be merged."""
     base = operation.data_file_path
     return FileSlice(
         partition_path=operation.partition_path or "",

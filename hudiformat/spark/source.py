@@ -1,10 +1,10 @@
 """The data source ``hudiformat`` (PySpark 4).
 
 Spark makes the writer in one process, runs ``write`` in others and ``commit`` in a third: what travels is the plan and
-the messages.  A task has no say in which rows it gets.  With a bucket index that does not matter: several tasks may add
-log files to one file group; nor for a bulk insert, which opens file groups of its own.  With an index that looks keys
-up it does, since two tasks could open a file group each for one new key: there the tasks stage their rows, and the
-commit writes them.
+the messages.  A task has no say in which rows it gets.  With a bucket index and log files that does not matter: several
+tasks may add log files to one file group; nor for a bulk insert, which opens file groups of its own.  Else it
+does, since two tasks could open a file group each for one new key, or rewrite one base file: there the tasks stage
+their rows, and the commit writes them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from hudiformat.table.begin import OpenWrite, check_rows, start_write
 from hudiformat.table.context import TableContext
 from hudiformat.table.staging import read_staged, stage
 from hudiformat.table.write import write_prepared
+from hudiformat.timeline import TableType
 
 Message = TypeVar("Message", bound=WriterCommitMessage)
 
@@ -174,7 +175,8 @@ class HudiWriter(DataSourceArrowWriter):
 def _tasks_write(plan: WritePlan) -> bool:
     """Whether tasks can write what they get, whoever else gets rows with the same keys."""
     is_bulk_insert = plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort == "NONE"
-    return plan.uses_buckets or (is_bulk_insert and not plan.options.combine_before_insert)
+    appends = plan.uses_buckets and plan.config.table_type is TableType.MERGE_ON_READ
+    return appends or (is_bulk_insert and not plan.options.combine_before_insert)
 
 
 def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:

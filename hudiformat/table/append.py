@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.basefile import add_meta_columns
-from hudiformat.blocks import LogBlock, data_block, delete_block
+from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
 from hudiformat.logfile import LogWriter
 from hudiformat.naming import LogFileName, WriteToken
 from hudiformat.storage import Storage
@@ -24,9 +24,10 @@ Booleans = npt.NDArray[np.bool_]
 class AppendHandle:
     """Writes rows into data blocks of about ``block_max_size`` bytes, and at the end all deletes into one delete block.
 
-    Memory is bounded by the rows of one block and the keys that are deleted.
+    Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
+    blocks stand for, those of a log compaction.
 
-    Source: HoodieAppendHandle.
+    Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
 
     def __init__(
@@ -36,7 +37,10 @@ class AppendHandle:
         token: WriteToken,
         partition_path: str,
         file_id: str,
+        *,
+        compacted: Sequence[str] = (),
     ) -> None:
+        self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
         self._plan = plan
         self._partition_path = partition_path
         self._file_id = file_id
@@ -63,6 +67,10 @@ class AppendHandle:
     def update(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
         """As :meth:`insert`, for rows that count as updates."""
         self._write(rows, record_keys, first_counter, is_update=True)
+
+    def keep(self, rows: pa.RecordBatch) -> None:
+        """Buffer rows of the file group's log files, with the meta fields that they have there."""
+        self._take(rows, is_update=True)
 
     def delete(self, record_keys: pa.Array, ordering: pa.Array | None = None) -> None:
         """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
@@ -92,17 +100,19 @@ class AppendHandle:
         self._writer.close()
 
     def _write(self, rows: pa.RecordBatch, record_keys: pa.Array, first_counter: int, *, is_update: bool) -> None:
-        self._rows.append(
-            add_meta_columns(
-                rows,
-                record_keys,
-                instant=self._plan.instant,
-                partition_path=self._partition_path,
-                file_name=self._file_id,
-                task_partition=self._task_partition,
-                first_counter=first_counter,
-            )
+        stored = add_meta_columns(
+            rows,
+            record_keys,
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            file_name=self._file_id,
+            task_partition=self._task_partition,
+            first_counter=first_counter,
         )
+        self._take(stored, is_update=is_update)
+
+    def _take(self, rows: pa.RecordBatch, *, is_update: bool) -> None:
+        self._rows.append(rows)
         self._updates.append(np.full(rows.num_rows, is_update))
         self.buffered_bytes += self._rows[-1].nbytes
         if self.buffered_bytes >= self._plan.options.block_max_size:
@@ -133,13 +143,19 @@ class AppendHandle:
 
     def _data_block(self, rows: pa.RecordBatch) -> LogBlock:
         options = self._plan.options
-        return data_block(
+        block = data_block(
             rows,
             instant=self._plan.instant,
             schema=self._plan.schema.avro_with_meta,
             format=options.block_format,
             compression=options.parquet_codec if options.block_format == "parquet" else None,
         )
+        return self._headed(block)
+
+    def _headed(self, block: LogBlock) -> LogBlock:
+        if not self._compacted:
+            return block
+        return LogBlock(block.type, BlockHeader({**block.header, **self._compacted}), block.content)
 
     def _delete_block(self) -> tuple[LogBlock, WriteCounts]:
         keys = pa.chunked_array([part[0] for part in self._deletes]).combine_chunks()
@@ -156,7 +172,7 @@ class AppendHandle:
             ordering=ordering,
             schema=self._plan.schema.avro_with_meta,
         )
-        return block, WriteCounts(deletes=len(keys))
+        return self._headed(block), WriteCounts(deletes=len(keys))
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts) -> None:
         self._stats.add(self._writer.append(*blocks), counts)

@@ -168,10 +168,6 @@ def _is_sized(context: TableContext, operation: Operation) -> bool:
     return operation in (Operation.INSERT, Operation.UPSERT)
 
 
-def _has_buckets_without_logs(context: TableContext) -> bool:
-    return context.config.table_type is TableType.COPY_ON_WRITE and context.options.index_type == "BUCKET"
-
-
 def refuse_unwritable(context: TableContext) -> None:
     """Raise an UnsupportedFeatureError for a table that cannot be written yet."""
     config = context.config
@@ -180,7 +176,6 @@ def refuse_unwritable(context: TableContext) -> None:
         "COPY_ON_WRITE tables with a merger of one's own": (
             config.table_type is TableType.COPY_ON_WRITE and context.merger is not None
         ),
-        "COPY_ON_WRITE tables with a bucket index": _has_buckets_without_logs(context),
         "tables without meta fields": not config.populate_meta_fields,
         "change data capture": config.cdc_enabled,
         "slash-separated dates": config.slash_separated_dates,
@@ -193,8 +188,9 @@ def refuse_unwritable(context: TableContext) -> None:
         "a metadata table of its own (hoodie.metadata.enable=true)": (
             context.options.metadata_enable is True and not load_table_config(context.storage).metadata_partitions
         ),
-        "without blocking other writers but with a bucket index": (
-            context.options.concurrency.mode == NON_BLOCKING and context.options.index_type != "BUCKET"
+        "without blocking other writers but with a bucket index and log files": (
+            context.options.concurrency.mode == NON_BLOCKING
+            and (context.options.index_type != "BUCKET" or config.table_type is TableType.COPY_ON_WRITE)
         ),
     }
     for feature, present in refused.items():

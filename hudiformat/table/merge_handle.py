@@ -1,4 +1,7 @@
-"""The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group."""
+"""The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group.
+
+A bucket that is not there yet has no base file; its first one is written in the same way.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,20 @@ class MergeHandle:
     """
 
     def __init__(
-        self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str, base: BaseFile
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        token: WriteToken,
+        partition_path: str,
+        *,
+        file_id: str,
+        base: BaseFile | None,
     ) -> None:
         self._storage = storage
         self._plan = plan
         self._token = token
         self._partition_path = partition_path
+        self._file_id = file_id
         self._base = base
         self._changes: list[Rows] = []
         self._inserts: list[Rows] = []
@@ -54,7 +65,7 @@ class MergeHandle:
 
     def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
         """Take new rows; where an insert may double a key, they are not compared with the rows that are there."""
-        doubles = self._plan.operation is Operation.INSERT and self._plan.options.allow_duplicates
+        doubles = self._plan.operation is not Operation.UPSERT and self._plan.options.allow_duplicates
         (self._inserts if doubles else self._changes).append((rows, record_keys, first_counter))
 
     def update(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
@@ -70,7 +81,7 @@ class MergeHandle:
 
     def close(self) -> list[WriteStat]:
         """Write the base file; its statistic."""
-        file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._base.name.file_id)
+        file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._file_id)
         self._open = file
         changes = self._gathered(file.name)
         counts = WriteCounts()
@@ -91,7 +102,7 @@ class MergeHandle:
                 rows=rows_written,
                 size=size,
                 counts=counts,
-                previous=self._base.name,
+                previous=None if self._base is None else self._base.name,
             )
         ]
 
@@ -101,6 +112,8 @@ class MergeHandle:
             self._open.abandon()
 
     def _base_batches(self, file_name: str) -> Iterator[pa.RecordBatch]:
+        if self._base is None:
+            return
         path = f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
         for batch in scan_base_file(self._storage, path, self._plan.schema.arrow_with_meta):
             place = batch.schema.get_field_index(FILE_NAME)

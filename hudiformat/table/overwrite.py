@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
+from hudiformat.errors import WriteConflictError
 from hudiformat.table.begin import Commit, begin_write
 from hudiformat.table.context import TableContext
 from hudiformat.table.listing import partition_files
@@ -27,14 +27,9 @@ def overwrite(context: TableContext, operation: Operation, data: Any) -> Commit:
     """Write *data* into new file groups, in place of all groups of its partitions, or of the table.
 
     Raises:
-        UnsupportedFeatureError: the table has a bucket index, or cannot be written.
+        UnsupportedFeatureError: the table cannot be written.
         SchemaError, DataError, CommitError: as for other writes.
     """
-    if context.options.index_type == "BUCKET":
-        raise UnsupportedFeatureError(
-            f"{context.storage.root}: with a bucket index a partition cannot be overwritten yet",
-            feature="overwriting with a bucket index",
-        )
     rows = fitted_rows(context, operation, data)
 
     def once() -> Commit:

@@ -18,7 +18,7 @@ from hudiformat.naming import bucket_file_id, parse_bucket
 from hudiformat.storage import Storage
 from hudiformat.table.create_handle import new_bucket_uuid
 from hudiformat.table.options import BLOOM_INDEX_TYPES
-from hudiformat.table.plan import WritePlan
+from hudiformat.table.plan import REPLACING, WritePlan
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
 
@@ -42,12 +42,13 @@ class PartitionIndex:
             self._look_into(record_keys)
             return merged_tags([known.tag(record_keys) for known in self._looked_into], len(record_keys))
         numbers = self._plan.buckets(record_keys)
+        known = {} if self._plan.operation in REPLACING else self._buckets  # those that are replaced are opened anew
         new = {
             number: bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number))
             for number in np.unique(numbers).tolist()
-            if number not in self._buckets
+            if number not in known
         }
-        return bucket_tags(numbers, self._buckets, new)
+        return bucket_tags(numbers, known, new)
 
     @cached_property
     def slices(self) -> list[FileSlice]:

@@ -6,7 +6,7 @@ rewrites a base file depends on there being new rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -258,10 +258,10 @@ class PartitionWriter:
 
     def _open(self, file_id: str) -> Handle:
         is_cow = self._plan.config.table_type is TableType.COPY_ON_WRITE
-        if is_cow or (file_id in self._rewritten and self._kind is Kind.MOR_BLIND):
-            base = next(item.base_file for item in self._index.slices if item.file_id == file_id)
-            assert base is not None  # noqa: S101 - both have base files only
-            return MergeHandle(self._storage, self._plan, self._token, self._path, base)
+        is_replacing = self._plan.operation in REPLACING  # which opens buckets anew
+        if is_cow or is_replacing or (file_id in self._rewritten and self._kind is Kind.MOR_BLIND):
+            base = next((item.base_file for item in self._index.slices if item.file_id == file_id), None)
+            return MergeHandle(self._storage, self._plan, self._token, self._path, file_id=file_id, base=base)
         return AppendHandle(self._storage, self._plan, self._token, self._path, file_id)
 
     @property
@@ -287,6 +287,11 @@ class PartitionWriter:
         if self._plan.operation is Operation.DELETE:
             handle.delete(keys)
             return
+        if isinstance(handle, MergeHandle) and self._plan.operation in _INSERTS:  # into a bucket
+            rows, keys = _without_deleted(rows, keys, self._plan.schema.delete_column)
+            if rows.num_rows:
+                handle.insert(rows, keys, first_counter=self._count(rows.num_rows))
+            return
         deleted = _deleted(rows, self._plan.schema.delete_column)
         if deleted is not None and isinstance(handle, AppendHandle):
             handle.delete(keys.filter(deleted), self._ordering(rows.filter(deleted)))
@@ -299,8 +304,7 @@ class PartitionWriter:
         fields = self._plan.config.ordering_fields
         if not fields:
             return None
-        values = [_as_spark_holds(rows[name]) for name in fields]
-        return values[0] if len(fields) == 1 else pa.StructArray.from_arrays(values, names=list(fields))
+        return delete_ordering([rows[name] for name in fields], fields)
 
 
 def _without_deleted(rows: pa.RecordBatch, keys: pa.Array, column: str | None) -> tuple[pa.RecordBatch, pa.Array]:
@@ -317,6 +321,12 @@ def _deleted(rows: pa.RecordBatch, column: str | None) -> pa.Array | None:
         return None
     flags = pc.fill_null(rows[column], False)
     return flags if pc.any(flags).as_py() else None
+
+
+def delete_ordering(values: Sequence[pa.Array], fields: Sequence[str]) -> pa.Array:
+    """The ordering values of deletes as a delete block takes them."""
+    held = [_as_spark_holds(array) for array in values]
+    return held[0] if len(held) == 1 else pa.StructArray.from_arrays(held, names=list(fields))
 
 
 def _as_spark_holds(values: pa.Array) -> pa.Array:

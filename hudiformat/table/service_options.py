@@ -21,6 +21,7 @@ class ServiceOptions:
     compaction_target_io_mb: int = 512_000
     compaction_log_size: int = 0
     compaction_log_files: int = 0
+    log_compaction_blocks: int = 5
     clean_automatic: bool = True
     clean_policy: str = BY_COMMITS
     clean_commits: int = 10
@@ -38,6 +39,7 @@ SERVICE_KEYS: Keys = {
     "hoodie.compaction.target.io": ("compaction_target_io_mb", parse_integer),
     "hoodie.compaction.logfile.size.threshold": ("compaction_log_size", parse_count),
     "hoodie.compaction.logfile.num.threshold": ("compaction_log_files", parse_count),
+    "hoodie.log.compaction.blocks.threshold": ("log_compaction_blocks", parse_integer),
     "hoodie.clean.automatic": ("clean_automatic", parse_boolean),
     "hoodie.clean.policy": ("clean_policy", one_of_upper(BY_COMMITS, BY_VERSIONS, BY_HOURS)),
     "hoodie.cleaner.policy": ("clean_policy", one_of_upper(BY_COMMITS, BY_VERSIONS, BY_HOURS)),

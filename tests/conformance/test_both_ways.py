@@ -332,3 +332,23 @@ def test_a_global_index_moves_rows_as_hudis_does(hudi: RealHudi, tmp_path: Path)
     assert expected.num_rows == 5
     assert_same_rows(hudi.read(ours).select(columns), expected)
     assert_same_rows(hf.open_table(ours).snapshot(columns=columns), expected)
+
+
+def test_hudi_goes_on_with_buckets_of_base_files_and_with_overwritten_ones(hudi: RealHudi, tmp_path: Path) -> None:
+    index = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table_type = {"hoodie.datasource.write.table.type": "COPY_ON_WRITE", "hoodie.metadata.enable": "false"}
+
+    def hudi_upserts(rows: pa.Table) -> None:
+        hudi.write(rows, tmp_path / "t", {**WRITE, **index, **table_type})
+        assert_same_rows(hudi.read(tmp_path / "t"), table.snapshot(), key=ROW)
+
+    columns = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
+    table = hf.create_table(tmp_path / "t", name="things", table_type="COPY_ON_WRITE", options=index, **columns)  # type: ignore[arg-type]
+    table.upsert(things(range(12), ts=1))
+    table.upsert(things(range(5), ts=2))
+    hudi_upserts(things(range(3, 9), ts=3))
+    table.delete(things(range(2), ts=0))
+    table.insert_overwrite(things(range(20, 26), ts=4, partition="p1"))
+    hudi_upserts(things(range(22, 30), ts=5, partition="p1"))
+    table.upsert(things(range(24, 32), ts=6, partition="p1"))
+    assert_same_rows(hudi.read(tmp_path / "t"), table.snapshot(), key=ROW)

@@ -120,3 +120,20 @@ def test_hudi_reads_and_goes_on_with_what_was_overwritten_here(hudi: RealHudi, t
     assert same(hudi, table).num_rows == 5
     table.insert_overwrite_table(rows(4, ids=range(2)))
     assert same(hudi, table).num_rows == 2
+
+
+@pytest.mark.hudi
+def test_hudi_reads_and_goes_on_with_compacted_logs(hudi: RealHudi, table: hf.Table) -> None:
+    often = {"hoodie.log.compaction.blocks.threshold": "2"}
+    (commit,) = hf.open_table(table.path, options=often).log_compact()
+    assert len(commit.stats) == 2
+    same(hudi, table)
+    hudi.write(rows(4, ids=range(3, 12)), table.path, HUDI)
+    table.delete(rows(5, ids=range(3)))
+    (again,) = hf.open_table(table.path, options=often).log_compact()
+    found = same(hudi, table)
+    (done,) = [one for one in table.timeline.completed if one.time == again.instant]
+    assert done.action is Action.DELTA_COMMIT
+    hudi.sql(f"call run_compaction(op => 'scheduleAndExecute', path => '{table.path}', options => '{NOW}')")
+    assert not any(one.log_files for one in table.file_slices())
+    assert_same_rows(same(hudi, table).drop(["_hoodie_file_name"]), found.drop(["_hoodie_file_name"]), key=KEY)

@@ -29,6 +29,7 @@ OPTIONS = {
     "hoodie.bucket.index.num.buckets": "2",
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
+    "hoodie.log.compaction.blocks.threshold": "2",
 }
 
 
@@ -84,6 +85,11 @@ class Lifecycle(RuleBasedStateMachine):
             before = [state for instant, state in self.history if instant < commit.instant]
             self.history.append((commit.instant, before[-1] if before else {}))
             self.history.sort(key=lambda entry: entry[0])
+
+    @rule()
+    def log_compact(self) -> None:
+        for commit in self.table.log_compact():
+            self.remember(commit.instant, self.state)
 
     @rule(policy=st.sampled_from([BY_COMMITS, BY_VERSIONS]), kept=st.integers(1, 3))
     def clean(self, policy: str, kept: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, UnsupportedFeatureError, WriteConflictError, open_table
+from hudiformat import Table, WriteConflictError, open_table
 from tests.table.support import content, new_table, rows
 from tests.table.test_concurrency import begun, shared_table
 
@@ -58,11 +58,23 @@ def test_replaced_files_go_with_cleaning(tmp_path: Path) -> None:
     assert content(table) == [("d", 1, "x", 4)]
 
 
-def test_with_a_bucket_index_nothing_is_overwritten(tmp_path: Path) -> None:
-    table = new_table(tmp_path, options={"hoodie.index.type": "BUCKET"})
-    with pytest.raises(UnsupportedFeatureError, match="with a bucket index a partition cannot be overwritten yet"):
-        table.insert_overwrite(rows(("d", 1, "x", 4)))
-    assert not table.timeline.instants
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_with_a_bucket_index_buckets_are_opened_anew(tmp_path: Path, table_type: str) -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path, table_type=table_type, options=buckets)
+    table.upsert(rows(*((key, 1, "x", 1) for key in "abcdef"), ("z", 1, "y", 1)))
+    before = {one.file_id for one in table.file_slices("x")}
+    commit = table.insert_overwrite(rows(("a", 1, "x", 2), ("b", 1, "x", 2), ("a", 2, "x", 3)))
+    assert all(stat.path is not None and stat.path.endswith(".parquet") for stat in commit.stats)
+    after = {one.file_id for one in table.file_slices("x")}
+    assert before.isdisjoint(after)
+    assert {file_id[:8] for file_id in after} <= {file_id[:8] for file_id in before}
+    assert content(table) == [("a", 1, "x", 2), ("a", 2, "x", 3), ("b", 1, "x", 2), ("z", 1, "y", 1)]
+    table.upsert(rows(("b", 2, "x", 4), ("c", 1, "x", 4)))
+    assert {one.file_id[:8] for one in table.file_slices("x")} == {"00000000", "00000001"}
+    table.insert_overwrite_table(rows(("q", 1, "y", 5)))
+    table.delete_partitions(["nowhere"])
+    assert content(table) == [("q", 1, "y", 5)]
 
 
 def test_an_update_of_what_was_overwritten_conflicts(tmp_path: Path) -> None:

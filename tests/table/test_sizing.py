@@ -296,13 +296,6 @@ def test_a_copy_on_write_table_of_an_older_schema_is_rewritten_in_the_newer(own_
     assert table.snapshot().num_rows == before.num_rows
 
 
-def test_copy_on_write_with_buckets_is_refused(tmp_path: Path) -> None:
-    table = cow(tmp_path / "t", options={"hoodie.index.type": "BUCKET"})
-    with pytest.raises(UnsupportedFeatureError, match="bucket index") as caught:
-        table.insert(keyed(0, 1))
-    assert caught.value.feature == "COPY_ON_WRITE tables with a bucket index"
-
-
 # -- duplicates and bulk inserts
 
 

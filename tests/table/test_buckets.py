@@ -1,0 +1,62 @@
+"""Copy-on-write tables with a bucket index: the hash of a key says which base file is rewritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import Table, UnsupportedFeatureError
+from tests.table.support import SCHEMA, content, data_files, new_table, rows
+
+FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+TWO = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+
+
+def made(path: Path, **options: str) -> Table:
+    table = new_table(path / "t", table_type="COPY_ON_WRITE", schema=FLAGGED, options={**TWO, **options})
+    table.upsert(rows(*((key, 5, "x", 1) for key in "abcd"), ("b", 4, "x", 9), schema=FLAGGED))
+    return table
+
+
+def test_each_bucket_has_a_base_file_that_updates_and_deletes_rewrite(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    assert content(table) == [(key, 5, "x", 1) for key in "abcd"]
+    first = {one.file_id for one in table.file_slices()}
+    assert sorted(file_id[:8] for file_id in first) == ["00000000", "00000001"]
+    later = (("a", 6, "x", 2), ("b", 4, "x", 2), ("c", 6, "x", 2, True), ("e", 1, "x", 2), ("f", 1, "y", 2, True))
+    commit = table.upsert(rows(*later, schema=FLAGGED))
+    table.delete(rows(("d", 0, "x"), ("n", 0, "z"), schema=FLAGGED))
+    assert content(table) == [("a", 6, "x", 2), ("b", 5, "x", 1), ("e", 1, "x", 2)]
+    assert {one.file_id for one in table.file_slices("x")} == first
+    assert not [path for path in data_files(Path(table.path)) if not path.endswith(".parquet")]
+    counts = [sum(getattr(stat, name) or 0 for stat in commit.stats) for name in ("num_inserts", "num_deletes")]
+    assert counts == [1, 1]
+    assert {stat.prev_commit for stat in commit.stats if stat.partition_path == "y"} <= {"null"}
+
+
+def test_an_insert_is_not_compared_unless_it_has_to_be(tmp_path: Path) -> None:
+    more = rows(("a", 9, "x", 2), ("a", 3, "x", 3), ("c", 1, "x", 3, True), schema=FLAGGED)
+    doubled = made(tmp_path)
+    doubled.insert(more)
+    assert content(doubled)[:3] == [("a", 3, "x", 3), ("a", 5, "x", 1), ("a", 9, "x", 2)]
+    single = made(tmp_path / "single", **{"hoodie.merge.allow.duplicate.on.inserts": "false"})
+    single.insert(more)
+    assert content(single) == [("a", 9, "x", 2), *((key, 5, "x", 1) for key in "bcd")]
+    single.insert(rows(("c", 1, "x", 3, True), schema=FLAGGED))
+    assert len(content(single)) == 4
+
+
+def test_a_bulk_insert_adds_to_the_buckets_that_are_there(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.bulk_insert(rows(("e", 1, "x", 2), ("a", 9, "x", 2), schema=FLAGGED))
+    assert len(table.file_slices()) == 2
+    assert len(content(table)) == 6
+
+
+def test_writers_that_do_not_wait_need_log_files(tmp_path: Path) -> None:
+    mode = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options={**TWO, **mode})
+    with pytest.raises(UnsupportedFeatureError, match="but with a bucket index and log files"):
+        table.upsert(rows(("a", 1, "x", 1)))
