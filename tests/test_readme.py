@@ -93,8 +93,8 @@ def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:
     instant = table.insert(pa.table({"id": ["a"], "ts": [1]}, schema=schema)).instant
     df = spark.createDataFrame([("a", 2), ("b", 2)], "id string, ts bigint")
     spark.createDataFrame([("c", 3)], "id string, ts bigint").write.parquet(str(tmp_path / "in"))
-    places = {"folder": str(tmp_path / "in"), "checkpoint": str(tmp_path / "checkpoint"), "path": table.path, "output": str(tmp_path / "out")}
-    run(examples("PySpark"), {"spark": spark, "df": df, "instant": instant, **places})
+    places = {"folder": str(tmp_path / "in"), "checkpoint": str(tmp_path / "checkpoint"), "path": table.path}
+    run(examples("PySpark"), {"spark": spark, "df": df, "instant": instant, "output": str(tmp_path / "out"), **places})
     assert sorted(table.snapshot(columns=["id", "ts"]).to_pylist(), key=str) == [
         {"id": "a", "ts": 2},
         {"id": "b", "ts": 2},

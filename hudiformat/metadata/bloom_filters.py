@@ -67,7 +67,7 @@ def decode_bloom_filter(value: bytes, schema: str) -> tuple[BloomFilter, ...] | 
     except Exception as error:  # fastavro raises whatever the damage leads to
         raise CorruptBlockError(f"expected a bloom filter, which it is not: {error!r}") from error
     try:
-        return parse_filters(text) if text else None
+        return parse_filters(text, said["type"]) if text else None
     except CorruptTableError:
         return None  # of a type that is not known
 

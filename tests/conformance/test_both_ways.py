@@ -343,7 +343,7 @@ def test_hudi_goes_on_with_buckets_of_base_files_and_with_overwritten_ones(hudi:
         assert_same_rows(hudi.read(tmp_path / "t"), table.snapshot(), key=ROW)
 
     columns = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
-    table = hf.create_table(tmp_path / "t", name="things", table_type="COPY_ON_WRITE", options=index, **columns)  # type: ignore[arg-type]
+    table = hf.create_table(tmp_path / "t", name="things", table_type="COPY_ON_WRITE", options=index, **columns)
     table.upsert(things(range(12), ts=1))
     table.upsert(things(range(5), ts=2))
     hudi_upserts(things(range(3, 9), ts=3))
