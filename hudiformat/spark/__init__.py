@@ -10,9 +10,28 @@ from pyspark.sql import SparkSession
 
 from hudiformat.spark.catalog import CatalogMetastore
 from hudiformat.spark.files import file_sink
-from hudiformat.spark.functions import bulk_insert, delete, insert, upsert, write_batch
+from hudiformat.spark.functions import (
+    bulk_insert,
+    delete,
+    insert,
+    insert_overwrite,
+    insert_overwrite_table,
+    upsert,
+    write_batch,
+)
 
-__all__ = ["CatalogMetastore", "bulk_insert", "delete", "file_sink", "insert", "register", "upsert", "write_batch"]
+__all__ = [
+    "CatalogMetastore",
+    "bulk_insert",
+    "delete",
+    "file_sink",
+    "insert",
+    "insert_overwrite",
+    "insert_overwrite_table",
+    "register",
+    "upsert",
+    "write_batch",
+]
 
 
 def register(spark: SparkSession) -> None:

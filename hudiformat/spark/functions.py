@@ -14,9 +14,10 @@ from hudiformat.spark.moving import write_moved
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import QUERY_ID
-from hudiformat.table import Commit, Operation, WritePlan
+from hudiformat.table import REPLACING, Commit, Operation, WritePlan
 from hudiformat.table.begin import check_rows, write_and_commit
 from hudiformat.table.checkpoints import checkpoint, newest_batch
+from hudiformat.table.overwrite import overwrite_by
 from hudiformat.timeline import WriteStat
 
 
@@ -58,6 +59,28 @@ def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None =
     Source: hudiformat.Table.bulk_insert.
     """
     return _write(df, path, Operation.BULK_INSERT, options)
+
+
+def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Put the rows of *df* in place of all rows of the partitions that it has rows for, in one commit.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.insert_overwrite.
+    """
+    return _write(df, path, Operation.INSERT_OVERWRITE, options)
+
+
+def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Put the rows of *df* in place of all rows of the table, in one commit.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.insert_overwrite_table.
+    """
+    return _write(df, path, Operation.INSERT_OVERWRITE_TABLE, options)
 
 
 def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
@@ -119,6 +142,7 @@ def _write(
         return write_moved(rows, plan, schema)
 
     with reraised():
-        commit = write_and_commit(context, operation, write_files, extra)
+        write = overwrite_by if operation in REPLACING else write_and_commit
+        commit = write(context, operation, write_files, extra)
     serve_inline(context)
     return commit

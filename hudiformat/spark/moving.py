@@ -3,7 +3,7 @@
     hash buckets: tag -> shuffle by bucket -> write
     other indexes: tag -> join with the record keys that are there -> count the new rows -> plan, once, on the driver
                    -> place -> shuffle by file group -> write
-    bulk insert: tag -> sort as asked -> write, each task into file groups of its own
+    bulk insert and overwriting: tag -> sort as asked -> write, each task into file groups of its own
 
 One file group is written by one task.  No Python per row.  Where rows are shuffled, nothing is written before every
 task has tagged its rows, for the shuffle waits for all of them: a record key that is null stops the job while the table
@@ -27,7 +27,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 from hudiformat.errors import DataError
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
 from hudiformat.storage import open_storage
-from hudiformat.table import Operation, RowKeys, TableSchema, WritePlan, WriteTask
+from hudiformat.table import REPLACING, Operation, RowKeys, TableSchema, WritePlan, WriteTask
 from hudiformat.table.combining import combines, ordering_fields_of
 from hudiformat.table.partition import PartitionIndex
 from hudiformat.table.partition_writer import groups_of_codes
@@ -52,7 +52,7 @@ def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator
         tagged = df.mapInArrow(partial(_tag, plan, schema), StructType([*df.schema.fields, *_TAGS.fields]))
         if plan.uses_buckets:
             moved = _together(tagged, plan)
-        elif plan.operation is Operation.BULK_INSERT:
+        elif _opens_groups(plan):
             moved = _as_bulk_inserts_are_sorted(tagged, plan)
         else:
             moved, plan = _placed(_cached(tagged, stack), plan, stack)
@@ -62,6 +62,11 @@ def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator
 
 def _combines(plan: WritePlan) -> bool:
     return combines(plan.operation, plan.options)
+
+
+def _opens_groups(plan: WritePlan) -> bool:
+    """Whether each task writes to file groups of its own."""
+    return plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING
 
 
 def _together(tagged: DataFrame, plan: WritePlan) -> DataFrame:
@@ -75,7 +80,7 @@ def _together(tagged: DataFrame, plan: WritePlan) -> DataFrame:
 
 def _as_bulk_inserts_are_sorted(tagged: DataFrame, plan: WritePlan) -> DataFrame:
     """Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0."""
-    mode = plan.options.bulk_insert_sort
+    mode = plan.options.bulk_insert_sort if plan.operation is Operation.BULK_INSERT else "NONE"
     if mode == "GLOBAL_SORT":
         tagged = tagged.repartitionByRange(_PATH, _KEY)
     elif _combines(plan):
@@ -187,7 +192,7 @@ def _placed_parts(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordB
 
 
 def _write(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    finds_groups = plan.uses_buckets or plan.operation is Operation.BULK_INSERT
+    finds_groups = plan.uses_buckets or _opens_groups(plan)
     with WriteTask(plan, write_token()) as task:
         for batch in last_of_each_key(batches) if _combines(plan) else batches:
             rows = schema.fit(batch.select(batch.schema.names[: -len(_TAGS)]))

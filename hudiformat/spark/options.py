@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hudiformat.api import Table, open_table
 from hudiformat.errors import OptionError
-from hudiformat.table import Operation
+from hudiformat.table import REPLACING, Operation
 
 AS_OF = "as.of.instant"
 QUERY = "hoodie.datasource.query.type"
@@ -84,12 +84,33 @@ class SourceOptions:
         Raises:
             OptionError: there is no such operation.
         """
-        text = next((self.given[key] for key in _OPERATION_KEYS if key in self.given), "upsert")
-        try:
-            return Operation(text.upper())
-        except ValueError:
-            known = ", ".join(operation.value.lower() for operation in Operation)
-            raise OptionError(f"operation: expected one of {known}, found {text!r}", option="operation") from None
+        return self._operation() or Operation.UPSERT
+
+    def batch_operation(self, *, overwrite: bool) -> Operation:
+        """What a batch does with its rows; with mode *overwrite* they take the place of all others unless it is said.
+
+        Raises:
+            OptionError: there is no such operation, or it is none of those that overwrite.
+        """
+        operation = self._operation()
+        if not overwrite:
+            return operation or Operation.UPSERT
+        if operation is not None and operation not in REPLACING:
+            raise OptionError(
+                f"mode overwrite: expected the operation insert_overwrite_table or insert_overwrite, found "
+                f"{operation.value.lower()}; use mode append",
+                option="operation",
+            )
+        return operation or Operation.INSERT_OVERWRITE_TABLE
+
+    def _operation(self) -> Operation | None:
+        text = next((self.given[key] for key in _OPERATION_KEYS if key in self.given), None)
+        known = {
+            operation.value.lower(): operation for operation in Operation if operation is not Operation.DELETE_PARTITION
+        }
+        if text is None or text.lower() in known:
+            return None if text is None else known[text.lower()]
+        raise OptionError(f"operation: expected one of {', '.join(known)}, found {text!r}", option="operation")
 
     @property
     def commits_per_batch(self) -> int | None:

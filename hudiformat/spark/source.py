@@ -32,6 +32,7 @@ from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.tasks import write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import (
+    REPLACING,
     Operation,
     TableSchema,
     WritePlan,
@@ -41,6 +42,7 @@ from hudiformat.table import (
 )
 from hudiformat.table.begin import OpenWrite, check_rows, start_write
 from hudiformat.table.context import TableContext
+from hudiformat.table.overwrite import replaced_groups
 from hudiformat.table.staging import read_staged, stage
 from hudiformat.table.write import write_prepared
 from hudiformat.timeline import TableType
@@ -54,7 +56,8 @@ class HudiDataSource(DataSource):
     Options for reading: ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or
     cdc) with ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
     ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
-    (insert, upsert, bulk_insert or delete) and Hudi's keys.
+    (insert, upsert, bulk_insert, delete, insert_overwrite or insert_overwrite_table) and Hudi's keys.  Mode overwrite
+    puts the rows in place of all others, or with ``insert_overwrite`` of those in their partitions.
     """
 
     @classmethod
@@ -69,8 +72,7 @@ class HudiDataSource(DataSource):
         return HudiReader(pieces(self._options, target.names), target)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
-        _refuse_overwriting(overwrite=overwrite)
-        operation, context = self._options.operation, self._options.table().context
+        operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
         fitted = check_rows(context, operation, arrow_schema(schema))
         return HudiWriter(start_write(context, operation), fitted, context)
 
@@ -86,7 +88,8 @@ class HudiDataSource(DataSource):
             from hudiformat.spark.stream_writer import HudiStreamWriter  # noqa: PLC0415 - PySpark 4.1
         except ImportError as error:
             raise _needs("4.1", "writing a stream") from error
-        _refuse_overwriting(overwrite=overwrite)
+        if overwrite:
+            raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
         fitted = check_rows(options.table().context, options.operation, arrow_schema(schema))
         return HudiStreamWriter(options, fitted)
@@ -94,11 +97,6 @@ class HudiDataSource(DataSource):
     @property
     def _options(self) -> SourceOptions:
         return SourceOptions(dict(self.options))
-
-
-def _refuse_overwriting(*, overwrite: bool) -> None:
-    if overwrite:
-        raise UnsupportedFeatureError("mode overwrite; use append", feature="mode overwrite")
 
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:
@@ -165,7 +163,8 @@ class HudiWriter(DataSourceArrowWriter):
         staged = [result.staged for result in results if result.staged]
         if staged:
             stats += write_prepared(plan, read_staged(self._context.storage, self._schema.arrow, staged))
-        self._write.commit(stats)
+        is_replacing = plan.operation in REPLACING
+        self._write.commit(stats, replaced=replaced_groups(self._context, plan, stats) if is_replacing else None)
         serve_inline(self._context)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
@@ -174,9 +173,11 @@ class HudiWriter(DataSourceArrowWriter):
 
 def _tasks_write(plan: WritePlan) -> bool:
     """Whether tasks can write what they get, whoever else gets rows with the same keys."""
+    is_replacing = plan.operation in REPLACING
+    if plan.uses_buckets:  # of which several tasks may have rows: log files they may all add to a file group
+        return plan.config.table_type is TableType.MERGE_ON_READ and not is_replacing
     is_bulk_insert = plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort == "NONE"
-    appends = plan.uses_buckets and plan.config.table_type is TableType.MERGE_ON_READ
-    return appends or (is_bulk_insert and not plan.options.combine_before_insert)
+    return (is_bulk_insert or is_replacing) and not plan.options.combine_before_insert
 
 
 def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:

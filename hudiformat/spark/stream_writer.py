@@ -19,9 +19,10 @@ from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source import fitted, results_of
 from hudiformat.spark.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
-from hudiformat.table import TableSchema
+from hudiformat.table import REPLACING, TableSchema
 from hudiformat.table.begin import write_and_commit
 from hudiformat.table.checkpoints import checkpoint, newest_batch
+from hudiformat.table.overwrite import overwrite_by
 from hudiformat.table.staging import delete_staged, read_staged, stage
 from hudiformat.table.write import write_prepared
 
@@ -63,7 +64,8 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         newest = newest_batch(context, writer)
         if newest is None or newest < batchId:
             rows = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
-            write_and_commit(
+            write = overwrite_by if operation in REPLACING else write_and_commit
+            write(
                 context,
                 operation,
                 lambda plan: write_prepared(plan, rows, storage=context.storage),

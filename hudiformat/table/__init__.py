@@ -4,7 +4,7 @@ from hudiformat.merge import RecordMerger
 from hudiformat.table.begin import Commit
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.options import WriteOptions
-from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.plan import REPLACING, Operation, WritePlan
 from hudiformat.table.read import SliceReader
 from hudiformat.table.scan import Scan
 from hudiformat.table.schema import TableSchema
@@ -12,6 +12,7 @@ from hudiformat.table.stats import decode_write_stats, encode_write_stats
 from hudiformat.table.task import WriteTask
 
 __all__ = [
+    "REPLACING",
     "Commit",
     "Operation",
     "RecordMerger",

@@ -6,7 +6,7 @@ the instant and hands out the plan that the tasks share; leaving it without a co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -25,6 +25,9 @@ from hudiformat.table.transaction import Transaction
 from hudiformat.timeline import TableType, WriteStat, load_table_config
 
 _VERSION = 9
+
+Replaced = Mapping[str, tuple[str, ...]]
+"""File groups by partition path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class OpenWrite:
         self,
         stats: Iterable[WriteStat],
         extra: Mapping[str, str] | None = None,
-        replaced: Mapping[str, tuple[str, ...]] | None = None,
+        replaced: Replaced | None = None,
     ) -> Commit:
         """Make the write visible, with *extra* in the extra metadata of the commit.
 
@@ -100,10 +103,13 @@ def write_and_commit(
     operation: Operation,
     write_files: Callable[[WritePlan], Iterable[WriteStat]],
     extra: Mapping[str, str] | None = None,
+    *,
+    replace: Callable[[WritePlan, Sequence[WriteStat]], Replaced] | None = None,
 ) -> Commit:
     """A write from its beginning to its commit; *write_files* makes the files and says what they hold.
 
-    *extra* goes into the extra metadata of the commit.
+    *extra* goes into the extra metadata of the commit.  *replace* says what the write takes out of the table, by what
+    it has written.
 
     Where another writer was faster, the write is begun anew ``hoodie.write.num.retries.on.conflict.failures`` times.
 
@@ -115,7 +121,8 @@ def write_and_commit(
 
     def once() -> Commit:
         with begin_write(context, operation) as write:
-            return write.commit(write_files(write.plan), extra)
+            stats = tuple(write_files(write.plan))
+            return write.commit(stats, extra, replace(write.plan, stats) if replace else None)
 
     for _ in range(context.options.concurrency.conflict_retries):
         with suppress(WriteConflictError):

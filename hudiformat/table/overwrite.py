@@ -7,20 +7,17 @@ SparkDeletePartitionCommitActionExecutor, Hudi 1.2.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from hudiformat.errors import WriteConflictError
-from hudiformat.table.begin import Commit, begin_write
+from hudiformat.table.begin import Commit, Replaced, write_and_commit
 from hudiformat.table.context import TableContext
 from hudiformat.table.listing import partition_files
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.write import fitted_rows, write_prepared
+from hudiformat.timeline import WriteStat
 from hudiformat.view import build_slices
-
-Replaced = dict[str, tuple[str, ...]]
-"""File groups by partition path."""
 
 
 def overwrite(context: TableContext, operation: Operation, data: Any) -> Commit:
@@ -31,18 +28,23 @@ def overwrite(context: TableContext, operation: Operation, data: Any) -> Commit:
         SchemaError, DataError, CommitError: as for other writes.
     """
     rows = fitted_rows(context, operation, data)
+    return overwrite_by(context, operation, lambda plan: write_prepared(plan, rows, storage=context.storage))
 
-    def once() -> Commit:
-        with begin_write(context, operation) as write:
-            stats = write_prepared(write.plan, rows, storage=context.storage)
-            written = {stat.partition_path or "" for stat in stats}
-            only = None if operation is Operation.INSERT_OVERWRITE_TABLE else written
-            return write.commit(stats, replaced=_groups(context, write.plan, only))
 
-    for _ in range(context.options.concurrency.conflict_retries):
-        with suppress(WriteConflictError):
-            return once()
-    return once()
+def overwrite_by(
+    context: TableContext,
+    operation: Operation,
+    write_files: Callable[[WritePlan], Iterable[WriteStat]],
+    extra: Mapping[str, str] | None = None,
+) -> Commit:
+    """As :func:`overwrite`, where *write_files* makes the files; *extra* as for other writes."""
+    return write_and_commit(context, operation, write_files, extra, replace=partial(replaced_groups, context))
+
+
+def replaced_groups(context: TableContext, plan: WritePlan, stats: Sequence[WriteStat]) -> Replaced:
+    """What an overwriting write takes out of the table that has written *stats*."""
+    written = {stat.partition_path or "" for stat in stats}
+    return _groups(context, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
 
 
 def delete_partitions(context: TableContext, partitions: Sequence[str]) -> Commit:
@@ -52,8 +54,12 @@ def delete_partitions(context: TableContext, partitions: Sequence[str]) -> Commi
         UnsupportedFeatureError: the table cannot be written.
         CommitError: the write did not become visible.
     """
-    with begin_write(context, Operation.DELETE_PARTITION) as write:
-        return write.commit((), replaced=_groups(context, write.plan, set(partitions)))
+    return write_and_commit(
+        context,
+        Operation.DELETE_PARTITION,
+        lambda _plan: (),
+        replace=lambda plan, _stats: _groups(context, plan, set(partitions)),
+    )
 
 
 def _groups(context: TableContext, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:

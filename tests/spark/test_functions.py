@@ -68,6 +68,16 @@ def test_inserted_rows_are_all_there(spark: SparkSession, table: hf.Table) -> No
     assert_same_rows(table.snapshot(columns=SCHEMA.names), expected, key=("id",))
 
 
+def test_rows_take_the_place_of_others(spark: SparkSession, table: hf.Table) -> None:
+    hudi_spark.insert(things(spark, 10), table.path)
+    commit = hudi_spark.insert_overwrite(things(spark, 4, start=20).where("p = 'p0'"), table.path)
+    assert (commit.action, commit.num_writes) == ("replacecommit", 2)
+    ids = table.snapshot(columns=["id"])["id"].to_pylist()
+    assert sorted(ids) == ["k1", "k20", "k22", "k3", "k5", "k7", "k9"]
+    hudi_spark.insert_overwrite_table(things(spark, 3, start=30), table.path)
+    assert sorted(table.snapshot(columns=["id"])["id"].to_pylist()) == ["k30", "k31", "k32"]
+
+
 def test_the_higher_ordering_value_wins_whatever_comes_last(spark: SparkSession, table: hf.Table) -> None:
     hudi_spark.upsert(things(spark, 10, ts=5), table.path)
     hudi_spark.upsert(

@@ -81,6 +81,19 @@ def test_a_write_is_one_commit_of_the_operation_that_was_asked_for(spark: SparkS
     assert {row["id"]: row["ts"] for row in rows} == {f"k{i}": 5 for i in range(4, 10)}
 
 
+def test_overwriting_puts_rows_in_place_of_others_in_one_commit(spark: SparkSession, table: hf.Table) -> None:
+    write(things(spark, 10), table)
+    one_partition = things(spark, 4, seconds=7).where("p = 0")
+    rows = one_partition.write.format("hudiformat").mode("overwrite")
+    rows.option("operation", "insert_overwrite").save(table.path)
+    expected = {f"k{i}": 0 for i in range(1, 10, 2)} | {"k0": 7, "k2": 7}
+    found = table.snapshot(columns=["id", "ts"]).to_pylist()
+    assert {row["id"]: int(row["ts"].timestamp()) for row in found} == expected
+    one_partition.write.format("hudiformat").mode("overwrite").save(table.path)
+    assert sorted(table.snapshot(columns=["id"])["id"].to_pylist()) == ["k0", "k2"]
+    assert [done.action.value for done in table.timeline.completed] == ["deltacommit", *["replacecommit"] * 2]
+
+
 def test_an_earlier_commit_and_base_files_alone_can_be_read(spark: SparkSession, table: hf.Table) -> None:
     write(things(spark, 10), table)
     first = table.timeline.completed[0].time
@@ -114,7 +127,8 @@ def test_a_key_that_is_null_stops_the_write_and_leaves_nothing(spark: SparkSessi
 
 
 REFUSED = {
-    "overwriting": ({}, "overwrite", "mode overwrite"),
+    "overwriting by an upsert": ({"operation": "upsert"}, "overwrite", "mode overwrite: expected .* found upsert"),
+    "deleting partitions": ({"operation": "delete_partition"}, "append", "expected one of insert, upsert, bulk_insert"),
     "an unknown operation": ({"operation": "upsret"}, "append", "expected one of insert, upsert, bulk_insert, delete"),
     "an unknown option": ({"hoodie.logfile.max.sise": "1"}, "append", "did you mean 'hoodie.logfile.max.size'"),
 }
