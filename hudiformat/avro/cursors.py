@@ -21,7 +21,7 @@ from hudiformat.avro.varint import U64, Narrow
 from hudiformat.errors import CorruptBlockError
 from hudiformat.wire import INT32_MAX
 
-_STRIP = 64
+_STRIP = 32
 _STRIPS = np.dtype(f"V{_STRIP}")
 PADDING = _STRIP + 8  # a strip may be read at any position up to the end, and a word eight bytes after it
 

@@ -1,4 +1,4 @@
-"""Avro records -> RecordBatch, column by column.  Layout: spec/avro-records.md.
+"""Avro values -> Arrow arrays.  Layout: spec/avro-records.md.
 
 Each node of the schema is read at all positions at once and gives an Arrow array.  ``present`` says at which positions
 there is a value: below a null struct or in another branch of a union nothing is read, and the array is null there.
@@ -7,8 +7,7 @@ Whatever the bytes, what is raised is a ``DecodeError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,141 +15,18 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.avro.buffers import Bytes, Longs, Mask, bitmap, content
-from hudiformat.avro.cursors import PADDING, Cursors
-from hudiformat.avro.framing import walk, walk_many
-from hudiformat.avro.items import branch_of_two, locate, skip
-from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.avro.resolve import batch_of
-from hudiformat.avro.schema import avro_to_arrow
+from hudiformat.avro.cursors import Cursors
+from hudiformat.avro.items import branch_of_two, locate
+from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union
 from hudiformat.avro.varint import U64
-from hudiformat.errors import CorruptBlockError, SchemaError
+from hudiformat.errors import CorruptBlockError
 
-_CHUNK_ROWS = 8192
 _DECIMAL_SIZE = 16
 _NOT_ASCII = 0x80
 _HALF = U64(32)
 _INLINE = 12  # the longest string that Arrow keeps in the view itself
 _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
-
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Avro records of one schema in a buffer: where each begins and ends.  Nothing is decoded yet."""
-
-    data: Bytes
-    starts: Longs
-    ends: Longs
-    schema: str
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def take(self, rows: Longs) -> Records:
-        """Only these of them, in ascending order."""
-        return Records(self.data, self.starts[rows], self.ends[rows], self.schema)
-
-    def decode(self, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-        """The records as rows.
-
-        With *columns* only these are made, in this order; those before the last of them are skipped, those behind it
-        not even looked at.
-
-        Raises:
-            SchemaError: there is no column of that name.
-            DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
-        """
-        return _one_batch(list(self.decode_parts(columns)), _selected(avro_to_arrow(self.schema), columns), len(self))
-
-    def decode_parts(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As :meth:`decode`, in batches of thousands of rows as they are made: nothing is copied into one.
-
-        Raises:
-            SchemaError, DecodeError: as :meth:`decode`.
-        """
-        record, schema = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns)
-        for first in range(0, len(self), _CHUNK_ROWS):
-            part = slice(first, first + _CHUNK_ROWS)
-            yield _chunk(record, schema, _cursors(self.data, self.starts[part], self.ends[part]))
-
-
-def find_records(data: memoryview | bytes, count: int, writer_schema: str) -> Records:
-    """The *count* records of an Avro data block, which *data* holds exactly: each a length (int32) and Avro binary.
-
-    Raises:
-        SchemaError: the schema is no Avro record schema.
-        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
-    """
-    parse_schema(writer_schema)
-    starts, ends = walk(memoryview(data).cast("B"), count)
-    return Records(np.frombuffer(data, np.uint8), starts, ends, writer_schema)
-
-
-def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
-    """The records of many short runs: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
-
-    Raises:
-        DecodeError: as :func:`find_records`; where is not said.
-    """
-    content = np.frombuffer(data, np.uint8)
-    return Records(content, *walk_many(content, firsts, lasts, counts), writer_schema)
-
-
-def decode_records(
-    data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
-) -> pa.RecordBatch:
-    """The records of :func:`find_records`, decoded.
-
-    Raises:
-        SchemaError: the schema is no Avro record schema, or has none of a column that was asked for.
-        DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
-    """
-    return find_records(data, count, writer_schema).decode(columns)
-
-
-def _one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema, count: int) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    columns = [
-        pa.concat_arrays([batch.column(index) for batch in batches]) if batches else pa.nulls(0, field.type)
-        for index, field in enumerate(schema)
-    ]
-    return batch_of(columns, schema, count)
-
-
-def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    if columns is None:
-        return schema
-    for name in columns:
-        if schema.get_field_index(name) < 0:
-            raise SchemaError(f"column {name} is not in the Avro schema, which has {schema.names}", column=name)
-    return pa.schema([schema.field(name) for name in columns])
-
-
-def _cursors(data: Bytes, starts: Longs, ends: Longs) -> Cursors:
-    """Cursors over the bytes of these records alone, so that 32-bit offsets do for them."""
-    first, last = int(starts[0]), int(ends[-1])
-    if last + PADDING <= len(data):
-        window = data[first : last + PADDING]
-    else:
-        window = np.zeros(last - first + PADDING, np.uint8)
-        window[:-PADDING] = data[first:last]
-    return Cursors(window, starts - first, ends - first, base=first)
-
-
-def _chunk(record: Record, schema: pa.Schema, cursors: Cursors) -> pa.RecordBatch:
-    arrays: dict[str, pa.Array] = {}
-    wanted = set(schema.names)
-    for name, node in record.fields:
-        if len(arrays) == len(wanted) < len(record.fields):
-            break  # nobody needs to know what follows the last column asked for
-        if name in wanted:
-            arrays[name] = read(node, cursors, None)
-        else:
-            skip(node, cursors, None)
-    else:
-        cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
-    return batch_of([arrays[name] for name in schema.names], schema, len(cursors))
 
 
 def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:

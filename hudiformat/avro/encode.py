@@ -64,9 +64,10 @@ def _chunks(batch: pa.RecordBatch, schema_json: str, *, framed: bool) -> Iterato
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
     fits = batch.schema.equals(target)  # then there is nothing to resolve, and nulls are looked at below
+    rows = -(-batch.num_rows // max(round(batch.num_rows / _CHUNK_ROWS), 1))  # of like size: each costs the same calls
     first = 0
     while first < batch.num_rows:
-        chunk = batch.slice(first, _CHUNK_ROWS)
+        chunk = batch.slice(first, rows)
         chunk = _not_too_large(chunk if fits else resolve(chunk, target))
         first += chunk.num_rows
         cells = _record_cells(record, chunk, None, "")

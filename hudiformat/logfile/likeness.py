@@ -9,61 +9,47 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hudiformat.avro.buffers import Longs
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.frame import LENGTH_SIZE, MAGIC, TAIL_SIZE
+from hudiformat.blocks.run import BlockRun
 from hudiformat.blocks.types import BlockType
 from hudiformat.wire import INT32_MAX
-
-Longs: TypeAlias = npt.NDArray[np.int64]
 
 _SIZE_AT = struct.Struct(">q").unpack_from
 _BEFORE_LEAD = len(MAGIC) + LENGTH_SIZE
 """The lead is what lies between the block's size and the length of its content: version, type and header."""
 _MAGIC = f"V{len(MAGIC)}"
 _TAIL = [("footers", ">i4"), ("pointer", ">i8")]
-_NO_MORE = (None, None)  # neither reason nor quirks
-_make = partial(tuple.__new__, LogBlock)  # in two thirds of the time of a call of the class
 _FEWEST, _MOST = 16, 1024  # how many blocks are looked at before the first of them is given out
 _RUN_BYTES = 1 << 24  # of the file, for their pages count as memory until the next run is looked at
 _LEAD_BYTES = 1 << 22  # that are gathered for the comparison
 
 
-def blocks_like(data: memoryview, model: LogBlock) -> Iterator[list[LogBlock]]:
-    """The sound blocks that follow *model* without a gap and have its type and header, one or more at a time."""
+def runs_like(data: memoryview, model: LogBlock) -> Iterator[BlockRun]:
+    """The block *model* of *data*, and the sound ones that follow it without a gap and have its type and header.
+
+    There is none where *model* is damaged or has quirks.
+    """
     if model.type is BlockType.CORRUPT or model.quirks is not None or model.offset is None or model.size is None:
         return
     end = model.offset + model.size
-    content = end - TAIL_SIZE - len(model.content)
-    lead = bytes(data[model.offset + _BEFORE_LEAD : content - LENGTH_SIZE])
-    before = content - model.offset
+    before = model.size - TAIL_SIZE - len(model.content)
+    run = partial(BlockRun, data, model, before=before)
+    yield run(np.array([model.offset, end]))
+    lead = bytes(data[model.offset + _BEFORE_LEAD : model.offset + before - LENGTH_SIZE])
     most = max(1, min(_MOST, _RUN_BYTES // model.size, _LEAD_BYTES // len(lead)))
     count = min(_FEWEST, most)
-    kind, header, _, footer, version, *_ = model
     while True:
         places = _follow(data, end, count, before + TAIL_SIZE)
         alike = _count_alike(data, places, lead)
         if alike:
-            yield [
-                _make(
-                    (
-                        kind,
-                        header,
-                        data[place + before : end - TAIL_SIZE],
-                        footer,
-                        version,
-                        place,
-                        end - place,
-                        *_NO_MORE,
-                    )
-                )
-                for place, end in pairwise(places[: alike + 1].tolist())
-            ]
+            yield run(places[: alike + 1])
         if alike < count:
             return
         end = int(places[-1])

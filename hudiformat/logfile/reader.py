@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from hudiformat.blocks.batches import record_batches
 from hudiformat.blocks.block import LogBlock
 from hudiformat.errors import SchemaError, StorageError
-from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed
+from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed, scan_runs
 from hudiformat.storage import Storage, open_parent
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -85,7 +85,7 @@ class LogReader:
             DecodeError: the content of a block is damaged.
             SchemaError: the blocks have different schemas, which do not fit *schema*, or a column is not there.
         """
-        batches = list(record_batches(self, schema=schema, columns=columns, filter=filter))
+        batches = list(record_batches(scan_runs(self._bytes()), schema=schema, columns=columns, filter=filter))
         if (other := next((batch for batch in batches if batch.schema != batches[0].schema), None)) is not None:
             raise SchemaError(
                 f"{self.path or 'the buffer'} has blocks of unlike schemas, {batches[0].schema.names} and "

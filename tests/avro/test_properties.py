@@ -16,9 +16,11 @@ from hudiformat.avro import (
     avro_to_arrow,
     decode_delete_list,
     decode_records,
+    encode,
     encode_datums,
     encode_delete_list,
     encode_records,
+    records,
     resolve,
 )
 from hudiformat.errors import DecodeError
@@ -172,8 +174,10 @@ def test_junk_raises_only_our_errors(junk: bytes) -> None:
         decode_delete_list(junk)
 
 
-@pytest.mark.parametrize("size", [8191, 8192, 8193, 20000])
-def test_chunks_join_without_a_seam(size: int) -> None:
+@pytest.mark.parametrize("size", [63, 64, 65, 95, 97, 500])
+def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_CHUNK_ROWS", 64)
+    monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
     batch = pa.RecordBatch.from_pydict(
         {
             "a": pa.array(range(size), pa.int64()),

@@ -7,9 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.blocks import LogBlock, data_block, encode_block, rollback_block
-from hudiformat.logfile import likeness, scan_blocks
-from hudiformat.logfile.scan import _block_at
+from hudiformat.blocks import (
+    LogBlock,
+    Quirks,
+    batches,
+    data_block,
+    decode_block,
+    delete_block,
+    encode_block,
+    rollback_block,
+)
+from hudiformat.blocks.batches import record_batches
+from hudiformat.errors import CorruptBlockError
+from hudiformat.logfile import LogReader, likeness, scan_blocks
+from hudiformat.logfile.scan import _block_at, scan_runs
 
 
 def _alike(count: int) -> list[bytes]:
@@ -64,3 +75,36 @@ def test_fewer_are_looked_at_where_blocks_or_headers_are_long(limit: str, monkey
     monkeypatch.setattr(likeness, limit, 1)
     data = b"".join(_alike(100))
     assert list(scan_blocks(memoryview(data))) == _one_by_one(data)
+
+
+def _mixed() -> bytes:
+    """Small blocks, a larger one among them, others between, one with a quirk, and damage."""
+    parts = _alike(60)
+    large = encode_block(data_block(pa.RecordBatch.from_pydict({"n": range(9000)}), instant="001"))
+    block, _ = decode_block(parts[3])
+    quirky = encode_block(block._replace(quirks=Quirks(footer_count=-1)))
+    deletes = encode_block(delete_block(["a"], instant="002"))
+    return b"".join([*parts[:9], deletes, *parts[9:20], large, *parts[20:30], b"junk", *parts[30:], quirky, *parts[:2]])
+
+
+@pytest.mark.parametrize("limit", ["_SMALL", "_FARTHEST", "_MOST_BYTES", ""])
+def test_the_records_of_runs_are_those_of_their_blocks(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if limit:
+        monkeypatch.setattr(batches, limit, 100)
+    data = _mixed()
+    expected = [row for batch in record_batches(_one_by_one(data)) for row in batch["n"].to_pylist()]
+    assert LogReader(data).to_arrow()["n"].to_pylist() == expected
+    assert len(expected) > 9000
+
+
+def test_small_blocks_are_decoded_together() -> None:
+    data = b"".join(_alike(100))
+    assert [len(batch) for batch in record_batches(scan_runs(memoryview(data)))] == [200]
+
+
+def test_a_block_of_a_run_that_lies_about_its_records_is_refused_by_itself() -> None:
+    parts = _alike(40)
+    block, _ = decode_block(parts[22])
+    parts[22] = encode_block(block._replace(content=b"\0\0\0\3\x7f\xff\xff\xff" + bytes(block.content[8:])))
+    with pytest.raises(CorruptBlockError, match=f"2147483647 records are declared, in {len(block.content) - 8} bytes"):
+        LogReader(b"".join(parts)).to_arrow()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.avro import Records, avro_to_arrow, encode_records, find_records, find_runs, resolve
+from hudiformat.avro.buffers import Longs
 from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32, offsets_from
@@ -77,16 +78,20 @@ def decode_many(contents: Sequence[bytes | memoryview], written: str, wanted: Wa
         DecodeError: a content is damaged; which one is not said.
         SchemaError: as :func:`decode`.
     """
-    data = b"".join(contents)
     ends = np.cumsum([len(content) for content in contents])
-    starts = np.append(0, ends[:-1])
-    if (ends - starts < _PROLOGUE.itemsize).any():
+    return decode_at(b"".join(contents), np.append(0, ends[:-1]), ends, written, wanted)
+
+
+def decode_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str, wanted: Wanted) -> pa.RecordBatch:
+    """As :func:`decode_many`, of contents that stand in *data*, less than 2 GiB apart."""
+    sizes = ends - starts
+    if (sizes < _PROLOGUE.itemsize).any():
         raise TruncatedBlockError("a content without version and record count")
     every: npt.NDArray[Any] = np.ndarray((len(data) - 7,), f"V{_PROLOGUE.itemsize}", data, strides=(1,))
     prologues = every[starts].view(_PROLOGUE)
-    if not np.isin(prologues["version"], _READABLE).all() or (prologues["count"] < 0).any():
-        raise CorruptBlockError("a content of unknown version, or with a negative count")
     counts = prologues["count"].astype(np.int64)
+    if not np.isin(prologues["version"], _READABLE).all() or ((counts < 0) | (counts > sizes)).any():
+        raise CorruptBlockError("a content of unknown version, or with an impossible count")
     return decode_found(find_runs(data, starts + _PROLOGUE.itemsize, ends, counts, written), wanted)
 
 
