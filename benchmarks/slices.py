@@ -30,25 +30,27 @@ ROWS_PER_FILE = 100
 ROW_BYTES = 250
 """About what a writer takes a mixed row for."""
 
-_MEASURED = {"hoodie.metadata.enable": "false"}
+_ONE_SLICE = {"hoodie.metadata.enable": "false", "hoodie.copyonwrite.record.size.estimate": "100"}
+"""New rows are taken to be so small that all of them go to one file."""
 
 
 def make_table(path: Path, case: Case, count: int) -> Path:
     """A table of one slice: *count* rows of *case* in a base file, and log files that replace each of them once."""
     rows = pa.Table.from_batches([case.make(count)]).drop_columns(list(META_FIELDS))
-    table = hf.create_table(path, name="slices", schema=rows.schema, record_key=["id"], ordering=["large"])
-    table.insert(rows)
+    hf.create_table(path, name="slices", schema=rows.schema, record_key=["id"], ordering=["large"])
+    hf.open_table(path, options=_ONE_SLICE).insert(rows)
     order = np.random.default_rng(7).permutation(count)
     for part in np.array_split(order, LOG_FILES):
-        hf.open_table(path, options=_MEASURED).upsert(rows.take(pa.array(part)))
+        hf.open_table(path, options=_ONE_SLICE).upsert(rows.take(pa.array(part)))
     return path
 
 
 def make_pieces(path: Path, pieces: int, *, files: bool) -> Path:
     """The same of mixed rows, with one update in so many log files, or blocks of one, of about a hundred rows each."""
     rows = pa.Table.from_batches([mixed(pieces * ROWS_PER_FILE)]).drop_columns(list(META_FIELDS))
-    hf.create_table(path, name="slices", schema=rows.schema, record_key=["id"], ordering=["large"]).insert(rows)
-    options = _MEASURED | {"hoodie.logfile.data.block.max.size": str(ROW_BYTES * ROWS_PER_FILE)}
+    hf.create_table(path, name="slices", schema=rows.schema, record_key=["id"], ordering=["large"])
+    hf.open_table(path, options=_ONE_SLICE).insert(rows)
+    options = _ONE_SLICE | {"hoodie.logfile.data.block.max.size": str(ROW_BYTES * ROWS_PER_FILE)}
     options |= {"hoodie.logfile.max.size": "1"} if files else {}
     hf.open_table(path, options=options).upsert(rows)
     return path

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
+from tests.table.support import multiset
 
 STEPS = int(os.environ.get("HUDIFORMAT_GROWTH_STEPS", "12"))
 SEED = int(os.environ.get("HUDIFORMAT_GROWTH_SEED", "1"))
@@ -80,6 +82,8 @@ class Garden:
     columns: list[str] = field(default_factory=list)
     wide: bool = False
     names: int = 0
+    indexed: bool = False
+    """Whether it keeps column statistics and bloom filters, which triples the time of a write."""
 
     def options(self, operation: str, **more: str) -> dict[str, str]:
         return {
@@ -91,7 +95,9 @@ class Garden:
             "hoodie.datasource.write.operation": operation,
             "hoodie.write.table.version": self.version,
             "hoodie.write.auto.upgrade": "false",
-            "hoodie.metadata.enable": "false",
+            "hoodie.metadata.enable": str(self.indexed).lower(),
+            "hoodie.metadata.index.column.stats.enable": "true",
+            "hoodie.metadata.index.bloom.filter.enable": "true",
             "hoodie.compact.inline": "false",
             "hoodie.clean.automatic": "false",
             "hoodie.embed.timeline.server": "false",
@@ -180,7 +186,14 @@ class Garden:
         self.hudi.sql(f"drop table {name}")
 
     def check(self) -> None:
-        assert_same_rows(hf.open_table(self.path).snapshot(), self.hudi.read(self.path), key=ROW)
+        table = hf.open_table(self.path)
+        everything = table.snapshot()
+        assert_same_rows(everything, self.hudi.read(self.path), key=ROW)
+        key = f"k{self.chance.randrange(40):02d}"
+        conditions = [pc.field("id") == key, pc.field("id") > key, pc.field("n") > 2, pc.field("name").is_null()]
+        for condition in [*conditions, pc.field("name") < "beech"] if self.indexed else conditions[:1]:
+            expected = everything.filter(condition)
+            assert multiset(table.snapshot(filter=condition)) == multiset(expected), str(condition)
 
 
 WEIGHTS = {
@@ -195,6 +208,7 @@ def test_our_rows_are_hudis_after_every_step(hudi: RealHudi, tmp_path: Path, see
     chance = random.Random(seed)  # noqa: S311 - a seed that can be told
     kind = sorted(KINDS)[seed % len(KINDS)]
     garden = Garden(hudi, str(tmp_path / "t"), KINDS[kind], chance, chance.choice(["8", "9", "9"]))
+    garden.indexed = seed % 4 == 0
     grown = [Garden.upsert]
     for _ in range(STEPS_PER_TABLE):
         try:
