@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
 from hudiformat.storage import Location, open_storage
+from hudiformat.table.change_log import CHANGE_MODES
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.option_parsers import parse_boolean
 from hudiformat.table.options import TABLE_KEYS, parse_write_options
@@ -72,9 +73,11 @@ def create_table(
         hive_style_partitioning=_flag(options, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode_partitioning=_flag(options, "hoodie.datasource.write.partitionpath.urlencode"),
         timeline_zone=_timeline_zone(options),
+        cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
         extra={
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
             **_index_properties(options, record_key),
+            **_change_properties(options),
         },
     )
     RowKeys.of(config).check(schema)
@@ -139,6 +142,15 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
         "hoodie.bucket.index.hash.field": ",".join(chosen.hash_fields or record_key),
         "hoodie.datasource.write.recordkey.field": ",".join(record_key),
     }
+
+
+def _change_properties(options: Mapping[str, str]) -> dict[str, str]:
+    key = "hoodie.table.cdc.supplemental.logging.mode"
+    if key not in options:
+        return {}
+    if (mode := str(options[key]).upper()) not in CHANGE_MODES:
+        raise OptionError(f"{key}: expected one of {', '.join(CHANGE_MODES)}, found {options[key]!r}", option=key)
+    return {key: mode}
 
 
 def _timeline_zone(options: Mapping[str, str]) -> TimelineZone:

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant, next_instant
+from hudiformat.storage import FileInfo
 from hudiformat.table.context import TableContext
 from hudiformat.table.listing import PartitionFiles, partition_files
 from hudiformat.table.metadata_state import prepare_metadata_table
@@ -129,7 +130,7 @@ class _Planner:
                     unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
                 elif self.earliest is None or replaced_by < self.earliest.time:
                     unwanted += group
-            names = [_names(item) for item in unwanted]
+            names = [_names(item) + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
             gone = [name for found in names if not kept.intersection(found) for name in found]
             yield path, [f"{path}/{name}" if path else name for name in gone]
@@ -197,6 +198,12 @@ class _Planner:
 def _names(file_slice: FileSlice) -> list[str]:
     base = [] if file_slice.base_file is None else [str(file_slice.base_file.name)]
     return base + [str(log.name) for log in file_slice.log_files]
+
+
+def _change_logs(file_slice: FileSlice, files: Iterable[FileInfo]) -> list[str]:
+    """The change data of the write that made the slice's base file."""
+    beginning = f".{file_slice.file_id}_{file_slice.base_instant}."
+    return [file.name for file in files if file.name.startswith(beginning) and file.name.endswith(".cdc")]
 
 
 def _read_plan(context: TableContext, instant: Instant) -> CleanerPlan:

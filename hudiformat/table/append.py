@@ -17,6 +17,7 @@ from hudiformat.table.markers import create_marker
 from hudiformat.table.plan import WritePlan
 from hudiformat.table.stats import LogFileStats, WriteCounts
 from hudiformat.timeline import WriteStat
+from hudiformat.view import FileSlice
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -25,7 +26,8 @@ class AppendHandle:
     """Writes rows into data blocks of about ``block_max_size`` bytes, and at the end all deletes into one delete block.
 
     Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
-    blocks stand for, those of a log compaction.
+    blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where the
+    statistics have to name it, as those of a table with change data.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -39,6 +41,7 @@ class AppendHandle:
         file_id: str,
         *,
         compacted: Sequence[str] = (),
+        below: FileSlice | None = None,
     ) -> None:
         self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
         self._plan = plan
@@ -57,7 +60,7 @@ class AppendHandle:
         self._updates: list[Booleans] = []
         self._deletes: list[tuple[pa.Array, pa.Array | None]] = []
         self._row_size: float | None = None
-        self._stats = LogFileStats(partition_path, file_id, plan.instant)
+        self._stats = LogFileStats(partition_path, file_id, plan.instant, below)
         self.buffered_bytes = 0
 
     def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
+from hudiformat.table.change_log import CHANGE_MODES
 from hudiformat.table.concurrency_options import NON_BLOCKING
 from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
@@ -184,7 +185,9 @@ def refuse_unwritable(context: TableContext) -> None:
             config.table_type is TableType.COPY_ON_WRITE and context.merger is not None
         ),
         "tables without meta fields": not config.populate_meta_fields,
-        "change data capture": config.cdc_enabled,
+        f"change data in the mode {config.cdc_supplemental_logging_mode}": (
+            config.cdc_enabled and config.cdc_supplemental_logging_mode not in CHANGE_MODES
+        ),
         "slash-separated dates": config.slash_separated_dates,
         "custom delete markers": delete_marker(config) is not None,
         "dropped partition columns": config.drop_partition_columns,

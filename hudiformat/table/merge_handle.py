@@ -6,7 +6,7 @@ A bucket that is not there yet has no base file; its first one is written in the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from hudiformat.merge import KeyIndex, number_keys
 from hudiformat.merge.ordering import comparable
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
+from hudiformat.table.change_log import DELETE, INSERT, UPDATE, ChangeLog
 from hudiformat.table.combining import combine, combines, ordering_fields_of
 from hudiformat.table.open_file import OpenBaseFile
 from hudiformat.table.plan import Operation, WritePlan
@@ -61,6 +62,11 @@ class MergeHandle:
         self._inserts: list[Rows] = []
         self._deleted_keys: list[pa.Array] = []
         self._open: OpenBaseFile | None = None
+        self._log = (
+            ChangeLog(storage, plan, token, partition_path, file_id)
+            if plan.config.cdc_enabled and base is not None
+            else None
+        )
         self.buffered_bytes = 0
 
     def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
@@ -86,30 +92,33 @@ class MergeHandle:
         changes = self._gathered(file.name)
         counts = WriteCounts()
         for batch in self._base_batches(file.name):
-            merged, counted = changes.merged(batch)
+            merged, counted = changes.merged(batch, self._log)
             counts += counted
             file.write(merged)
         for rows in (changes.left(), self._table(self._inserts, file.name)):
+            if self._log is not None:
+                self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
             file.write(rows)
         rows_written, size = file.rows, file.close()
         self._open = None
-        return [
-            base_file_stat(
-                partition_path=self._partition_path,
-                file_id=file.file_id,
-                path=file.path,
-                rows=rows_written,
-                size=size,
-                counts=counts,
-                previous=None if self._base is None else self._base.name,
-            )
-        ]
+        stat = base_file_stat(
+            partition_path=self._partition_path,
+            file_id=file.file_id,
+            path=file.path,
+            rows=rows_written,
+            size=size,
+            counts=counts,
+            previous=None if self._base is None else self._base.name,
+        )
+        return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
 
     def abandon(self) -> None:
         """Leave everything for the write's rollback to take away."""
         if self._open:
             self._open.abandon()
+        if self._log is not None:
+            self._log.abandon()
 
     def _base_batches(self, file_name: str) -> Iterator[pa.RecordBatch]:
         if self._base is None:
@@ -177,8 +186,8 @@ class Changes:
     ordering_fields: tuple[str, ...]
     seen: Booleans
 
-    def merged(self, batch: pa.RecordBatch) -> tuple[pa.Table, WriteCounts]:
-        """The rows that take the place of *batch*, in its order."""
+    def merged(self, batch: pa.RecordBatch, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
+        """The rows that take the place of *batch*, in its order; what is done to them is told to *log*."""
         base = pa.Table.from_batches([batch])
         at, change = self._meetings(base)
         beaten = self._beaten(base, at, change)
@@ -187,6 +196,9 @@ class Changes:
         kept[at] = False
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
+        if log is not None:
+            log.add(DELETE, base.take(pa.array(at[~updated])), None)
+            log.add(UPDATE, base.take(pa.array(at[updated])), self.rows.take(pa.array(change[updated])))
         if not len(at):
             return base, counts
         if not updated.any():

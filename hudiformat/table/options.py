@@ -216,6 +216,8 @@ TABLE_KEYS = (
     "hoodie.datasource.write.hive_style_partitioning",
     "hoodie.datasource.write.partitionpath.urlencode",
     "hoodie.record.merge.mode",
+    "hoodie.table.cdc.enabled",
+    "hoodie.table.cdc.supplemental.logging.mode",
 )
 """Keys that a table is created with and that stay in its properties."""
 

@@ -262,7 +262,10 @@ class PartitionWriter:
         if is_cow or is_replacing or (file_id in self._rewritten and self._kind is Kind.MOR_BLIND):
             base = next((item.base_file for item in self._index.slices if item.file_id == file_id), None)
             return MergeHandle(self._storage, self._plan, self._token, self._path, file_id=file_id, base=base)
-        return AppendHandle(self._storage, self._plan, self._token, self._path, file_id)
+        below = None
+        if self._plan.config.cdc_enabled:
+            below = next((item for item in self._index.slices if item.file_id == file_id), None)
+        return AppendHandle(self._storage, self._plan, self._token, self._path, file_id, below=below)
 
     @property
     def _kind(self) -> Kind | None:

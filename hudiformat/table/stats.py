@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hudiformat.logfile import AppendResult
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.timeline import CommitMetadata, WriteStat, decode_commit_metadata, encode_commit_metadata
+from hudiformat.view import FileSlice
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class WriteCounts:
 
 @dataclass(slots=True)
 class LogFileStats:
-    """Adds up what was appended to each log file of a file group."""
+    """Adds up what was appended to each log file of a file group; *below* is the slice that they name, if any."""
 
     partition_path: str
     file_id: str
     instant: str
+    below: FileSlice | None = None
     _files: dict[str, tuple[WriteCounts, int, int]] = field(default_factory=dict)
 
     def add(self, result: AppendResult, counts: WriteCounts) -> None:
@@ -51,10 +53,13 @@ class LogFileStats:
         return [self._stat(name, *entry) for name, entry in self._files.items()]
 
     def _stat(self, name: str, counts: WriteCounts, offset: int, size: int) -> WriteStat:
+        below = self.below
+        base = "" if below is None or below.base_file is None else str(below.base_file.name)
+        logs = () if below is None else tuple(str(log.name) for log in below.log_files)
         return WriteStat(
             file_id=self.file_id,
             path=f"{self.partition_path}/{name}" if self.partition_path else name,
-            prev_commit=self.instant,
+            prev_commit=self.instant if below is None else below.base_instant,
             partition_path=self.partition_path,
             num_writes=counts.writes,
             num_update_writes=counts.updates,
@@ -64,8 +69,8 @@ class LogFileStats:
             file_size_in_bytes=size,
             log_version=LogFileName.parse(name).version,
             log_offset=offset,
-            base_file="",
-            log_files=(name,),
+            base_file=base,
+            log_files=(*logs, name),
         )
 
 

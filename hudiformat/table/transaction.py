@@ -100,7 +100,8 @@ class Transaction:
         by_partition: dict[str, list[WriteStat]] = {}
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
-        kept = {stat.path for group in by_partition.values() for stat in group}
+        every = [stat for group in by_partition.values() for stat in group]
+        kept = {path for stat in every for path in (stat.path, *(stat.cdc_stats or ()))}
         storage = self._context.storage
         for path in marked_files(storage, self.instant.time):
             if path not in kept:

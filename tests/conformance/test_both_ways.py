@@ -352,3 +352,22 @@ def test_hudi_goes_on_with_buckets_of_base_files_and_with_overwritten_ones(hudi:
     hudi_upserts(things(range(22, 30), ts=5, partition="p1"))
     table.upsert(things(range(24, 32), ts=6, partition="p1"))
     assert_same_rows(hudi.read(tmp_path / "t"), table.snapshot(), key=ROW)
+
+
+def test_hudi_reads_the_changes_that_were_logged_here(hudi: RealHudi, tmp_path: Path) -> None:
+    options = {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": "OP_KEY_ONLY"}
+    columns = {"schema": SCHEMA, "record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
+    table = hf.create_table(tmp_path / "t", name="things", table_type="COPY_ON_WRITE", options=options, **columns)
+    table.upsert(things(range(9), ts=2))
+    table.upsert(things(range(6, 12), ts=3))
+    table.delete(things(range(2), ts=0))
+    query = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.query.incremental.format": "cdc",
+        "hoodie.datasource.read.begin.instanttime": "000",
+    }
+    changes = table.cdc("000")
+    assert sorted(changes["op"].to_pylist()) == ["d"] * 2 + ["i"] * 12 + ["u"] * 3
+    expected = hudi.read(tmp_path / "t", query)
+    for name in ("op", "ts_ms"):
+        assert sorted(changes[name].to_pylist()) == sorted(expected[name].to_pylist())

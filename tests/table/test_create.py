@@ -199,7 +199,6 @@ def test_damaged_properties_are_refused(tmp_path: Path) -> None:
     ("key", "value", "feature"),
     [
         ("hoodie.populate.meta.fields", "false", "tables without meta fields"),
-        ("hoodie.table.cdc.enabled", "true", "change data capture"),
         ("hoodie.datasource.write.drop.partition.columns", "true", "dropped partition columns"),
         ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
         ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
@@ -393,7 +392,6 @@ def test_an_option_that_repeats_the_properties_is_fine(tmp_path: Path) -> None:
 def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Path]) -> None:
     for name, feature in {
         "v8-mor-avro-h102": "table version 8",
-        "v9-mor-cdc-h120": "change data capture",
         "v9-mor-parquet-partition-file-h120": "partition metadata files in base-file format",
         "v9-mor-timestamp-keygen-h120": "key generator TIMESTAMP",
     }.items():
