@@ -1,0 +1,227 @@
+"""The reading half of a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.table.as_of import as_instant, check_as_of
+from hudiformat.table.changes import ChangeReader, change_schema, refuse_without_changes
+from hudiformat.table.context import TableContext
+from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
+from hudiformat.table.listing import partition_files
+from hudiformat.table.pruning import PartitionPruner, fits
+from hudiformat.table.read import SliceReader, refuse_unreadable
+from hudiformat.table.scan import Scan
+from hudiformat.table.skipping import without_skipped
+from hudiformat.table.slice_query import SliceQuery
+from hudiformat.timeline import TableConfig, Timeline
+from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
+
+
+class ReadableTable:
+    """A table as its readers see it: its timeline, its file slices, its rows.
+
+    Every call looks at the timeline anew, so a table object sees what others commit.
+
+    Raises:
+        UnsupportedFeatureError: from any call that meets something of Hudi's that is not supported, by its name.
+
+    Source: HoodieTableMetaClient, HoodieTableFileSystemView.
+    """
+
+    def __init__(self, context: TableContext) -> None:
+        self.context = context
+
+    @property
+    def path(self) -> str:
+        """The base path."""
+        return self.context.storage.root
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties."""
+        return self.context.config
+
+    @property
+    def timeline(self) -> Timeline:
+        """The instants of the active timeline, as they are now."""
+        return self.context.timeline()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's own columns, without the meta fields."""
+        return self.context.schema().arrow
+
+    def file_slices(self, partition: str | None = None, *, as_of: str | date | None = None) -> list[FileSlice]:
+        """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
+
+        Files are listed by the table's metadata table where it has one, unless ``hoodie.metadata.enable`` is false.
+
+        Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
+        """
+        return self._slices(partition, as_of)
+
+    def _slices(
+        self, partition: str | None, as_of: str | date | None, pruner: PartitionPruner | None = None
+    ) -> list[FileSlice]:
+        refuse_unreadable(self.config)
+        visibility = self.context.visibility()
+        moment = self._moment(as_of)
+        with paused_collection():
+            return [
+                file_slice
+                for path, files in partition_files(self.context, partition, pruner=pruner)
+                for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
+            ]
+
+    def _moment(self, as_of: str | date | None) -> str | None:
+        return None if as_of is None else as_instant(as_of, self.config.timeline_zone)
+
+    def snapshot(
+        self,
+        as_of: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - the name that pyarrow uses too
+    ) -> pa.Table:
+        """The newest rows, base files and log files merged.
+
+        *as_of* is an instant, a date or a datetime: rows as of that moment.  *columns* picks columns, meta fields
+        included.  *filter* is a pyarrow expression over the columns that are read.
+
+        Raises:
+            SchemaError: the table has no such column, or *filter* does not fit the columns.
+            DecodeError: a log block is damaged inside.
+
+        Source: HoodieFileGroupReader; spec/merging.md.
+        """
+        return self.scan(as_of=as_of, columns=columns, filter=filter).read_all()
+
+    def read_optimized(
+        self,
+        as_of: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """The rows of the newest base files alone, without their log files; arguments as for :meth:`snapshot`.
+
+        Raises:
+            SchemaError: the table has no such column.
+
+        Source: BaseFileOnlyRelation.
+        """
+        return self.scan(as_of=as_of, columns=columns, filter=filter, with_logs=False).read_all()
+
+    def scan(
+        self,
+        *,
+        as_of: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        with_logs: bool = True,
+    ) -> Scan:
+        """As :meth:`snapshot`, read batch by batch when the rows are asked for, file slice after file slice.
+
+        Memory is bounded by the log files of a slice, and by ``hoodie.memory.merge.max.size`` of them.
+
+        Raises:
+            SchemaError: the table has no such column.
+
+        Source: HoodieFileGroupReader; spec/merging.md.
+        """
+        reader = self.slice_reader(as_of=as_of)
+        query = SliceQuery(reader, columns, filter, with_logs)
+        pruner = _pruner(reader, filter)
+        slices = self._slices(None, as_of, pruner)
+        if pruner is not None:
+            slices = without_skipped(self.context, slices, pruner, with_logs=with_logs)
+        return query.scan(self.context.storage, slices)
+
+    def incremental(
+        self,
+        begin: str | date,
+        end: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """The rows that were written after *begin* and up to *end*, or up to now, in the state of the last of them.
+
+        Moments are completion times from table version 8 on, instants below; both are in ``timeline``.  ``"000"`` is
+        before all of them.  Deletes leave no rows: see :meth:`cdc`.  Where files of that time have been cleaned away,
+        those of the table's newest rows are given that were written then.
+
+        Raises:
+            StorageError: in a table of version 6, files of that time have been cleaned away.
+            TableError: in a table of version 6, a write is pending that later ones have overtaken.
+            UnsupportedFeatureError: the table has no meta fields.
+
+        Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
+        """
+        refuse_unreadable(self.config)
+        span = Span.of(self.context, begin, end)
+        writes = writes_within(self.context, span)
+        reader = replace(self.slice_reader(), incremental=True)
+        query = SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes))
+        slices = written_slices(self.context, writes)
+        slices = self.file_slices() if slices is None else slices
+        pruner = _pruner(reader, filter)
+        if pruner is not None:
+            slices = without_skipped(self.context, slices, pruner, with_logs=True)
+        return query.scan(self.context.storage, slices).read_all()
+
+    def cdc(
+        self,
+        begin: str | date,
+        end: str | date | None = None,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
+
+        Columns, all texts: ``op`` (``i``, ``u`` or ``d``), ``ts_ms`` (the instant of the write), ``before`` and
+        ``after`` (the record as JSON).  *columns* picks some of them, and *filter* is an expression over all of them.
+
+        Raises:
+            SchemaError: there is no such column, or *filter* does not fit the columns.
+            StorageError: files of that time have been cleaned away.
+            UnsupportedFeatureError: the table keeps no change data (``hoodie.table.cdc.enabled``).
+
+        Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
+        """
+        refuse_unreadable(self.config)
+        refuse_without_changes(self.context)
+        writes = writes_within(self.context, Span.of(self.context, begin, end))
+        schema = change_schema(columns)
+        changes = ChangeReader(self.context, self.slice_reader()).changes(writes, columns, filter)
+        return pa.Table.from_batches(changes, schema)
+
+    def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
+        """What reads single slices of the table, here or in another process.
+
+        Raises:
+            TableError: what was in the table at *as_of* cannot be told, or not any more.
+        """
+        moment = self._moment(as_of)
+        if moment is not None:
+            check_as_of(self.context, moment)
+        context = self.context
+        return SliceReader(
+            self.config,
+            context.schema(as_of=moment),
+            context.visibility(),
+            moment,
+            merger=context.merger,
+            merge_memory=context.options.merge_memory,
+            damage=context.options.damage,
+        )
+
+
+def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
+    """What a filter rules out before files are opened; None where it does not fit, which reading will say."""
+    schema = reader.output_schema
+    if condition is None or not fits(condition, schema):
+        return None
+    return PartitionPruner(reader.partition_columns, schema, condition)
