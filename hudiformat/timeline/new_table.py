@@ -17,6 +17,13 @@ _MERGERS = {
 }
 """What says the merge mode below table version 9: the payload class and the id of the merge strategy."""
 
+_ALWAYS = {
+    "hoodie.timeline.path": "timeline",
+    "hoodie.timeline.history.path": "history",
+    "hoodie.archivelog.folder": "history",
+    "hoodie.table.base.file.format": "PARQUET",
+}
+
 
 def new_table_config(
     *,
@@ -51,45 +58,37 @@ def new_table_config(
         Hudi 1.2.0 (6 and 9) and 1.0.2 (8) create.
     """
     _check_names(name, (*record_key_fields, *partition_fields, *ordering_fields))
-    if version not in SUPPORTED_VERSIONS:
-        supported = ", ".join(map(str, SUPPORTED_VERSIONS))
-        raise OptionError(f"expected a table version of {supported}, found {version}", option="hoodie.table.version")
-    if version < _NEWEST_VERSION and len(ordering_fields) > 1:
-        raise OptionError(
-            f"a table of version {version} has one ordering field, found {', '.join(ordering_fields)}",
-            option="hoodie.table.ordering.fields",
-        )
+    _check_version(version, ordering_fields)
     mode = merge_mode or (MergeMode.EVENT_TIME_ORDERING if ordering_fields else MergeMode.COMMIT_TIME_ORDERING)
+    flags = {
+        "hoodie.table.cdc.enabled": cdc_enabled,
+        "hoodie.populate.meta.fields": populate_meta_fields,
+        "hoodie.partition.metafile.use.base.format": partition_metafile_use_base_format,
+        "hoodie.datasource.write.drop.partition.columns": drop_partition_columns,
+        "hoodie.datasource.write.hive_style_partitioning": hive_style_partitioning,
+        "hoodie.datasource.write.partitionpath.urlencode": url_encode_partitioning,
+    }
+    where_asked = {
+        "hoodie.table.recordkey.fields": ",".join(record_key_fields),
+        "hoodie.database.name": database,
+        "hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE_AFTER" if cdc_enabled else "",
+    }
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": table_type.value,
         "hoodie.table.version": str(version),
-        "hoodie.timeline.layout.version": "1" if version < VERSION_WITH_COMPLETION_TIMES else "2",
-        "hoodie.timeline.path": "timeline",
-        "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "history",
         "hoodie.table.timeline.timezone": timeline_zone.value,
         "hoodie.table.partition.fields": ",".join(partition_fields),
         "hoodie.table.keygenerator.type": (key_generator or _inferred(record_key_fields, partition_fields)).name,
-        "hoodie.table.base.file.format": "PARQUET",
-        "hoodie.table.cdc.enabled": _flag(cdc_enabled),
-        "hoodie.populate.meta.fields": _flag(populate_meta_fields),
-        "hoodie.partition.metafile.use.base.format": _flag(partition_metafile_use_base_format),
-        "hoodie.datasource.write.drop.partition.columns": _flag(drop_partition_columns),
-        "hoodie.datasource.write.hive_style_partitioning": _flag(hive_style_partitioning),
-        "hoodie.datasource.write.partitionpath.urlencode": _flag(url_encode_partitioning),
         CHECKSUM_KEY: str(table_checksum(name, database)),
+        **_ALWAYS,
+        **{key: "true" if value else "false" for key, value in flags.items()},
+        **{key: value for key, value in where_asked.items() if value},
         **_versions_own(version, mode, ordering_fields),
     }
     if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 did not have these
         extractor = _extractor(partition_fields, hive_style=hive_style_partitioning)
         properties |= {"hoodie.table.format": "native", "hoodie.table.partition_extractor_class": extractor}
-    if record_key_fields:
-        properties["hoodie.table.recordkey.fields"] = ",".join(record_key_fields)
-    if database:
-        properties["hoodie.database.name"] = database
-    if cdc_enabled:
-        properties["hoodie.table.cdc.supplemental.logging.mode"] = "DATA_BEFORE_AFTER"
     return config_of({**properties, **(extra or {})}, path="hoodie.properties")
 
 
@@ -101,8 +100,15 @@ def _check_names(table: str, fields: Sequence[str]) -> None:
             raise OptionError(f"expected the name of a column, found {field!r}", option="hoodie.table.recordkey.fields")
 
 
-def _flag(value: bool) -> str:  # noqa: FBT001 - the only argument
-    return "true" if value else "false"
+def _check_version(version: int, ordering_fields: Sequence[str]) -> None:
+    if version not in SUPPORTED_VERSIONS:
+        supported = ", ".join(map(str, SUPPORTED_VERSIONS))
+        raise OptionError(f"expected a table version of {supported}, found {version}", option="hoodie.table.version")
+    if version < _NEWEST_VERSION and len(ordering_fields) > 1:
+        raise OptionError(
+            f"a table of version {version} has one ordering field, found {', '.join(ordering_fields)}",
+            option="hoodie.table.ordering.fields",
+        )
 
 
 def _extractor(partition_fields: Sequence[str], *, hive_style: bool) -> str:
@@ -121,9 +127,9 @@ def _inferred(record_key_fields: Sequence[str], partition_fields: Sequence[str])
 
 
 def _versions_own(version: int, mode: MergeMode, ordering_fields: Sequence[str]) -> dict[str, str]:
-    """What says the merge mode and the ordering fields, which differs from version to version."""
+    """What says the layout, the merge mode and the ordering fields, which differs from version to version."""
     ordering = ",".join(ordering_fields)
-    properties = {}
+    properties = {"hoodie.timeline.layout.version": "1" if version < VERSION_WITH_COMPLETION_TIMES else "2"}
     if version < _NEWEST_VERSION:
         if ordering:
             properties["hoodie.table.precombine.field"] = ordering  # Hudi up to 1.0 knows no other
