@@ -51,7 +51,7 @@ class Records:
         record, schema, count = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns), len(self)
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
-        if count < _CHUNK_ROWS:
+        if round(count / _CHUNK_ROWS) <= 1:  # a single chunk
             return _batch(record, schema, self._cursors(slice(None)))
         nodes = dict(record.fields)
         whole = {name: column_of(nodes[name], count) for name in schema.names}
