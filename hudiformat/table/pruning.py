@@ -27,8 +27,6 @@ def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
     Raises:
         SchemaError: it does not fit the columns.
     """
-    # A single value may stand anywhere in the bytes that it was decoded from, of which Arrow complains on the terminal.
-    rows = rows.take(pa.array([0])) if rows.num_rows == 1 else rows
     try:
         # As a table: pyarrow 19 cannot filter a batch of which nothing is left.
         kept = pa.Table.from_batches([rows]).filter(expression)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from hudiformat.avro import decode_records
+from hudiformat.avro import arrow_to_avro, decode_records, encode_records
 from hudiformat.errors import CorruptBlockError, SchemaError, TruncatedBlockError
 
 from .test_encode import avro
@@ -203,3 +205,13 @@ def test_required_fields_of_a_null_struct() -> None:
     batch = decode_records(framed("00", "02 02 61 02"), 2, avro(("c", ["null", inner])))
     batch.validate(full=True)
     assert batch.to_pylist() == [{"c": None}, {"c": {"x": "a", "y": 1}}]
+
+
+def test_a_single_value_stands_at_an_even_address(capfd: pytest.CaptureFixture[str]) -> None:
+    schema = pa.schema([pa.field("s", pa.string(), nullable=False), pa.field("x", pa.float64(), nullable=False)])
+    rows = pa.RecordBatch.from_pydict({"s": ["ab"], "x": [0.5]}, schema=schema)
+    text = arrow_to_avro(schema, name="r", namespace="n")
+    for shift in range(8):
+        content = memoryview(bytes(shift) + encode_records(rows, text))[shift:]
+        assert pc.equal(decode_records(content, 1, text)["x"], 0.5).to_pylist() == [True]
+    assert capfd.readouterr().err == ""  # where Arrow complains of others

@@ -15,7 +15,7 @@ from hudiformat import SchemaError, Table, open_table
 from hudiformat.basefile import read_base_file
 from hudiformat.storage import LocalStorage
 from hudiformat.table.partition_columns import PartitionColumns
-from hudiformat.table.pruning import PartitionPruner, filtered
+from hudiformat.table.pruning import PartitionPruner
 from tests.table.golden import GoldenTable
 from tests.table.support import multiset, new_table, rows
 
@@ -145,11 +145,3 @@ def test_a_column_is_filtered_by_what_is_shown_not_by_what_is_stored(tmp_path: P
     table = new_table(tmp_path / "table")
     table.insert(rows(("a", 1, "", 1), ("b", 1, "x", 1)))
     assert table.snapshot(columns=["k", "p"], filter=pc.field("p").is_null()).to_pylist() == [{"k": "a", "p": None}]
-
-
-def test_values_that_stand_at_odd_addresses(capfd: pytest.CaptureFixture[str]) -> None:
-    odd = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(bytes(9)).slice(1)])
-    rows = pa.RecordBatch.from_arrays([odd], ["x"])
-    assert filtered(rows, pc.field("x") == 0) == rows
-    assert filtered(rows, pc.field("x") == 1).num_rows == 0
-    assert capfd.readouterr().err == ""
