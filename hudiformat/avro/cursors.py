@@ -237,7 +237,7 @@ class Cursors:
         if present is None or present.all():
             if self._shift + kind.itemsize > self._room:
                 self.move(self.pos + kind.itemsize)  # which says where there is none
-            values = self.peek(kind).copy()  # also of a single one: Arrow complains of odd addresses
+            values: npt.NDArray[Any] = self.peek(kind).copy()  # also of a single one: Arrow complains of odd addresses
             self.advance(kind.itemsize, None)
             return values
         if kind.itemsize == _LONGEST:

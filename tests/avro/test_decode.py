@@ -213,5 +213,6 @@ def test_a_single_value_stands_at_an_even_address(capfd: pytest.CaptureFixture[s
     text = arrow_to_avro(schema, name="r", namespace="n")
     for shift in range(8):
         content = memoryview(bytes(shift) + encode_records(rows, text))[shift:]
-        assert pc.equal(decode_records(content, 1, text)["x"], 0.5).to_pylist() == [True]
+        found = pa.Table.from_batches([decode_records(content, 1, text)])
+        assert found.filter(pc.field("x") == 0.5) == found
     assert capfd.readouterr().err == ""  # where Arrow complains of others
