@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import hudiformat as hf
-from benchmarks import large, ours, python_peers, workers
+from benchmarks import large, ours, python_peers, upserts, workers
 from benchmarks import slices as slice_tables
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
 from benchmarks.instructions import NoCounterError, per_row
@@ -26,6 +26,13 @@ MOST_FOR_ONE_COLUMN = 35.0
 LEAST_FOR_TWO_WORKERS = 1.6
 TWO_GB = 10**7
 """So many of the mixed rows are a log file of 2 GB."""
+
+MILLION = 10**6
+FEWEST_UPSERTS = 10**5
+ROUNDS_OF_UPSERTS = 2  # each makes a table first
+LEAST_OF_UPSERTS = {kind: 1e6 if kind == upserts.LOGS else 0.5e6 for kind in upserts.KINDS}
+"""Rows a second, of a million into a million."""
+MOST_MB_OF_UPSERTS = {upserts.LOGS: 500.0}
 
 PIECES = (10, 100, 1_000)
 """So many log files or blocks of a hundred rows each does a slice have."""
@@ -255,6 +262,29 @@ def _pieces(run: Run) -> None:
         run.results.limits.append(Limit("slice", label, more, "%", MOST_GROWTH))
 
 
+def upsert(run: Run) -> None:
+    """Upserts of all rows of tables of more and more rows: speed, memory, and what a row costs."""
+    sizes = [size for size in run.sizes if size >= FEWEST_UPSERTS] or run.sizes[-1:]
+    for kind, least in LEAST_OF_UPSERTS.items():
+        costs = {}
+        for count in sizes:
+            writer = upserts.Measured(kind, run.folder, count)
+            speed = interleaved({"": writer}, min(run.rounds, ROUNDS_OF_UPSERTS))[""]
+            costs[count] = 1e9 / speed
+            run.results.growth.append(Growth(f"upsert, {kind}", count, costs[count], writer.peak_mb))
+            if count in (MILLION, sizes[-1]):
+                goal, most = (least, MOST_MB_OF_UPSERTS.get(kind)) if count == MILLION else (None, None)
+                label = f"{kind}, {count:,} rows"
+                run.results.limits += [
+                    Limit("upsert", label, speed, "rows/s", goal, at_least=True),
+                    Limit("upsert", f"{label}, memory", writer.peak_mb, "MB", most),
+                ]
+        if len(sizes) > 1:
+            more = 100 * (costs[sizes[-1]] / costs[sizes[0]] - 1)
+            label = f"{kind}, cost per row at {sizes[-1]:,} over that at {sizes[0]:,}"
+            run.results.limits.append(Limit("upsert", label, more, "%", MOST_GROWTH))
+
+
 SECTIONS: dict[str, Callable[[Run], None]] = {
     **{case.name: partial(data_case, case) for case in DATA_CASES},
     "small": small_blocks,
@@ -263,4 +293,5 @@ SECTIONS: dict[str, Callable[[Run], None]] = {
     "workers": two_workers,
     "growth": growth,
     "slice": slices,
+    "upsert": upsert,
 }

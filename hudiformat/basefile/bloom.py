@@ -11,7 +11,6 @@ import base64
 import math
 import struct
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,14 +49,14 @@ class BloomFilter:
         num_hashes = math.ceil(math.log(2) * num_bits / entries)
         flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.bool_)
         for start in range(0, len(keys), _CHUNK):
-            flags[_positions(keys.slice(start, _CHUNK), num_hashes, num_bits).ravel()] = True
+            flags[_Keys.of(keys.slice(start, _CHUNK)).positions(num_hashes, num_bits).ravel()] = True
         return cls(num_hashes, num_bits, np.packbits(flags, bitorder="little").tobytes())
 
     def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
         """For each key whether the filter may hold it; False is certain."""
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").view(np.bool_)
         found = [
-            flags[_positions(keys.slice(start, _CHUNK), self.num_hashes, self.num_bits)].all(axis=0)
+            flags[_Keys.of(keys.slice(start, _CHUNK)).positions(self.num_hashes, self.num_bits)].all(axis=0)
             for start in range(0, len(keys), _CHUNK)
         ]
         return np.concatenate([np.empty(0, np.bool_), *found])
@@ -128,54 +127,53 @@ def _only_simple(data: bytes) -> BloomFilter:
     return BloomFilter(num_hashes, num_bits, bits)
 
 
-def _positions(keys: pa.Array, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
-    """The bits of each key: one row per hash, one column per key."""
-    words, tails, lengths = _key_words(keys)
-    positions = np.empty((num_hashes, len(lengths)), dtype=np.int64)
-    seed = np.zeros(len(lengths), dtype=np.uint32)
-    for i in range(num_hashes):
-        seed = _murmur(words, tails, lengths, seed)
-        # Java: Math.abs(hash % bits), where % keeps the sign of the hash.
-        positions[i] = np.abs(np.fmod(seed.view(np.int32).astype(np.int64), num_bits))
-    return positions
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Keys as the hash takes them: their mixed 4-byte words, one array per place, and the up to three bytes left."""
 
+    words: list[_Words]
+    tails: _Words
+    lengths: _Words
 
-def _key_words(keys: pa.Array) -> tuple[list[_Words], _Words, _Words]:
-    """The mixed 4-byte words of all keys, one array per word position; the up to three bytes left over; the lengths."""
-    array = keys.cast(pa.large_binary())
-    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-    data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
-    lengths = np.diff(offsets)
-    padded = np.zeros((len(lengths), int(lengths.max(initial=0)) // 4 * 4 + 4), dtype=np.uint8)
-    columns = np.arange(padded.shape[1])
-    mask = columns < lengths[:, None]
-    padded[mask] = data[offsets[0] : offsets[-1]]
-    whole = padded.view("<u4").astype(np.uint32)
-    count = lengths // 4
-    # Java's bytes are signed: a tail byte of 0x80 and above is XORed in with its sign bits.
-    signed = padded.view(np.int8).astype(np.int32)
-    tails = np.zeros(len(lengths), dtype=np.int32)
-    for i in range(3):  # counted from the end: the last byte is not shifted
-        at = np.maximum(lengths - 1 - i, 0)
-        byte = signed[np.arange(len(lengths)), at] << (8 * i)
-        tails ^= np.where(lengths % 4 > i, byte, 0).astype(np.int32)
-    mixed = whole * _M
-    mixed ^= mixed >> np.uint32(24)
-    mixed *= _M
-    words = [np.ascontiguousarray(mixed[:, i]) for i in range(int(count.max(initial=0)))]
-    return words, tails.view(np.uint32), lengths.astype(np.uint32)
+    @classmethod
+    def of(cls, keys: pa.Array) -> _Keys:
+        array = keys.cast(pa.large_binary())
+        offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+        data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+        lengths = np.diff(offsets)
+        padded = np.zeros((len(lengths), int(lengths.max(initial=0)) // 4 * 4 + 4), dtype=np.uint8)
+        padded[np.arange(padded.shape[1]) < lengths[:, None]] = data[offsets[0] : offsets[-1]]
+        # Java's bytes are signed: a tail byte of 0x80 and above is XORed in with its sign bits.
+        signed = padded.view(np.int8)
+        tails = np.zeros(len(lengths), dtype=np.int32)
+        for i in range(3):  # counted from the end: the last byte is not shifted
+            byte = signed[np.arange(len(lengths)), np.maximum(lengths - 1 - i, 0)].astype(np.int32) << (8 * i)
+            tails ^= np.where(lengths % 4 > i, byte, 0)
+        mixed = np.ascontiguousarray(padded.view("<u4").astype(np.uint32)[:, :-1].T)
+        mixed *= _M
+        mixed ^= mixed >> np.uint32(24)
+        mixed *= _M
+        return cls(list(mixed), tails.view(np.uint32), lengths.astype(np.uint32))
 
-
-def _murmur(words: list[_Words], tails: _Words, lengths: _Words, seed: _Words) -> _Words:
-    result: Any = seed ^ lengths
-    count = lengths >> np.uint32(2)
-    shortest = int(count.min(initial=0))
-    for i, word in enumerate(words):
-        following = (result * _M) ^ word
-        result = following if i < shortest else np.where(i < count, following, result)
-    with_tail = (result ^ tails) * _M
-    result = np.where((lengths & np.uint32(3)) != 0, with_tail, result)
-    result ^= result >> np.uint32(13)
-    result *= _M
-    result ^= result >> np.uint32(15)
-    return np.asarray(result, dtype=np.uint32)
+    def positions(self, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
+        """The bits of each key: one row per hash, one column per key."""
+        positions = np.empty((num_hashes, len(self.lengths)), dtype=np.int64)
+        count, has_tail = self.lengths >> np.uint32(2), (self.lengths & np.uint32(3)) != 0
+        shortest, bits = int(count.min(initial=0)), np.uint32(num_bits)
+        seed = np.zeros(len(self.lengths), dtype=np.uint32)
+        for row in positions:
+            seed ^= self.lengths
+            for i, word in enumerate(self.words):
+                if i < shortest:
+                    seed *= _M
+                    seed ^= word
+                else:
+                    np.copyto(seed, (seed * _M) ^ word, where=i < count)
+            np.copyto(seed, (seed ^ self.tails) * _M, where=has_tail)
+            seed ^= seed >> np.uint32(13)
+            seed *= _M
+            seed ^= seed >> np.uint32(15)
+            # Java: Math.abs(hash % bits), where % keeps the hash's sign.  numpy divides faster than it takes rests.
+            size = np.abs(seed.view(np.int32)).view(np.uint32)
+            np.subtract(size, size // bits * bits, out=row)
+        return positions

@@ -7,6 +7,8 @@ Source: HoodieRecord.HOODIE_META_COLUMNS, HoodieRecord.generateSequenceId.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +18,8 @@ COMMIT_SEQNO = "_hoodie_commit_seqno"
 RECORD_KEY = "_hoodie_record_key"
 PARTITION_PATH = "_hoodie_partition_path"
 FILE_NAME = "_hoodie_file_name"
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 META_FIELDS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 
@@ -36,11 +40,14 @@ def add_meta_columns(
     *,
     instant: str,
     partition_path: str,
-    file_name: str,
+    file_name: str | None,
     task_partition: int,
     first_counter: int,
 ) -> pa.RecordBatch:
-    """*batch* with the meta columns in front; its rows are numbered from *first_counter*."""
+    """*batch* with the meta columns in front; its rows are numbered from *first_counter*.
+
+    Without a *file_name* that column is left to whoever moves the rows first: it is the largest of them.
+    """
     count = batch.num_rows
     counter = pa.array(np.arange(first_counter, first_counter + count)).cast(pa.string())
     seqno = pc.binary_join_element_wise(pa.scalar(f"{instant}_{task_partition}"), counter, "_")
@@ -49,10 +56,20 @@ def add_meta_columns(
         seqno,
         record_keys,
         _constant(partition_path, count),
-        _constant(file_name, count),
-        *batch.columns,
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=meta_schema(batch.schema))
+    rows = pa.RecordBatch.from_arrays([*columns, *batch.columns], schema=without_file_name(meta_schema(batch.schema)))
+    return rows if file_name is None else add_file_name(rows, file_name)
+
+
+def without_file_name(schema: pa.Schema) -> pa.Schema:
+    """*schema* without the column of the file's name."""
+    return schema.remove(schema.get_field_index(FILE_NAME))
+
+
+def add_file_name(rows: Rows, file_name: str) -> Rows:
+    """*rows* that have the other meta fields, with the name of their file."""
+    place = META_FIELDS.index(FILE_NAME)
+    return rows.add_column(place, pa.field(FILE_NAME, pa.string()), _constant(file_name, rows.num_rows))
 
 
 def _constant(value: str, count: int) -> pa.Array:

@@ -12,7 +12,7 @@ from hudiformat.merge.candidates import (
     read_candidates,
     read_records,
 )
-from hudiformat.merge.keys import KeyIndex, number_keys
+from hudiformat.merge.keys import KeyIndex, all_differ, number_keys
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.merge.slice import merge_slice
 from hudiformat.merge.survivors import Survivors, survivors
@@ -24,6 +24,7 @@ __all__ = [
     "PartialUpdate",
     "RecordMerger",
     "Survivors",
+    "all_differ",
     "candidates_of",
     "counting_blocks",
     "delete_schema",

@@ -51,6 +51,12 @@ def _hash_slice(keys: pa.Array) -> Hashes:
     return hashes
 
 
+def all_differ(keys: pa.ChunkedArray) -> bool:
+    """Whether it is certain that no two of *keys* are the same."""
+    hashes = np.sort(key_hashes(keys))
+    return bool((hashes[1:] != hashes[:-1]).all())
+
+
 def number_keys(keys: pa.ChunkedArray) -> tuple[Integers, KeyIndex]:
     """Of each key its number among the different ones, and an index that finds them by their numbers."""
     hashes = key_hashes(keys)

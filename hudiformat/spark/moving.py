@@ -30,8 +30,8 @@ from hudiformat.storage import open_storage
 from hudiformat.table import REPLACING, Operation, RowKeys, TableSchema, WritePlan, WriteTask
 from hudiformat.table.combining import combines, ordering_fields_of
 from hudiformat.table.partition import PartitionIndex
-from hudiformat.table.partition_writer import groups_of_codes
 from hudiformat.table.placement import groups_of_new
+from hudiformat.table.places import groups_of_codes
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
 

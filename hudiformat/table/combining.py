@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.merge import all_differ, number_keys
 from hudiformat.merge.ordering import comparable
 from hudiformat.table.merging import merge_mode
 from hudiformat.table.options import WriteOptions
@@ -28,14 +29,16 @@ def ordering_fields_of(config: TableConfig, operation: Operation) -> tuple[str, 
 def combine(rows: pa.Table, groups: list[pa.Array], ordering_fields: tuple[str, ...]) -> pa.Table:
     """*rows* with one row per key, the one with the highest ordering values; of equals the last.
 
-    *groups* are arrays that together are the key, such as partition path and record key.
+    *groups* are arrays that together are the key, the record key last, after the partition path if that counts.
 
     Source: HoodieWriteHelper.deduplicateRecords.
     """
+    if all_differ(pa.chunked_array(groups[-1:])):
+        return rows
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     for group in groups:
-        encoded = group.dictionary_encode()
-        codes = codes * (len(encoded.dictionary) + 1) + np.asarray(encoded.indices).astype(np.int64)
+        numbers, known = number_keys(pa.chunked_array([group]))
+        codes = codes * len(known) + numbers
     ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
     order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
     last = np.flatnonzero(np.diff(codes[order], append=-1))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import add_meta_columns, scan_base_file
-from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, without_file_name
 from hudiformat.merge import KeyIndex, number_keys
 from hudiformat.merge.ordering import comparable
 from hudiformat.naming import WriteToken
@@ -22,6 +22,7 @@ from hudiformat.storage import Storage
 from hudiformat.table.change_log import DELETE, INSERT, UPDATE, ChangeLog
 from hudiformat.table.combining import combine, combines, ordering_fields_of
 from hudiformat.table.open_file import OpenBaseFile
+from hudiformat.table.places import taken
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.stats import WriteCounts, base_file_stat
 from hudiformat.timeline import WriteStat
@@ -89,17 +90,17 @@ class MergeHandle:
         """Write the base file; its statistic."""
         file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._file_id)
         self._open = file
-        changes = self._gathered(file.name)
+        changes = self._gathered()
         counts = WriteCounts()
-        for batch in self._base_batches(file.name):
+        for batch in self._base_batches():
             merged, counted = changes.merged(batch, self._log)
             counts += counted
-            file.write(merged)
-        for rows in (changes.left(), self._table(self._inserts, file.name)):
+            file.write(add_file_name(merged, file.name))
+        for rows in (changes.left(), self._table(self._inserts)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
-            file.write(rows)
+            file.write(add_file_name(rows, file.name))
         rows_written, size = file.rows, file.close()
         self._open = None
         stat = base_file_stat(
@@ -120,40 +121,41 @@ class MergeHandle:
         if self._log is not None:
             self._log.abandon()
 
-    def _base_batches(self, file_name: str) -> Iterator[pa.RecordBatch]:
+    @property
+    def _schema(self) -> pa.Schema:
+        """All columns but the file's name, which all rows get when they are written."""
+        return without_file_name(self._plan.schema.arrow_with_meta)
+
+    def _base_batches(self) -> Iterator[pa.RecordBatch]:
         if self._base is None:
             return
         path = f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
-        for batch in scan_base_file(self._storage, path, self._plan.schema.arrow_with_meta):
-            place = batch.schema.get_field_index(FILE_NAME)
-            names = pa.repeat(pa.scalar(file_name, pa.string()), batch.num_rows)
-            yield batch.set_column(place, batch.schema.field(place), names)
+        yield from scan_base_file(self._storage, path, self._schema)
 
-    def _gathered(self, file_name: str) -> Changes:
+    def _gathered(self) -> Changes:
         plan = self._plan
         fields = ordering_fields_of(plan.config, plan.operation)
-        rows = self._table(self._changes, file_name)
+        rows = self._table(self._changes)
         if not combines(plan.operation, plan.options):  # else there is one row per key already
             rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields)
-        rows = rows.combine_chunks()
         gone = self._gone()
         deleted = np.zeros(rows.num_rows, np.bool_)
         if plan.schema.delete_column is not None:
             deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
         wins = deleted & _without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = pa.concat_tables([rows, gone])
+        rows = pa.concat_tables([rows, gone]).combine_chunks()  # rows are taken from one chunk, or all are copied first
         index = number_keys(rows[RECORD_KEY])[1]
         return Changes(index, rows, deleted=deleted, wins=wins, ordering_fields=fields, seen=np.zeros_like(deleted))
 
     def _gone(self) -> pa.Table:
         """The keys of rows that go, with nothing else."""
         keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks().unique()
-        schema = self._plan.schema.arrow_with_meta
+        schema = self._schema
         columns = [keys if field.name == RECORD_KEY else pa.nulls(len(keys), field.type) for field in schema]
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _table(self, parts: list[Rows], file_name: str) -> pa.Table:
+    def _table(self, parts: list[Rows]) -> pa.Table:
         return pa.Table.from_batches(
             [
                 add_meta_columns(
@@ -161,13 +163,13 @@ class MergeHandle:
                     keys,
                     instant=self._plan.instant,
                     partition_path=self._partition_path,
-                    file_name=file_name,
+                    file_name=None,
                     task_partition=self._token.partition,
                     first_counter=first_counter,
                 )
                 for rows, keys, first_counter in parts
             ],
-            self._plan.schema.arrow_with_meta,
+            self._schema,
         )
 
 
@@ -198,12 +200,14 @@ class Changes:
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
-            log.add(UPDATE, base.take(pa.array(at[updated])), self.rows.take(pa.array(change[updated])))
+            log.add(UPDATE, base.take(pa.array(at[updated])), taken(self.rows, change[updated]))
         if not len(at):
             return base, counts
         if not updated.any():
             return base.filter(pa.array(kept)), counts
-        both = pa.concat_tables([base, self.rows.take(pa.array(change[updated]))]).combine_chunks()
+        if updated.all() and len(at) == base.num_rows:
+            return taken(self.rows, change[np.argsort(at)]), counts
+        both = pa.concat_tables([base, taken(self.rows, change[updated])]).combine_chunks()
         places = np.where(kept, np.arange(base.num_rows), -1)
         places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
         return both.take(pa.array(places[places >= 0])), counts
@@ -228,7 +232,7 @@ class Changes:
             return np.ones(len(at), np.bool_)
         columns = tuple(
             pa.chunked_array(
-                [*self.rows[name].take(pa.array(change)).chunks, *base[name].take(pa.array(at)).chunks],
+                [*taken(self.rows[name], change).chunks, *taken(base[name], at).chunks],
                 base.schema.field(name).type,
             )
             for name in self.ordering_fields

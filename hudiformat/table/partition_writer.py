@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,11 +22,10 @@ from hudiformat.table.create_handle import CreateHandle, new_group_uuid
 from hudiformat.table.merge_handle import MergeHandle
 from hudiformat.table.partition import PartitionIndex
 from hudiformat.table.placement import new_group_number
+from hudiformat.table.places import Integers, groups_of_codes, taken
 from hudiformat.table.plan import REPLACING, Operation, WritePlan
 from hudiformat.timeline import TableType, WriteStat
 
-Integers = npt.NDArray[np.int64]
-Rows = TypeVar("Rows", pa.RecordBatch, pa.Array)
 Handle = AppendHandle | CreateHandle | MergeHandle
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -340,20 +336,3 @@ def _as_spark_holds(values: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(values.type):
         return values.cast(pa.int64())
     return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
-
-
-def taken(rows: Rows, places: Integers) -> Rows:
-    """Those of *rows* that are at *places*, in that order; *rows* themselves where that is all of them."""
-    every = len(places) == len(rows) and (np.diff(places, prepend=-1) == 1).all()
-    return rows if every else rows.take(pa.array(places))
-
-
-def groups_of_codes(codes: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each distinct code and the rows that have it, in order."""
-    if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
-        yield int(codes[0]), np.arange(len(codes))
-        return
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
-    for group in np.split(order, starts[1:]) if len(order) else ():
-        yield int(codes[group[0]]), group

@@ -14,7 +14,8 @@ from hudiformat.errors import StorageError
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table.keys import RowKeys
-from hudiformat.table.partition_writer import Integers, PartitionWriter, groups_of_codes, taken
+from hudiformat.table.partition_writer import PartitionWriter
+from hudiformat.table.places import Integers, groups_of_codes, taken
 from hudiformat.table.plan import WritePlan
 from hudiformat.timeline import WriteStat
 from hudiformat.view import PARTITION_METADATA_FILE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from benchmarks import java, ours, sections, slices
+from benchmarks import java, ours, sections, slices, upserts
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, Case
 from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.results import Results
@@ -129,6 +130,50 @@ def test_slices_are_read_by_hudi_rs_too(tmp_path: Path, monkeypatch: pytest.Monk
     assert [item.measure.partition(", ")[0] for item in run.results.limits] == [
         "read", "read narrow rows", "log files", "blocks"
     ]  # fmt: skip
+
+
+def test_upserts_are_measured_as_they_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made_up(self: upserts.Measured) -> float:
+        self.peak_mb = 7.0
+        return {10**5: 2e6, 10**6: 1e6}[int(self._words[-1])]
+
+    monkeypatch.setattr(upserts.Measured, "__call__", made_up)
+    run = replace(small_run(tmp_path), sizes=(1_000, 10**5, 10**6))
+    sections.SECTIONS["upsert"](run)
+    logs = [item for item in run.results.limits if item.measure.startswith(upserts.LOGS)]
+    assert [(item.value, item.target, item.met) for item in logs] == [
+        (1e6, 1e6, True),
+        (7, 500, True),
+        (100, 15, False),
+    ]
+    assert {item.target for item in run.results.limits if item.unit == "rows/s"} == {1e6, 0.5e6}
+    assert [(item.rows, item.nanoseconds) for item in run.results.growth] == [(10**5, 500), (10**6, 1_000)] * 3
+
+
+def test_small_upserts_have_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upserts.Measured, "__call__", lambda self: float(self._words[-1]))
+    run = small_run(tmp_path)
+    sections.SECTIONS["upsert"](run)
+    assert [(item.value, item.target) for item in run.results.limits] == [(1_000, None), (0, None)] * 3
+
+
+def test_an_upsert_in_a_process_of_its_own_tells_its_time_and_memory(tmp_path: Path) -> None:
+    measured = upserts.Measured(upserts.LOGS, tmp_path, 200)
+    assert measured() > 0
+    assert measured.peak_mb > 0
+
+
+@pytest.mark.parametrize("kind", upserts.KINDS)
+def test_an_upsert_replaces_every_row(tmp_path: Path, kind: str, threads: None) -> None:
+    before = os.sched_getaffinity(0)
+    found = upserts.main(kind, str(tmp_path), "200")
+    os.sched_setaffinity(0, before)
+    table = hf.open_table(tmp_path / "upserts")
+    rows = table.snapshot()
+    assert found["rows"] == rows.num_rows == 200
+    assert found["seconds"] > 0
+    assert len(set(rows["_hoodie_commit_time"].to_pylist())) == 1
+    assert len(table.file_slices()) == (4 if kind == upserts.LOGS else 1)
 
 
 def test_a_process_of_its_own_tells_its_time_and_memory(tmp_path: Path) -> None:
