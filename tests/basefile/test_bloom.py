@@ -170,7 +170,9 @@ def test_the_filters_of_hudis_base_files_hold_their_keys() -> None:
     assert files
     for path, file in files.items():
         metadata = file.metadata.metadata
-        [bloom] = parse_filters(metadata[FOOTER].decode(), metadata[b"hoodie_bloom_filter_type_code"].decode())
+        [bloom] = parse_filters(
+            metadata[FOOTER].decode(), metadata.get(b"hoodie_bloom_filter_type_code", b"SIMPLE").decode()
+        )
         keys = file.read(columns=["_hoodie_record_key"])["_hoodie_record_key"].combine_chunks()
         assert bloom.might_contain(keys).all(), path
         assert not bloom.might_contain(pa.array([f"other-{i}" for i in range(200)])).any()

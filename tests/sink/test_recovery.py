@@ -84,7 +84,7 @@ def test_without_a_crash_all_is_well() -> None:
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("kind", ["files", "object store"])
 def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(kind: str, *, before: bool) -> None:
-    for moment in itertools.count(1, every(4)):
+    for moment in itertools.count(1, every(7)):
         died = False
         with storage_of(kind) as storage:
             query = Query(storage)

@@ -90,7 +90,7 @@ def test_a_write_that_fails_at_any_moment_is_whole_or_not_at_all(
         add_metadata_table(template)
     untouched = tree(template)
     finished = False
-    for moment in itertools.count(1, every(4)):
+    for moment in itertools.count(1, every(7)):
         path = Path(shutil.copytree(template, tmp_path / str(moment)))
         table = open_table(path, options={"hoodie.index.type": index}, clock=Clock())
         faults = Faults(moment, for_ever=lasting == "for ever", after_the_fact=when == "after")

@@ -181,10 +181,10 @@ def test_many_small_inserts_make_few_groups(tmp_path: Path) -> None:
     sized = {**RAW, "hoodie.parquet.max.file.size": "40000", "hoodie.parquet.small.file.limit": "36000"}
     sized["hoodie.record.size.estimation.threshold"] = "0.1"
     table = cow(tmp_path / "t", options=sized)
-    for number in range(40):
+    for number in range(20):
         table.insert(keyed(number * 50, number * 50 + 50))
     whole = cow(tmp_path / "whole", options={**RAW, "hoodie.parquet.max.file.size": "100000000"})
-    whole.insert(keyed(0, 2000))
+    whole.insert(keyed(0, 1000))
     ideal = math.ceil(whole.file_slices()[0].size / 40_000)
     assert len(table.file_slices()) <= 1.5 * ideal
     assert max(item.size for item in table.file_slices()) < 1.1 * 40_000
