@@ -54,7 +54,7 @@ class Measured:
 
 
 def main(kind: str, folder: str, count: str) -> dict[str, float]:
-    """Seconds and rows of the upsert, its keys in no order, and the most MB above what was there: the rows count not."""
+    """Seconds and rows of the upsert, its keys in no order, and the most MB above the rows and what else was there."""
     pa.set_cpu_count(1)
     with suppress(AttributeError, OSError):  # not every system knows it
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
