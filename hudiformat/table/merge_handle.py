@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import add_meta_columns, scan_base_file
+from hudiformat.basefile import BaseRows, add_meta_columns, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, without_file_name
 from hudiformat.merge import KeyIndex, number_keys
 from hudiformat.merge.ordering import comparable
@@ -92,8 +92,8 @@ class MergeHandle:
         self._open = file
         changes = self._gathered()
         counts = WriteCounts()
-        for batch in self._base_batches():
-            merged, counted = changes.merged(batch, self._log)
+        for base in self._base_rows(changes.ordering_fields):
+            merged, counted = changes.merged(base, self._log)
             counts += counted
             file.write(add_file_name(merged, file.name))
         for rows in (changes.left(), self._table(self._inserts)):
@@ -126,11 +126,12 @@ class MergeHandle:
         """All columns but the file's name, which all rows get when they are written."""
         return without_file_name(self._plan.schema.arrow_with_meta)
 
-    def _base_batches(self) -> Iterator[pa.RecordBatch]:
+    def _base_rows(self, ordering_fields: tuple[str, ...]) -> Iterator[BaseRows]:
         if self._base is None:
             return
         path = f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
-        yield from scan_base_file(self._storage, path, self._schema)
+        head = pa.schema([self._schema.field(name) for name in dict.fromkeys((RECORD_KEY, *ordering_fields))])
+        yield from scan_base_rows(self._storage, path, self._schema, head)
 
     def _gathered(self) -> Changes:
         plan = self._plan
@@ -188,16 +189,19 @@ class Changes:
     ordering_fields: tuple[str, ...]
     seen: Booleans
 
-    def merged(self, batch: pa.RecordBatch, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
-        """The rows that take the place of *batch*, in its order; what is done to them is told to *log*."""
-        base = pa.Table.from_batches([batch])
-        at, change = self._meetings(base)
-        beaten = self._beaten(base, at, change)
+    def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
+        """What takes the place of *rows*, in their order; what is done to them is told to *log*."""
+        head = pa.Table.from_batches([rows.head])
+        at, change = self._meetings(head)
+        beaten = self._beaten(head, at, change)
         at, change = at[beaten], change[beaten]
-        kept = np.ones(base.num_rows, np.bool_)
+        kept = np.ones(head.num_rows, np.bool_)
         kept[at] = False
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
+        if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
+            return taken(self.rows, change[np.argsort(at)]), counts
+        base = pa.Table.from_batches(rows.read(), self.rows.schema)
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), taken(self.rows, change[updated]))
@@ -205,8 +209,6 @@ class Changes:
             return base, counts
         if not updated.any():
             return base.filter(pa.array(kept)), counts
-        if updated.all() and len(at) == base.num_rows:
-            return taken(self.rows, change[np.argsort(at)]), counts
         both = pa.concat_tables([base, taken(self.rows, change[updated])]).combine_chunks()
         places = np.where(kept, np.arange(base.num_rows), -1)
         places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
