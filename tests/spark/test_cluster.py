@@ -1,0 +1,162 @@
+"""A cluster on which executors die, tasks fail and others are run twice: each row once, and nothing left behind.
+
+Two hosts, as Spark never runs a speculative copy on the host of the original; so no ``local-cluster``, which has one.
+Its Python does not have this package, but gets it with the job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import hudiformat as hf
+from hudiformat.timeline import read_metadata
+from tests.conformance.hudi import ROOT
+
+pyspark = pytest.importorskip("pyspark")
+pytest.importorskip("pyspark.sql.datasource")
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = Path(__file__).with_name("cluster_job.py")
+SPARK_HOME = Path(pyspark.__file__).parent
+HOSTS = ("127.0.0.1", "127.0.0.2")
+ROWS = 600
+
+
+@pytest.fixture(scope="module")
+def done(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The folder of the jobs' output, and what their script says of them."""
+    folder = tmp_path_factory.mktemp("cluster")
+    archive = packed(folder)
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": HOSTS[0],
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    environment.pop("PYTHONPATH", None)
+    with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
+        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive)]
+        job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=400, check=False)
+    assert job.returncode == 0, (folder / "log").read_text()[-4000:]
+    return folder, json.loads((folder / "said.json").read_text())
+
+
+def packed(folder: Path) -> Path:
+    """What a wheel of the package has, and compiled, so that not every executor does that again."""
+    archive = folder / "hudiformat.zip"
+    with zipfile.PyZipFile(str(archive), "w") as file:
+        file.writepy(str(ROOT / "hudiformat"))
+        for path in (ROOT / "hudiformat").rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                file.write(path, path.relative_to(ROOT))
+    return archive
+
+
+@contextmanager
+def cluster(environment: dict[str, str], folder: Path) -> Iterator[str]:
+    """A master and a worker on each host; the master's address."""
+    with socket.socket() as free:
+        free.bind((HOSTS[0], 0))
+        port = free.getsockname()[1]
+    master = f"spark://{HOSTS[0]}:{port}"
+    with ExitStack() as stack:
+        stack.enter_context(daemon("master.Master", environment, folder, "--host", HOSTS[0], "--port", str(port)))
+        wait_for(HOSTS[0], port)
+        for host in HOSTS:
+            options = ("--host", host, "--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), master)
+            stack.enter_context(daemon("worker.Worker", {**environment, "SPARK_LOCAL_IP": host}, folder, *options))
+        yield master
+
+
+@contextmanager
+def daemon(name: str, environment: dict[str, str], folder: Path, *options: str) -> Iterator[None]:
+    command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--webui-port", "0"]
+    with (folder / "cluster-log").open("ab") as log:
+        process = subprocess.Popen([*command, *options], env=environment, cwd=folder, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()  # a worker takes its executors along
+        process.wait(60)
+
+
+def wait_for(host: str, port: int, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, port)) == 0:
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def data_files(folder: Path) -> list[str]:
+    """The files in the folders of partitions, beside those that make folders partitions."""
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.glob("p*/*")
+        if path.name != ".hoodie_partition_metadata" and path.suffix != ".crc"
+    )
+
+
+def committed_files(table: hf.Table) -> list[str]:
+    """The files that commits name."""
+    found = [read_metadata(table.context.storage, table.config, one) for one in table.timeline.completed]
+    return sorted(
+        {stat.path for one in found for stats in one.partition_to_write_stats.values() for stat in stats if stat.path}
+    )
+
+
+def test_executors_get_the_package_with_the_job(done: Any) -> None:
+    _, said = done
+    assert said["packages"] == ["./hudiformat.zip/hudiformat/__init__.pyc"]  # in the executor's own folder
+
+
+@pytest.mark.parametrize("job", ["mor", "cow", "bulk", "source", "files"])
+def test_an_executor_was_killed_a_task_failed_and_another_was_run_twice(done: Any, job: str) -> None:
+    _, said = done
+    assert {"killed", "failed", "hung", "copied"} <= set(said["jobs"][job])
+
+
+@pytest.mark.parametrize(("job", "updated"), [("mor", True), ("cow", True), ("bulk", False), ("source", False)])
+def test_each_row_is_in_the_table_once_and_nothing_else_is(done: Any, job: str, *, updated: bool) -> None:
+    folder, _ = done
+    table = hf.open_table(folder / job)
+    found = table.snapshot(columns=["id", "ts", "p"]).to_pylist()
+    expected = {f"k{number}": (1, f"p{number % 2}") for number in range(ROWS)}
+    if updated:
+        expected |= {f"k{number}": (2, f"p{number % 2}") for number in range(ROWS // 2, ROWS // 2 + ROWS)}
+    assert len(found) == len(expected)
+    assert {row["id"]: (row["ts"], row["p"]) for row in found} == expected
+    assert [commit.state.name for commit in table.timeline.instants] == ["COMPLETED"] * (2 if updated else 1)
+    assert table.verify() == []
+    assert data_files(folder / job) == committed_files(table)
+    assert list((folder / job / ".hoodie" / ".temp").glob("*")) == []
+
+
+def test_each_row_is_in_the_plain_files_once_and_nothing_is_staged(done: Any) -> None:
+    folder, _ = done
+    shown = [path for path in (folder / "files").rglob("*.parquet") if ".hudiformat-sink" not in path.parts]
+    ids = Counter(name for path in shown for name in pq.read_table(path, columns=["id"])["id"].to_pylist())
+    assert ids == Counter(f"k{number}" for number in range(ROWS))
+    assert [path.name for path in (folder / "files" / ".hudiformat-sink").rglob("*") if path.is_file()] == [
+        f"{0:020}.done"
+    ]
