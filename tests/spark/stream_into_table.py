@@ -1,4 +1,4 @@
-"""A query of its own process, to be killed: files of a folder stream into a table.
+"""A query of its own process, to be killed: files of a folder are upserted as they come into a table with buckets.
 
 Arguments: the folder, the table, the checkpoint.
 """
@@ -10,6 +10,8 @@ import sys
 from pyspark.sql import SparkSession
 
 import hudiformat.spark as hudi_spark
+
+COLUMNS = "id string, ts bigint, month string, delay double"
 
 
 def main() -> None:
@@ -24,11 +26,10 @@ def main() -> None:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     hudi_spark.register(spark)
-    rows = spark.readStream.schema("id string, ts bigint").option("maxFilesPerTrigger", 1).parquet(folder)
-    writer = (
-        rows.writeStream.format("hudiformat").option("operation", "insert").option("checkpointLocation", checkpoint)
-    )
-    writer.trigger(availableNow=True).start(table).awaitTermination()
+    rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(folder)
+    writer = rows.writeStream.format("hudiformat").option("operation", "upsert")
+    writer = writer.option("hoodie.index.type", "BUCKET").option("hoodie.bucket.index.num.buckets", "2")
+    writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start(table).awaitTermination()
 
 
 if __name__ == "__main__":

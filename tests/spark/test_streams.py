@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
+from examples.flights.source import read_flights
 from hudiformat.table import Commit
 from hudiformat.table.checkpoints import newest_batch
 from hudiformat.timeline import ArchiveLimits, archive, read_metadata
+from tests.rows import assert_same_rows
 from tests.table.golden import unpack
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
@@ -33,6 +36,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64())])
+FLIGHTS = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("ts", pa.int64()),
+        pa.field("month", pa.string()),
+        pa.field("delay", pa.float64()),
+    ]
+)
+KILLS = int(os.environ.get("HUDIFORMAT_KILLS", "2"))
 ROOT = Path(__file__).parents[2]
 STARTUP = Path(__file__).with_name("startup")
 SCRIPT = Path(__file__).with_name("stream_into_table.py")
@@ -219,22 +231,52 @@ def test_overwriting_streams_are_refused(spark: SparkSession, table: hf.Table, t
 @pytest.mark.spark
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:
     dice = random.Random()  # noqa: S311 - any moment
-    table = new_table(tmp_path / "table")
-    for number in range(8):
-        add_file(tmp_path / "in", number, rows(20 * number, 20))
+    table = hf.create_table(
+        tmp_path / "table", name="t", schema=FLIGHTS, record_key=["id"], ordering=["ts"], partition_by=["month"],
+        options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
+    )  # fmt: skip
+    files = flights_by_day(3 * KILLS + 2)
+    for number, file in enumerate(files):
+        add_file(tmp_path / "in", number, file)
     killed = 0
-    for _ in range(2):
+    while killed < KILLS and len(table.timeline.completed) < len(files):
         with running_query(java, tmp_path) as query:
             wait_for_a_commit(table, query)
             time.sleep(dice.uniform(0, 1))
             killed += query.poll() is None
     assert killed
     with running_query(java, tmp_path) as query:
-        assert query.wait(150) == 0
-    assert ids(table) == sorted(f"k{number}" for number in range(160))
-    assert [one.action.value for one in table.timeline.completed].count("deltacommit") == 8
+        assert query.wait(30 * len(files)) == 0
+    reported = pa.concat_tables(files).group_by("id").aggregate([("ts", "max"), ("month", "min"), ("delay", "max")])
+    expected = reported.rename_columns(["id", "ts", "month", "delay"])  # a schedule has no delay
+    assert_same_rows(table.snapshot(columns=FLIGHTS.names), expected.select(FLIGHTS.names), key=("id",))
+    assert [one.action.value for one in table.timeline.completed].count("deltacommit") == len(files)
     assert table.timeline.pending == ()
     assert staged(table) == []
+    table.clean()
+    assert table.verify() == []
+
+
+def flights_by_day(days: int) -> list[pa.Table]:
+    """What comes on each day: the schedule of that day, and what became of the flights of the day before."""
+    flights = read_flights()
+    key = [flights[name].cast(pa.string()) for name in ("month", "day", "carrier", "flight", "origin")]
+    day = pc.day_of_year(pc.strptime(pc.binary_join_element_wise(*key[:2], "-"), "%m-%d", "s"))
+    rows = pa.table(
+        {
+            "id": pc.binary_join_element_wise(*key, "-"),
+            "ts": pa.repeat(1, len(flights)),
+            "month": key[0],
+            "delay": pa.nulls(len(flights), pa.float64()),
+        },
+        FLIGHTS,
+    )
+    delays = flights["arr_delay"].cast(pa.float64())
+    arrived = rows.set_column(1, FLIGHTS.field("ts"), pa.array([2] * len(rows))).set_column(3, "delay", delays)
+    return [
+        pa.concat_tables([rows.filter(pc.equal(day, number)), arrived.filter(pc.equal(day, number - 1))])
+        for number in range(1, days + 1)
+    ]
 
 
 @contextmanager
