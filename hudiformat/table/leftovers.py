@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hudiformat.errors import NameFormatError
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import Storage
 from hudiformat.table.markers import delete_markers, marked_files
+from hudiformat.timeline import WriteStat
 from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
 
@@ -21,6 +22,11 @@ def take_files_away(storage: Storage, instant: str) -> None:
     for folder, _ in list(list_partitions(storage)):
         _leave_partition(storage, folder, instant)
     delete_markers(storage, instant)
+
+
+def named_files(stats: Iterable[WriteStat]) -> set[str | None]:
+    """The paths of the data files that *stats* name, change logs among them."""
+    return {path for stat in stats for path in (stat.path, *(stat.cdc_stats or ()))}
 
 
 def files_of(storage: Storage, instant: str) -> Iterator[str]:

@@ -17,8 +17,8 @@ from hudiformat.naming import next_instant
 from hudiformat.storage import Storage
 from hudiformat.table.clock import Clock
 from hudiformat.table.heartbeat import forget
-from hudiformat.table.leftovers import files_of, parsed_data_file, take_files_away
-from hudiformat.table.markers import marked_files, marked_instants
+from hudiformat.table.leftovers import files_of, named_files, parsed_data_file, take_files_away
+from hudiformat.table.markers import delete_markers, marked_files, marked_instants
 from hudiformat.table.publishing import publish
 from hudiformat.timeline import (
     Action,
@@ -35,12 +35,14 @@ from hudiformat.timeline import (
     instant_path,
     load_timeline,
     read_content,
+    read_metadata,
     remove_pending,
     transition_inflight,
 )
 
 WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 """What changes a table's rows."""
+_MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,11 @@ class Rollbacks:
         return frozenset(done)
 
     def sweep_orphans(self) -> None:
-        """Take away the files of instants that are nowhere: a task of a write already rolled back was still at work.
+        """Take away what tasks have left that were still at work when their write was rolled back, or committed.
 
-        An instant before the timeline's first may have been committed and archived, and is none.
+        That is all files of an instant that is nowhere, unless it is before the timeline's first: it may have been
+        archived; and those files of a commit that are marked and that it does not name.  These wait while a compaction
+        is pending, whose plan may name them.
         """
         marked = marked_instants(self.storage)  # before the timeline: who has markers had an instant first
         timeline = load_timeline(self.storage, self.config)
@@ -84,6 +88,18 @@ class Rollbacks:
         for instant in marked:
             if instant > first and instant not in on_timeline:
                 take_files_away(self.storage, instant)
+        if not any(pending.action in _MERGES for pending in timeline.pending):
+            for done in timeline.completed:
+                if done.time in marked and done.action in WRITES:
+                    self._take_late_files_away(done)
+
+    def _take_late_files_away(self, done: Instant) -> None:
+        metadata = read_metadata(self.storage, self.config, done)
+        kept = named_files(stat for stats in metadata.partition_to_write_stats.values() for stat in stats)
+        for path in marked_files(self.storage, done.time):
+            if path not in kept:
+                self.storage.delete(path)
+        delete_markers(self.storage, done.time)
 
     def _run(self, rollback: Instant, plan: RollbackPlan) -> Instant:
         if rollback.state is State.REQUESTED:

@@ -17,7 +17,7 @@ from hudiformat.table.concurrency_options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.conflicts import Claim, clustered_groups, conflict_with_commit, conflict_with_plan, planned_groups
 from hudiformat.table.context import TableContext
 from hudiformat.table.heartbeat import Heartbeat, living
-from hudiformat.table.leftovers import take_files_away
+from hudiformat.table.leftovers import named_files, take_files_away
 from hudiformat.table.locks import held, lock_of
 from hudiformat.table.markers import delete_markers, marked_files
 from hudiformat.table.metadata_state import prepare_metadata_table
@@ -101,7 +101,7 @@ class Transaction:
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
         every = [stat for group in by_partition.values() for stat in group]
-        kept = {path for stat in every for path in (stat.path, *(stat.cdc_stats or ()))}
+        kept = named_files(every)
         storage = self._context.storage
         for path in marked_files(storage, self.instant.time):
             if path not in kept:
