@@ -42,7 +42,6 @@ def config(tmp_path: Path) -> TableConfig:
         (pc.scalar("a") <= K, KEY >= "a", None),
         ((K > "a") & (KEY <= "b"), (KEY > "a") & (KEY <= "b"), None),
     ],
-    ids=str,
 )
 def test_what_is_said(
     config: TableConfig, expression: pc.Expression, condition: pc.Expression | None, keys: set[str] | None
