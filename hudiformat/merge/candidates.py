@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from hudiformat.basefile import KeyFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.blocks.batches import record_batches
+from hudiformat.merge.ordering import without_ordering
 from hudiformat.merge.rule import Booleans, Integers, MergeRule
 
 _KEYS = pa.schema([(RECORD_KEY, pa.string())])
@@ -120,7 +120,7 @@ def candidates_of(
     gone = pa.Table.from_batches(deletes, delete_schema(schema, rule))
     deleted = rule.deletes(rows)
     ordering = [rows[name] for name in rule.ordering_fields]
-    resets = deleted & _without_ordering(ordering, rows.num_rows)
+    resets = deleted & without_ordering(ordering, rows.num_rows)
     keys = [rule.keys(rows), gone["record_key"]] if positions is None else []
     return Candidates(
         records=tuple(records),
@@ -155,7 +155,7 @@ def deletes_of(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Record
     ordering = [
         _cast_or_null(found[i], kind) if found else pa.nulls(len(deletes), kind) for i, kind in enumerate(kinds)
     ]
-    resets = _without_ordering(found, len(deletes)) | _without_ordering(ordering, len(deletes))
+    resets = without_ordering(found, len(deletes)) | without_ordering(ordering, len(deletes))
     resets |= np.asarray(pc.is_null(values))  # of several ordering fields too
     return pa.RecordBatch.from_arrays(
         [deletes["record_key"], pa.array(resets), *ordering], schema=delete_schema(schema, rule)
@@ -209,17 +209,6 @@ def _cast_or_null(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return values.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(values), kind)
-
-
-def _without_ordering(ordering: Sequence[Any], length: int) -> Booleans:
-    """Which deletes carry no ordering value: null, or the 32-bit 0 that Hudi writes for none."""
-    if len(ordering) != 1:  # several ordering values are never Hudi's placeholder
-        return np.full(length, not ordering, dtype=np.bool_)
-    (column,) = ordering
-    missing = pc.is_null(column)
-    if pa.types.is_int32(column.type):
-        missing = pc.or_(missing, pc.equal(pc.fill_null(column, 0), 0))
-    return np.asarray(missing)
 
 
 def _concat(arrays: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:

@@ -5,6 +5,7 @@ Two values of one ordering column compare like their integers.  Several ordering
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 
 OrderingKeys = tuple[pa.ChunkedArray, ...]
@@ -58,3 +60,14 @@ def _float_bits(column: pa.ChunkedArray) -> Integers:
     values[np.isnan(values)] = np.nan
     bits: Integers = values.view(np.int64)
     return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
+
+
+def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
+    """Which deletes carry no ordering value: null, or the 32-bit 0 that Hudi writes for none."""
+    if len(ordering) != 1:  # several ordering values are never Hudi's placeholder
+        return np.full(length, not ordering, dtype=np.bool_)
+    (column,) = ordering
+    missing = pc.is_null(column)
+    if pa.types.is_int32(column.type):
+        missing = pc.or_(missing, pc.equal(pc.fill_null(column, 0), 0))
+    return np.asarray(missing)

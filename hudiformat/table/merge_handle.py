@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudiformat.basefile import BaseRows, add_meta_columns, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, without_file_name
 from hudiformat.merge import KeyIndex, number_keys
-from hudiformat.merge.ordering import comparable
+from hudiformat.merge.ordering import comparable, without_ordering
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
 from hudiformat.table.change_log import DELETE, INSERT, UPDATE, ChangeLog
@@ -143,7 +143,7 @@ class MergeHandle:
         deleted = np.zeros(rows.num_rows, np.bool_)
         if plan.schema.delete_column is not None:
             deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
-        wins = deleted & _without_ordering([rows[name] for name in fields], rows.num_rows)
+        wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
         rows = pa.concat_tables([rows, gone]).combine_chunks()  # rows are taken from one chunk, or all are copied first
         index = number_keys(rows[RECORD_KEY])[1]
@@ -242,13 +242,3 @@ class Changes:
         ranks = comparable(columns, 2 * len(at))
         beaten: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
         return beaten
-
-
-def _without_ordering(ordering: list[pa.ChunkedArray], length: int) -> Booleans:
-    """Which deletes carry no ordering value: null, or the 32-bit 0 that Hudi takes for none."""
-    if len(ordering) != 1:  # several ordering values are never Hudi's placeholder
-        return np.full(length, not ordering, np.bool_)
-    missing = pc.is_null(ordering[0])
-    if pa.types.is_int32(ordering[0].type):
-        missing = pc.or_(missing, pc.equal(pc.fill_null(ordering[0], 0), 0))
-    return np.asarray(missing)
