@@ -1,17 +1,18 @@
-"""How much a run tries: everything in CI, a part of it where somebody waits."""
+"""How much a run tries: the more, the less somebody waits for it."""
 
 from __future__ import annotations
 
 import os
 
-THOROUGH = os.environ.get("CI") == "true"
+LONG = "HUDIFORMAT_LONG" in os.environ
+THOROUGH = LONG or os.environ.get("CI") == "true"
 
 
 def examples(count: int) -> int:
-    """So many of Hypothesis's examples in CI, a quarter of them elsewhere."""
-    return count if THOROUGH else max(count // 4, 2)
+    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, half of them in CI, a quarter elsewhere."""
+    return count if LONG else max(count // (2 if THOROUGH else 4), 2)
 
 
 def every(count: int) -> int:
-    """The step through moments that are all alike: each of them in CI, every *count*-th elsewhere."""
-    return 1 if THOROUGH else count
+    """The step through moments that are alike: each in a long run, every second in CI, each *count*-th elsewhere."""
+    return 1 if LONG else min(2, count) if THOROUGH else count
