@@ -132,24 +132,13 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        query, slices = self.plan_scan(as_of=as_of, columns=columns, filter=filter, with_logs=with_logs)
-        return query.scan(self.context.storage, slices)
-
-    def plan_scan(
-        self,
-        *,
-        as_of: str | date | None = None,
-        columns: list[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
-        with_logs: bool = True,
-    ) -> tuple[SliceQuery, list[FileSlice]]:
-        """What :meth:`scan` does, cut into slices that may be read one by one, here or in other processes."""
         reader = self.slice_reader(as_of=as_of)
+        query = SliceQuery(reader, columns, filter, with_logs)
         pruner = _pruner(reader, filter)
         slices = self._slices(None, as_of, pruner)
         if pruner is not None:
             slices = without_skipped(self.context, slices, pruner, with_logs=with_logs)
-        return SliceQuery(reader, columns, filter, with_logs), slices
+        return query.scan(self.context.storage, slices)
 
     def incremental(
         self,
@@ -172,25 +161,16 @@ class ReadableTable:
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
         refuse_unreadable(self.config)
-        query, slices = self.plan_incremental(Span.of(self.context, begin, end), columns=columns, filter=filter)
-        return query.scan(self.context.storage, slices).read_all()
-
-    def plan_incremental(
-        self,
-        span: Span,
-        *,
-        columns: list[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
-    ) -> tuple[SliceQuery, list[FileSlice]]:
-        """What :meth:`incremental` does for the writes of *span*, cut into slices as by :meth:`plan_scan`."""
+        span = Span.of(self.context, begin, end)
         writes = writes_within(self.context, span)
         reader = replace(self.slice_reader(), incremental=True)
+        query = SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes))
         slices = written_slices(self.context, writes)
         slices = self.file_slices() if slices is None else slices
         pruner = _pruner(reader, filter)
         if pruner is not None:
             slices = without_skipped(self.context, slices, pruner, with_logs=True)
-        return SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes)), slices
+        return query.scan(self.context.storage, slices).read_all()
 
     def cdc(
         self,

@@ -37,20 +37,13 @@ __all__ = [
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("hudiformat")`` and ``df.write.format("hudiformat")`` known to *spark*.
 
-    From PySpark 4.1 on the session hands filters down to data sources in Python from then on
-    (``spark.sql.python.filterPushdown.enabled``), which is off in Spark unless it is set.
-
     Raises:
         UnsupportedFeatureError: PySpark is older than 4.
 
     Source: pyspark.sql.datasource.DataSource.
     """
     try:
-        from hudiformat.spark.source import (  # noqa: PLC0415 - PySpark 3.5 has no data source API
-            FilteringDataSource,
-            HudiDataSource,
-            hands_filters_down,
-        )
+        from hudiformat.spark.source import HudiDataSource  # noqa: PLC0415 - PySpark 3.5 has no data source API
     except ImportError as error:
         import pyspark  # noqa: PLC0415
 
@@ -61,4 +54,4 @@ def register(spark: SparkSession) -> None:
             "bulk_insert and delete write, and hudiformat.open_table reads",
             feature="data source on PySpark 3",
         ) from error
-    spark.dataSource.register(FilteringDataSource if hands_filters_down(spark) else HudiDataSource)
+    spark.dataSource.register(HudiDataSource)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 
 from hudiformat.api import Table, open_table
@@ -14,7 +13,7 @@ from hudiformat.errors import OptionError
 from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
 from hudiformat.storage import open_storage
 from hudiformat.table.changes import CHANGE_SCHEMA, ChangeReader, refuse_without_changes
-from hudiformat.table.incremental import Span, Write, writes_within
+from hudiformat.table.incremental import Span, Write, writes_within, written_by, written_slices
 from hudiformat.table.slice_query import SliceQuery
 from hudiformat.view import FileSlice
 
@@ -56,8 +55,8 @@ def output_schema(options: SourceOptions) -> pa.Schema:
     return options.table().slice_reader(as_of=options.get(AS_OF)).output_schema
 
 
-def pieces(options: SourceOptions, columns: list[str], condition: pc.Expression | None = None) -> list[Piece]:
-    """What the tasks of a batch query read; rows for which *condition* is not true may be left out.
+def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
+    """What the tasks of a batch query read.
 
     Raises:
         OptionError: an incremental query that does not say where it begins.
@@ -68,24 +67,28 @@ def pieces(options: SourceOptions, columns: list[str], condition: pc.Expression 
         begin = options.get(BEGIN)
         if begin is None:
             raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
-        return pieces_within(options, Span.of(table.context, begin, options.get(END)), columns, condition)
-    planned = table.plan_scan(as_of=options.get(AS_OF), columns=columns, filter=condition, with_logs=query == SNAPSHOT)
-    return _slice_pieces(table, *planned)
+        return pieces_within(options, Span.of(table.context, begin, options.get(END)), columns)
+    as_of = options.get(AS_OF)
+    slice_query = SliceQuery(table.slice_reader(as_of=as_of), columns, with_logs=query == SNAPSHOT)
+    return [SlicePiece(table.path, slice_query, one) for one in table.file_slices(as_of=as_of)]
 
 
-def pieces_within(
-    options: SourceOptions, span: Span, columns: list[str], condition: pc.Expression | None = None
-) -> list[Piece]:
+def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
     """What the tasks read of what was written, or changed, within *span*."""
     table = options.table()
+    writes = writes_within(table.context, span)
     if options.query == CDC:
         refuse_without_changes(table.context)
-        return [ChangePiece(table.path, options.of_table, write) for write in writes_within(table.context, span)]
-    return _slice_pieces(table, *table.plan_incremental(span, columns=columns, filter=condition))
+        return [ChangePiece(table.path, options.of_table, write) for write in writes]
+    return [*_written(table, span, writes, columns)]
 
 
-def _slice_pieces(table: Table, query: SliceQuery, slices: Sequence[FileSlice]) -> list[Piece]:
-    return [SlicePiece(table.path, query, one) for one in slices]
+def _written(table: Table, span: Span, writes: list[Write], columns: list[str]) -> Iterator[Piece]:
+    reader = replace(table.slice_reader(), incremental=True)
+    query = SliceQuery(reader, columns, written_by=written_by(table.context, span, writes))
+    slices = written_slices(table.context, writes)
+    for file_slice in table.file_slices() if slices is None else slices:
+        yield SlicePiece(table.path, query, file_slice)
 
 
 def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -9,13 +9,12 @@ their rows, and the commit writes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -27,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from hudiformat.errors import DataError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
-from hudiformat.spark.options import CDC, SourceOptions
+from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.tasks import write_token
@@ -108,14 +107,6 @@ def _needs(version: str, feature: str) -> UnsupportedFeatureError:
     )
 
 
-def hands_filters_down(spark: SparkSession) -> bool:
-    """Have *spark* hand filters down to data sources; whether it can."""
-    if not hasattr(DataSourceReader, "pushFilters"):
-        return False
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    return True
-
-
 class HudiReader(DataSourceReader):
     """Reads a table, a task per piece of the query.
 
@@ -136,30 +127,6 @@ class HudiReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(partition, self._target)
-
-
-class FilteringReader(HudiReader):
-    """As above, with what Spark hands down of the query's filters: partitions, files and rows are left out by them."""
-
-    def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
-        super().__init__(pieces(options, target.names), target)
-        self._options = options
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
-        from hudiformat.spark.filters import pushed  # noqa: PLC0415 - PySpark 4.1
-
-        if self._options.query != CDC:
-            condition = pushed(filters, output_schema(self._options), self._target)
-            if condition is not None:
-                self._pieces = pieces(self._options, self._target.names, condition)
-        return filters
-
-
-class FilteringDataSource(HudiDataSource):
-    """As above, for sessions that hand filters down; Spark refuses such a reader in others."""
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return FilteringReader(self._options, arrow_schema(schema))
 
 
 @dataclass
