@@ -264,7 +264,8 @@ def _pieces(run: Run) -> None:
 
 def upsert(run: Run) -> None:
     """Upserts of all rows of tables of more and more rows: speed, memory, and what a row costs."""
-    sizes = [size for size in run.sizes if size >= FEWEST_UPSERTS] or run.sizes[-1:]
+    # Not beyond a million: what a copy-on-write merge is to change stays in memory.
+    sizes = [size for size in run.sizes if FEWEST_UPSERTS <= size <= MILLION] or run.sizes[-1:]
     for kind, least in LEAST_OF_UPSERTS.items():
         costs = {}
         for count in sizes:
