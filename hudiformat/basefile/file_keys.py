@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BLOOM_FILTER_TYPE, BloomFilter, parse_filters
 from hudiformat.errors import CorruptTableError
-from hudiformat.storage import Storage
 
 # Source: HoodieBloomFilterWriteSupport.
 MIN_KEY = "hoodie_min_record_key"
@@ -54,20 +52,6 @@ class FileKeys:
         if self.filters is None or not len(keys):
             return bool(len(keys))
         return any(one.might_contain(keys).any() for one in self.filters)
-
-
-def read_file_keys(storage: Storage, path: str) -> FileKeys:
-    """What the footer of the base file at *path* says.
-
-    Raises:
-        CorruptTableError: it is no Parquet file.
-        StorageError: it cannot be read.
-    """
-    try:
-        with storage.open_input(path) as source, pq.ParquetFile(source) as file:
-            return FileKeys.of(file.metadata.metadata)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
 
 
 def _filters(footer: Mapping[str, str]) -> tuple[BloomFilter, ...] | None:

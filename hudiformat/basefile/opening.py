@@ -25,6 +25,17 @@ def opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.Parq
         yield source, file
 
 
+def read_file_keys(storage: Storage, path: str) -> FileKeys:
+    """What the footer of the base file at *path* says of its record keys.
+
+    Raises:
+        CorruptTableError: it is no Parquet file.
+        StorageError: it cannot be read.
+    """
+    with opened(storage, path) as (_, file):
+        return FileKeys.of(file.metadata.metadata)
+
+
 @contextmanager
 def refusing_damage(path: str) -> Iterator[None]:
     """What pyarrow raises for damage in the file at *path* becomes a CorruptTableError."""
