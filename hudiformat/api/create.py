@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
 from hudiformat.storage import Location, open_storage
+from hudiformat.table.begin import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
 from hudiformat.table.change_log import CHANGE_MODES
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.option_parsers import parse_boolean
@@ -24,8 +25,6 @@ from hudiformat.timeline import (
     format_table_config,
     new_table_config,
 )
-
-_VERSION = 9
 
 
 def create_table(
@@ -73,6 +72,7 @@ def create_table(
         hive_style_partitioning=_flag(options, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode_partitioning=_flag(options, "hoodie.datasource.write.partitionpath.urlencode"),
         timeline_zone=_timeline_zone(options),
+        version=version,
         cdc_enabled=_flag(options, "hoodie.table.cdc.enabled"),
         extra={
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
@@ -81,6 +81,11 @@ def create_table(
         },
     )
     RowKeys.of(config).check(schema)
+    if config.has_ambiguous_keys:
+        raise UnsupportedFeatureError(
+            f"{AMBIGUOUS_KEYS} cannot be written: name a second key column, or one partition column",
+            feature=AMBIGUOUS_KEYS,
+        )
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
     return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
@@ -90,9 +95,10 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
     if table_type not in TableType.__members__:
         known = ", ".join(TableType.__members__)
         raise OptionError(f"table_type: expected one of {known}, found {table_type!r}", option="table_type")
-    if version != _VERSION:
+    if version not in WRITABLE_VERSIONS:
         raise UnsupportedFeatureError(
-            f"tables of version {version} cannot be written yet; {_VERSION} can", feature=f"table version {version}"
+            f"tables of version {version} cannot be written yet; {' and '.join(map(str, WRITABLE_VERSIONS))} can",
+            feature=f"table version {version}",
         )
 
 

@@ -24,9 +24,11 @@ from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.profile import groups_in_clustering
 from hudiformat.table.publishing import publish
 from hudiformat.table.read import SliceReader
+from hudiformat.table.rollback import WRITES
 from hudiformat.table.stats import WriteCounts, base_file_stat
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
     Action,
     CommitMetadata,
     CompactionOperation,
@@ -52,6 +54,9 @@ def schedule_compaction(context: TableContext) -> Instant | None:
     ``hoodie.compaction.logfile.size.threshold`` and ``hoodie.compaction.logfile.num.threshold``; those with the most
     bytes of logs come first, until ``hoodie.compaction.target.io`` is reached.
 
+    In table version 6 nothing is planned while a write is pending: its log files would belong to the slice that is
+    merged, and be lost.
+
     Raises:
         UnsupportedFeatureError: the table has no log files to merge, being copy-on-write, or cannot be written.
         LockError: another writer keeps the table's lock.
@@ -60,6 +65,9 @@ def schedule_compaction(context: TableContext) -> Instant | None:
     """
     _refuse(context)
     with exclusive(context):
+        writing = any(pending.action in WRITES for pending in context.timeline().pending)
+        if writing and context.config.version < VERSION_WITH_COMPLETION_TIMES:
+            return None
         operations = tuple(map(compaction_operation, _chosen(context)))
         if not operations:
             return None
@@ -154,7 +162,7 @@ def _run(context: TableContext, instant: Instant) -> Commit:
     storage, config = context.storage, context.config
     plan = read_compaction_plan(storage, config, instant)
     if instant.state is State.INFLIGHT:  # somebody began and was stopped
-        take_files_away(storage, instant.time)
+        take_files_away(storage, config, instant.time)
     else:
         instant = transition_inflight(storage, config, instant)
     writing = WritePlan(

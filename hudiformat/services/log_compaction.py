@@ -96,7 +96,7 @@ def _take_overtaken_away(context: TableContext, instant: Instant) -> bool:
     ]
     if instant.state is State.REQUESTED and not any(time > instant.time for time in compactions):
         return False
-    take_files_away(context.storage, instant.time)
+    take_files_away(context.storage, context.config, instant.time)
     remove_pending(context.storage, context.config, instant)
     return True
 
@@ -159,7 +159,13 @@ def _compact(
     if not blocks:
         return []
     handle = AppendHandle(
-        context.storage, plan, token, file_slice.partition_path, file_slice.file_id, compacted=instants
+        context.storage,
+        plan,
+        token,
+        file_slice.partition_path,
+        file_slice.file_id,
+        compacted=instants,
+        below=file_slice if plan.logs_name_slices else None,
     )
     try:
         _write(plan, blocks, handle)

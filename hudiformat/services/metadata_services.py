@@ -114,5 +114,5 @@ def _take_unfinished_away(table: MetadataTable) -> None:
     """Unplan the compactions of writers that died: all that they would have merged is still there."""
     for pending in table.timeline().pending:
         if pending.action in (Action.COMPACTION, Action.LOG_COMPACTION):
-            take_files_away(table.storage, pending.time)
+            take_files_away(table.storage, table.config, pending.time)
             remove_pending(table.storage, table.config, pending)

@@ -17,6 +17,7 @@ from hudiformat.table.publishing import publish
 from hudiformat.table.rollback import WRITES, Rollbacks
 from hudiformat.table.transaction import exclusive
 from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
     Action,
     CleanMetadata,
     Instant,
@@ -98,9 +99,10 @@ def _plan_restore(context: TableContext, instant: str) -> RestorePlan:
     kept, timeline = find_write(context, instant), context.timeline()
     if not kept.is_completed:
         raise CommitError(f"{context.storage.root}: {kept} is not completed", path=context.storage.root)
-    end = kept.completion_time or kept.time
-    later = [one for one in timeline.instants if one.action in _WRITES and _finished(one) > end]
-    later.sort(key=_finished, reverse=True)
+    # In table version 6 log files name a pending compaction that was planned before: it stays.
+    finished = _begun if context.config.version < VERSION_WITH_COMPLETION_TIMES else _finished
+    later = [one for one in timeline.instants if one.action in _WRITES and finished(one) > finished(kept)]
+    later.sort(key=finished, reverse=True)
     for one in later:
         refuse_savepoint(context, timeline, one.time)
     return RestorePlan(
@@ -157,6 +159,10 @@ def _refuse_unsavable(context: TableContext, instant: str) -> None:
     first = said.earliest_commit_to_retain if isinstance(said, CleanMetadata) else ""
     if instant < first:
         raise CommitError(f"{root}: files of {instant} may be gone: what {first} and later need is kept", path=root)
+
+
+def _begun(instant: Instant) -> str:
+    return instant.time
 
 
 def _finished(instant: Instant) -> str:

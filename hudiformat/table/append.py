@@ -26,8 +26,8 @@ class AppendHandle:
     """Writes rows into data blocks of about ``block_max_size`` bytes, and at the end all deletes into one delete block.
 
     Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
-    blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where the
-    statistics have to name it, as those of a table with change data.
+    blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where names or
+    statistics have to say it: in table version 6, and in a table with change data.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -48,19 +48,20 @@ class AppendHandle:
         self._partition_path = partition_path
         self._file_id = file_id
         self._task_partition = token.partition
+        name = first_log(plan, token, partition_path, file_id, below)
         self._writer = LogWriter(
             partition_path,
-            LogFileName(file_id=file_id, instant=plan.instant, version=1, write_token=str(token)),
+            name,
             max_size=plan.options.log_max_size,
             sync=plan.options.sync,
             storage=storage,
-            on_create=lambda path: create_marker(storage, plan.instant, path),
+            on_create=lambda path: create_marker(storage, plan.instant, path, appends=plan.logs_name_slices),
         )
         self._rows: list[pa.RecordBatch] = []
         self._updates: list[Booleans] = []
         self._deletes: list[tuple[pa.Array, pa.Array | None]] = []
         self._row_size: float | None = None
-        self._stats = LogFileStats(partition_path, file_id, plan.instant, below)
+        self._stats = LogFileStats(partition_path, file_id, name.instant, below)
         self.buffered_bytes = 0
 
     def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
@@ -179,3 +180,20 @@ class AppendHandle:
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts) -> None:
         self._stats.add(self._writer.append(*blocks), counts)
+
+
+def first_log(
+    plan: WritePlan, token: WriteToken, partition_path: str, file_id: str, below: FileSlice | None
+) -> LogFileName:
+    """The name of the first log file that a write adds to a file group; *below* is the newest slice of the group.
+
+    In table version 6 it goes on with the versions of the slice, or begins those of the one that a pending compaction
+    is going to make: what is written after that was planned is not in it.
+
+    Source: HoodieAppendHandle.init, AbstractTableFileSystemView.fetchLatestFileSlicesIncludingInflight, Hudi 1.2.0.
+    """
+    instant, versions = plan.instant, [0]
+    if plan.logs_name_slices and below is not None:
+        instant = plan.compactions.get((partition_path, file_id), below.base_instant)
+        versions += [log.name.version for log in below.log_files if log.name.instant == instant]
+    return LogFileName(file_id=file_id, instant=instant, version=max(versions) + 1, write_token=str(token))

@@ -20,12 +20,16 @@ from hudiformat.table.keys import RowKeys
 from hudiformat.table.merging import delete_marker, merge_mode
 from hudiformat.table.options import INDEX_TYPES
 from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.profile import groups_in_clustering, sizing_profile
+from hudiformat.table.profile import groups_being_compacted, groups_in_clustering, sizing_profile
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
 from hudiformat.timeline import TableType, WriteStat, load_table_config
 
-_VERSION = 9
+WRITABLE_VERSIONS = (6, 8, 9)
+"""The versions of tables that can be made and written to."""
+
+AMBIGUOUS_KEYS = "tables below version 9 with the COMPLEX key generator and one record key field"
+"""Releases of Hudi disagree on the form of their keys."""
 
 Replaced = Mapping[str, tuple[str, ...]]
 """File groups by partition path."""
@@ -155,6 +159,7 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
 
 def write_plan(context: TableContext, operation: Operation, schema: TableSchema, instant: str) -> WritePlan:
     """What the tasks of a write at *instant* have to know of the table as it is now."""
+    visibility = context.visibility()
     return WritePlan(
         root=context.storage.root,
         config=context.config,
@@ -162,9 +167,10 @@ def write_plan(context: TableContext, operation: Operation, schema: TableSchema,
         options=context.options,
         operation=operation,
         instant=instant,
-        visibility=context.visibility(),
+        visibility=visibility,
         sizing=sizing_profile(context) if _is_sized(context, operation) else None,
         in_clustering=groups_in_clustering(context),
+        compactions=groups_being_compacted(context, context.timeline()) if visibility.logs_name_slices else {},
     )
 
 
@@ -180,7 +186,8 @@ def refuse_unwritable(context: TableContext) -> None:
     """Raise an UnsupportedFeatureError for a table that cannot be written yet."""
     config = context.config
     refused = {
-        f"table version {config.version}": config.version != _VERSION,
+        f"table version {config.version}": config.version not in WRITABLE_VERSIONS,
+        AMBIGUOUS_KEYS: config.has_ambiguous_keys,
         "COPY_ON_WRITE tables with a merger of one's own": (
             config.table_type is TableType.COPY_ON_WRITE and context.merger is not None
         ),

@@ -43,7 +43,7 @@ class ChangeLog:
             max_size=plan.options.log_max_size,
             sync=plan.options.sync,
             storage=storage,
-            on_create=lambda path: create_marker(storage, plan.instant, path),
+            on_create=lambda path: create_marker(storage, plan.instant, path, appends=plan.logs_name_slices),
         )
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0

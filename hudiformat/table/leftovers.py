@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hudiformat.errors import NameFormatError
+from hudiformat.logfile import LogReader
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import Storage
 from hudiformat.table.markers import delete_markers, marked_files
-from hudiformat.timeline import WriteStat
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, TableConfig, WriteStat
 from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
 
-def take_files_away(storage: Storage, instant: str) -> None:
+def take_files_away(storage: Storage, config: TableConfig, instant: str) -> None:
     """Delete the files of an instant, the partitions that it had just made, and its markers."""
-    for path in marked_files(storage, instant):
-        storage.delete(path)
     # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
-    for path in list(files_of(storage, instant)):
-        storage.delete(path)
+    for path in {*marked_files(storage, instant), *files_of(storage, instant)}:
+        if _is_of(storage, config, path, instant):
+            storage.delete(path)
+    forget_files(storage, instant)
+
+
+def take_strays_away(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
+    """Delete the files that *instant* was about to make and that its statistics do not name."""
+    kept = named_files(stats)
+    for path in marked_files(storage, instant):
+        if path not in kept and _is_of(storage, config, path, instant):
+            storage.delete(path)
+
+
+def forget_files(storage: Storage, instant: str) -> None:
+    """Take away the partitions that an instant whose files are gone had just made, and its markers."""
     for folder, _ in list(list_partitions(storage)):
         _leave_partition(storage, folder, instant)
     delete_markers(storage, instant)
@@ -36,6 +49,20 @@ def files_of(storage: Storage, instant: str) -> Iterator[str]:
             parsed = parsed_data_file(entry.name)
             if parsed is not None and parsed.instant == instant:
                 yield f"{folder}/{entry.name}" if folder else entry.name
+
+
+def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:
+    """Whether a file with *instant*'s marker or name is its own; below table version 8 a log file's blocks say so."""
+    named_by_slice = config.version < VERSION_WITH_COMPLETION_TIMES
+    if not named_by_slice or not isinstance(parsed_data_file(path.rpartition("/")[2]), LogFileName):
+        return True
+    return storage.exists(path) and log_instants(storage, path) == {instant}
+
+
+def log_instants(storage: Storage, path: str) -> set[str]:
+    """The instants of the blocks of a log file."""
+    with LogReader(path, storage=storage) as reader:
+        return {block.instant for block in reader if block.instant is not None}
 
 
 def parsed_data_file(name: str) -> LogFileName | BaseFileName | None:

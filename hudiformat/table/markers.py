@@ -13,12 +13,17 @@ from hudiformat.naming import is_instant
 from hudiformat.storage import Storage
 
 MARKER_ROOT = ".hoodie/.temp"
-_SUFFIX = ".marker.CREATE"  # from table version 8 log files too are created, never appended to
+_CREATE = ".marker.CREATE"
+_APPEND = ".marker.APPEND"
 
 
-def create_marker(storage: Storage, instant: str, path: str) -> None:
-    """Leave a marker for the data file *path*, which is about to be made."""
-    marker = f"{MARKER_ROOT}/{instant}/{path}{_SUFFIX}"
+def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = False) -> None:
+    """Leave a marker for the data file *path*, which is about to be made.
+
+    It *appends* to a file group where *path* is a log file of table version 6, though the file is new: Hudi takes no
+    other marker for one there, and from version 8 on none of that kind.
+    """
+    marker = f"{MARKER_ROOT}/{instant}/{path}{_APPEND if appends else _CREATE}"
     try:
         storage.open_new(marker).close()
     except StorageError:
@@ -36,8 +41,8 @@ def marked_files(storage: Storage, instant: str) -> Iterator[str]:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir:
                 waiting.append(path)
-            elif entry.name.endswith(_SUFFIX):
-                yield path.removesuffix(_SUFFIX)
+            elif entry.name.endswith((_CREATE, _APPEND)):
+                yield path.removesuffix(_CREATE).removesuffix(_APPEND)
 
 
 def marked_instants(storage: Storage) -> list[str]:

@@ -87,6 +87,8 @@ def merge_mode(config: TableConfig) -> MergeMode:
     found = behaviour(config)
     if found.partial_mode is not None:
         raise UnsupportedFeatureError(f"the partial update mode {found.partial_mode}", feature="partial update mode")
+    if found.delete_marker is not None:
+        raise UnsupportedFeatureError(f"the delete marker {found.delete_marker}", feature="custom delete markers")
     return found.mode
 
 

@@ -18,7 +18,13 @@ from hudiformat.metadata import FILES, METADATA_FOLDER
 from hudiformat.storage import Storage
 from hudiformat.table.context import TableContext
 from hudiformat.table.metadata_table import MetadataTable
-from hudiformat.timeline import Action, TableConfig, load_table_config, update_table_config
+from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
+    Action,
+    TableConfig,
+    load_table_config,
+    update_table_config,
+)
 
 _PARTITIONS = "hoodie.table.metadata.partitions"
 _INFLIGHT = f"{_PARTITIONS}.inflight"
@@ -49,10 +55,16 @@ def prepare_metadata_table(context: TableContext) -> None:
 
 def _why_not(context: TableContext, config: TableConfig) -> str | None:
     """Why the metadata table cannot be kept up, to go on after its name; None where it can."""
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        return f"of a table of version {config.version} is not kept up"
     if FILES not in config.metadata_partitions:
         return f"has no partition {FILES}"
     if being_built := config.properties.get(_INFLIGHT):
         return f"is being built ({being_built})"
+    return _why_not_as_it_is(context, config)
+
+
+def _why_not_as_it_is(context: TableContext, config: TableConfig) -> str | None:
     try:
         table = MetadataTable.of(context.storage, context.clock)
         assert table is not None  # noqa: S101 - it has the partition

@@ -96,7 +96,7 @@ class MetadataTable:
             if instant.time == time and instant.action is Action.DELTA_COMMIT:
                 if instant.is_completed:
                     self.storage.delete(instant_path(self.config, instant))
-                take_files_away(self.storage, time)
+                take_files_away(self.storage, self.config, time)
                 remove_pending(self.storage, self.config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
 
     def _records(self, metadata: Metadata) -> Records:

@@ -259,7 +259,7 @@ class PartitionWriter:
             base = next((item.base_file for item in self._index.slices if item.file_id == file_id), None)
             return MergeHandle(self._storage, self._plan, self._token, self._path, file_id=file_id, base=base)
         below = None
-        if self._plan.config.cdc_enabled:
+        if self._plan.config.cdc_enabled or self._plan.logs_name_slices:
             below = next((item for item in self._index.slices if item.file_id == file_id), None)
         return AppendHandle(self._storage, self._plan, self._token, self._path, file_id, below=below)
 

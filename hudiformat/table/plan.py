@@ -44,7 +44,8 @@ class WritePlan:
 
     ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
     path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
-    rows go of a write whose rows have been counted before its tasks run.
+    rows go of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
+    of file groups, in table version 6, where their log files are named by them.
     """
 
     root: str
@@ -57,11 +58,17 @@ class WritePlan:
     sizing: SizingProfile | None = None
     in_clustering: Groups = frozenset()
     placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
+    compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def row_size(self) -> int:
         """What a row is taken to have in a base file, in bytes, until that can be measured."""
         return self.sizing.record_size.size if self.sizing else self.options.sizing.record_size_estimate
+
+    @property
+    def logs_name_slices(self) -> bool:
+        """Whether a log file's name carries the instant of its slice, as below table version 8."""
+        return self.visibility.logs_name_slices
 
     @property
     def uses_buckets(self) -> bool:

@@ -37,7 +37,7 @@ def sizing_profile(context: TableContext) -> SizingProfile:
         engine=options.sizing_engine,
         options=options.sizing,
         record_size=estimate(commits, options.sizing),
-        in_compaction=frozenset(_in_compaction(context, timeline)),
+        in_compaction=frozenset(groups_being_compacted(context, timeline)),
         in_clustering=groups_in_clustering(context),
     )
 
@@ -54,12 +54,14 @@ def _newest_first(context: TableContext, timeline: Timeline) -> Commits:
         yield instant, read_metadata(context.storage, context.config, instant)
 
 
-def _in_compaction(context: TableContext, timeline: Timeline) -> Iterator[tuple[str, str]]:
-    for pending in timeline.pending:
-        if pending.action is Action.COMPACTION:
-            plan = read_compaction_plan(context.storage, context.config, pending)
-            for operation in plan.operations or ():
-                yield operation.partition_path or "", operation.file_id or ""
+def groups_being_compacted(context: TableContext, timeline: Timeline) -> dict[tuple[str, str], str]:
+    """The file groups of pending compactions, by partition path and file id, and the compactions' instants."""
+    return {
+        (operation.partition_path or "", operation.file_id or ""): pending.time
+        for pending in timeline.pending
+        if pending.action is Action.COMPACTION
+        for operation in read_compaction_plan(context.storage, context.config, pending).operations or ()
+    }
 
 
 def groups_in_clustering(context: TableContext) -> Groups:

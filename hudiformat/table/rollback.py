@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudiformat.errors import CorruptTableError
@@ -17,10 +17,12 @@ from hudiformat.naming import next_instant
 from hudiformat.storage import Storage
 from hudiformat.table.clock import Clock
 from hudiformat.table.heartbeat import forget
-from hudiformat.table.leftovers import files_of, named_files, parsed_data_file, take_files_away
+from hudiformat.table.leftovers import files_of, forget_files, parsed_data_file, take_files_away, take_strays_away
 from hudiformat.table.markers import delete_markers, marked_files, marked_instants
 from hudiformat.table.publishing import publish
+from hudiformat.table.rollback_blocks import carry_out, requests_of_blocks
 from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
     Action,
     Instant,
     InstantInfo,
@@ -87,7 +89,7 @@ class Rollbacks:
         first = timeline.first_active or ""
         for instant in marked:
             if instant > first and instant not in on_timeline:
-                take_files_away(self.storage, instant)
+                take_files_away(self.storage, self.config, instant)
         if not any(pending.action in _MERGES for pending in timeline.pending):
             for done in timeline.completed:
                 if done.time in marked and done.action in WRITES:
@@ -95,10 +97,7 @@ class Rollbacks:
 
     def _take_late_files_away(self, done: Instant) -> None:
         metadata = read_metadata(self.storage, self.config, done)
-        kept = named_files(stat for stats in metadata.partition_to_write_stats.values() for stat in stats)
-        for path in marked_files(self.storage, done.time):
-            if path not in kept:
-                self.storage.delete(path)
+        take_strays_away(self.storage, self.config, done.time, metadata.write_stats)
         delete_markers(self.storage, done.time)
 
     def _run(self, rollback: Instant, plan: RollbackPlan) -> Instant:
@@ -114,7 +113,12 @@ class Rollbacks:
     def _execute(self, target: InstantInfo, requests: Sequence[RollbackRequest], *, at: str) -> RollbackMetadata:
         began = time.monotonic()
         self._hide(target)
-        take_files_away(self.storage, target.commit_time)
+        taken_back: dict[str, dict[str, int]] = {}
+        if self.config.version < VERSION_WITH_COMPLETION_TIMES:
+            taken_back = carry_out(self.storage, requests, target=target.commit_time, at=at)
+            forget_files(self.storage, target.commit_time)
+        else:
+            take_files_away(self.storage, self.config, target.commit_time)
         forget(self.storage, target.commit_time)
         self._remove(target)
         return RollbackMetadata(
@@ -122,7 +126,7 @@ class Rollbacks:
             time_taken_in_millis=int((time.monotonic() - began) * 1000),
             total_files_deleted=sum(len(request.files_to_be_deleted) for request in requests),
             commits_rollback=(target.commit_time,),
-            partition_metadata=_partition_metadata(requests),
+            partition_metadata=_partition_metadata(requests, taken_back),
             instants_rollback=(target,),
         )
 
@@ -138,6 +142,9 @@ class Rollbacks:
                 remove_pending(self.storage, self.config, instant)
 
     def _requests(self, instant: str) -> Iterator[RollbackRequest]:
+        if self.config.version < VERSION_WITH_COMPLETION_TIMES:
+            yield from requests_of_blocks(self.storage, instant)
+            return
         for path in sorted({*marked_files(self.storage, instant), *files_of(self.storage, instant)}):
             folder, _, name = path.rpartition("/")
             parsed = parsed_data_file(name)
@@ -163,11 +170,20 @@ def _target(plan: RollbackPlan) -> InstantInfo:
     return plan.instant_to_rollback
 
 
-def _partition_metadata(requests: Sequence[RollbackRequest]) -> dict[str, RollbackPartitionMetadata]:
+def _partition_metadata(
+    requests: Sequence[RollbackRequest], taken_back: Mapping[str, Mapping[str, int]]
+) -> dict[str, RollbackPartitionMetadata]:
     files: dict[str, list[str]] = defaultdict(list)
+    logs: dict[str, dict[str, int]] = defaultdict(dict)
     for request in requests:
         files[request.partition_path] += request.files_to_be_deleted
+        logs[request.partition_path] |= request.log_blocks_to_be_deleted or {}
     return {
-        path: RollbackPartitionMetadata(path, tuple(deleted), rollback_log_files={}, log_files_from_failed_commit={})
+        path: RollbackPartitionMetadata(
+            path,
+            tuple(deleted),
+            rollback_log_files=taken_back.get(path, {}),
+            log_files_from_failed_commit=logs[path],
+        )
         for path, deleted in files.items()
     }

@@ -34,7 +34,10 @@ class WriteCounts:
 
 @dataclass(slots=True)
 class LogFileStats:
-    """Adds up what was appended to each log file of a file group; *below* is the slice that they name, if any."""
+    """Adds up what was appended to each log file of a file group.
+
+    *instant* is the one in their names; *below* the slice that the statistics name, if any.
+    """
 
     partition_path: str
     file_id: str

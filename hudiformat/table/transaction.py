@@ -17,9 +17,9 @@ from hudiformat.table.concurrency_options import EAGER, LAZY, OPTIMISTIC
 from hudiformat.table.conflicts import Claim, clustered_groups, conflict_with_commit, conflict_with_plan, planned_groups
 from hudiformat.table.context import TableContext
 from hudiformat.table.heartbeat import Heartbeat, living
-from hudiformat.table.leftovers import named_files, take_files_away
+from hudiformat.table.leftovers import take_files_away, take_strays_away
 from hudiformat.table.locks import held, lock_of
-from hudiformat.table.markers import delete_markers, marked_files
+from hudiformat.table.markers import delete_markers
 from hudiformat.table.metadata_state import prepare_metadata_table
 from hudiformat.table.metadata_table import MetadataTable
 from hudiformat.table.plan import REPLACING, Operation
@@ -101,11 +101,8 @@ class Transaction:
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
         every = [stat for group in by_partition.values() for stat in group]
-        kept = named_files(every)
         storage = self._context.storage
-        for path in marked_files(storage, self.instant.time):
-            if path not in kept:
-                storage.delete(path)
+        take_strays_away(storage, self._context.config, self.instant.time, every)
         metadata = CommitMetadata(
             operation_type=operation.value,
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
@@ -131,7 +128,7 @@ class Transaction:
         self._stop_heartbeat()
         storage, config = self._context.storage, self._context.config
         if any(pending.time == self.instant.time for pending in self._context.timeline().pending):
-            take_files_away(storage, self.instant.time)
+            take_files_away(storage, config, self.instant.time)
             if (metadata_table := MetadataTable.of(storage, self._context.clock)) is not None:
                 metadata_table.take_back(self.instant.time)
             # The instant goes last: whoever is stopped half-way leaves the next one something to find.

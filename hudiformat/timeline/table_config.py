@@ -13,6 +13,7 @@ from enum import Enum
 from hudiformat.timeline.properties import CHECKSUM_KEY
 
 MERGE_PROPERTY_PREFIX = "hoodie.record.merge.property."
+_VERSION_WITH_ONE_KEY_FORM = 9
 
 _KNOWN_KEYS = {
     "hoodie.table.name",
@@ -159,3 +160,12 @@ class TableConfig:
         Source: ComplexAvroKeyGenerator, KeyGenUtils.encodeSingleKeyFieldNameForComplexKeyGen, Hudi 1.2.0.
         """
         return len(self.record_key_fields) > 1 or self.key_generator is KeyGenerator.COMPLEX
+
+    @property
+    def has_ambiguous_keys(self) -> bool:
+        """Whether nothing says if record keys have the form ``a:1`` or ``1``: see :attr:`uses_complex_keys`.
+
+        Source: KeyGenUtils.isComplexKeyGeneratorWithSingleRecordKeyField, HUDI-7001.
+        """
+        is_complex = self.key_generator is KeyGenerator.COMPLEX
+        return is_complex and len(self.record_key_fields) == 1 and self.version < _VERSION_WITH_ONE_KEY_FORM

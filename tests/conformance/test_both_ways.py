@@ -19,7 +19,7 @@ from tests.rows import assert_same_rows
 
 ROW = ("_hoodie_partition_path", "_hoodie_record_key")
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
-COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"
+COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1,hoodie.write.auto.upgrade=false"
 
 SCHEMA = pa.schema(
     [
@@ -50,6 +50,11 @@ WRITE = {
     "hoodie.datasource.write.partitionpath.field": "p",
     "hoodie.datasource.write.operation": "upsert",
 }
+
+
+def kept_at(version: int) -> dict[str, str]:
+    """What keeps Hudi from writing a table as one of a newer version."""
+    return {"hoodie.write.table.version": str(version), "hoodie.write.auto.upgrade": "false"}
 
 
 def things(numbers: range, *, ts: int, partition: str | None = "") -> pa.Table:
@@ -85,6 +90,7 @@ def create(
     key: Sequence[str] = ("id",),
     partition_by: Sequence[str] = ("p",),
     table_type: str = "MERGE_ON_READ",
+    version: int = 9,
 ) -> hf.Table:
     """An empty table of ours."""
     return hf.create_table(
@@ -95,6 +101,7 @@ def create(
         ordering=["ts"],
         partition_by=partition_by,
         table_type=table_type,
+        version=version,
         options=options,
     )
 
@@ -131,16 +138,17 @@ def write_ours(table: hf.Table) -> None:
     table.delete(things(range(0, 60, 7), ts=0).select(["p", "id"]))
 
 
-@pytest.mark.parametrize("index", ["BUCKET", "SIMPLE"])
-def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index: str) -> None:
+@pytest.mark.parametrize(("index", "version"), [("BUCKET", 9), ("SIMPLE", 9), ("BUCKET", 8), ("SIMPLE", 6)])
+def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index: str, version: int) -> None:
+    theirs = {**WRITE, **kept_at(version)}
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2", "hoodie.logfile.max.size": "4096"}
-    table = create(tmp_path / "t", {**options, "hoodie.logfile.data.block.max.size": "1500"})
+    table = create(tmp_path / "t", {**options, "hoodie.logfile.data.block.max.size": "1500"}, version=version)
     write_ours(table)
     expected = {f"k{i}" if i % 5 else f"key {i} ü" for i in range(60) if i % 7}
     assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
     # Hudi is not told which index the table has: it has to find that in the properties.
-    hudi.write(things(range(50, 70), ts=9), table.path, WRITE)
-    hudi.write(things(range(50, 55), ts=1), table.path, WRITE)  # late
+    hudi.write(things(range(50, 70), ts=9), table.path, theirs)
+    hudi.write(things(range(50, 55), ts=1), table.path, theirs)  # late
     table = hf.open_table(table.path)
     assert assert_reads_alike(hudi, table).num_rows == len(
         expected | {f"k{i}" if i % 5 else f"key {i} ü" for i in range(50, 70)}
@@ -153,23 +161,26 @@ def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index
     with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
         table.upsert(things(range(60, 80), ts=11))
     hf.open_table(table.path).delete(things(range(61, 64), ts=0).select(["p", "id"]))
-    assert_history_reads_alike(hudi, hf.open_table(table.path))
+    assert_history_reads_alike(hudi, table := hf.open_table(table.path))
+    assert table.config.version == version
 
 
-def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_path: Path) -> None:
-    table = create(tmp_path / "t", {"hoodie.index.type": "BLOOM"}, table_type="COPY_ON_WRITE")
+@pytest.mark.parametrize("version", [9, 8, 6])
+def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_path: Path, version: int) -> None:
+    table = create(tmp_path / "t", {"hoodie.index.type": "BLOOM"}, table_type="COPY_ON_WRITE", version=version)
     write_ours(table)
     expected = {f"k{i}" if i % 5 else f"key {i} ü" for i in range(60) if i % 7}
     assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
     assert {item.partition_path: len(item.log_files) for item in table.file_slices()} == {"p0": 0, "p1": 0, "p2": 0}
-    theirs = {**WRITE, "hoodie.datasource.write.table.type": "COPY_ON_WRITE", "hoodie.index.type": "BLOOM"}
+    theirs = {**WRITE, **kept_at(version), "hoodie.index.type": "BLOOM"}
+    theirs["hoodie.datasource.write.table.type"] = "COPY_ON_WRITE"
     hudi.write(things(range(50, 70), ts=9), table.path, theirs)
     hudi.write(things(range(50, 55), ts=1), table.path, {**theirs, "hoodie.datasource.write.operation": "delete"})
     expected |= {f"k{i}" if i % 5 else f"key {i} ü" for i in range(55, 70)}
     expected -= {f"k{i}" if i % 5 else f"key {i} ü" for i in range(50, 55)}
     table = hf.open_table(table.path)
     assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
-    small = "hoodie.clustering.plan.strategy.small.file.limit=999999999"
+    small = "hoodie.clustering.plan.strategy.small.file.limit=999999999,hoodie.write.auto.upgrade=false"
     hudi.sql(f"call run_clustering(path => '{table.path}', options => '{small}')")
     assert table.timeline.completed_writes[-1].action.value == "replacecommit"
     with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
@@ -218,12 +229,24 @@ def test_avro_and_parquet_blocks_in_turn_are_the_same_rows_to_hudi(hudi: RealHud
     assert_same_rows(table.snapshot(), table.read_optimized(), key=ROW)
 
 
-@pytest.mark.parametrize("metadata_table", ["true", "false"])
-@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
-def test_we_go_on_with_a_table_of_hudis(hudi: RealHudi, tmp_path: Path, index: str, metadata_table: str) -> None:
+@pytest.mark.parametrize(
+    ("index", "metadata_table", "version"),
+    [
+        *(
+            (index, metadata_table, 9)
+            for index in ("SIMPLE", "BLOOM", "BUCKET")
+            for metadata_table in ("true", "false")
+        ),
+        ("SIMPLE", "true", 8),
+        ("BUCKET", "true", 6),
+    ],
+)
+def test_we_go_on_with_a_table_of_hudis(
+    hudi: RealHudi, tmp_path: Path, index: str, metadata_table: str, version: int
+) -> None:
     path = str(tmp_path / "t")
     buckets = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
-    options = {**WRITE, **buckets, "hoodie.metadata.enable": metadata_table, "hoodie.write.table.version": "9"}
+    options = {**WRITE, **buckets, **kept_at(version), "hoodie.metadata.enable": metadata_table}
     hudi.write(things(range(30), ts=5), path, options)
     hudi.write(things(range(20, 40), ts=6), path, options)
     table = hf.open_table(path, options=buckets)
@@ -242,16 +265,17 @@ def test_we_go_on_with_a_table_of_hudis(hudi: RealHudi, tmp_path: Path, index: s
     assert len(keys) == len(set(keys)), "Hudi found its way to the keys that we wrote"
 
 
-def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [9, 6])
+def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_path: Path, version: int) -> None:
     options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
-    table = create(tmp_path / "t", options)
+    table = create(tmp_path / "t", options, version=version)
     table.insert(things(range(5), ts=1))
     abandoned = start_write(table.context, Operation.UPSERT).plan
     with WriteTask(abandoned, WriteToken(0, 0, 0)) as task:
         task.write(things(range(9), ts=9).to_batches()[0])
         task.finish()
     assert assert_reads_alike(hudi, table).num_rows == 5
-    hudi.write(things(range(3), ts=2), table.path, WRITE)
+    hudi.write(things(range(3), ts=2), table.path, {**WRITE, **kept_at(version)})
     assert assert_reads_alike(hudi, hf.open_table(table.path)).num_rows == 5
     left = [path.name for path in Path(table.path).rglob("*") if abandoned.instant in path.name]
     assert [name for name in left if "log" in name or "deltacommit" in name] == []

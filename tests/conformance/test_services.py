@@ -26,7 +26,9 @@ HUDI = {
     "hoodie.clean.automatic": "false",
     "hoodie.compact.inline": "false",  # or a write runs what is planned
 }
-NOW = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false"
+NOW = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.write.auto.upgrade=false"
+OLDER_TOO = pytest.mark.parametrize("table", [9, 8, 6], indirect=True)
+"""Tables of these versions."""
 
 
 def rows(step: int, *, ids: range = range(20)) -> pa.Table:
@@ -35,18 +37,32 @@ def rows(step: int, *, ids: range = range(20)) -> pa.Table:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> hf.Table:
-    """A table of ours: log files with rows, updates and deletes."""
-    path = tmp_path / "kept"
-    keys = {"record_key": ["id"], "ordering": ["ts"], "partition_by": ["p"]}
-    made = hf.create_table(path, name="kept", schema=SCHEMA, options=BUCKETS, **keys)  # type: ignore[arg-type]
+def table(tmp_path: Path, request: pytest.FixtureRequest) -> hf.Table:
+    """A table of ours, of version 9 where the test asks for no other: log files with rows, updates and deletes."""
+    made = hf.create_table(
+        tmp_path / "kept",
+        name="kept",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        version=getattr(request, "param", 9),
+        options=BUCKETS,
+    )
     made.bulk_insert(rows(1))
     made.upsert(rows(2, ids=range(10)))
     made.delete(rows(3, ids=range(5, 8)))
     return made
 
 
+def theirs(table: hf.Table, **more: str) -> dict[str, str]:
+    """The options of a write of Hudi's that leaves the table at its version."""
+    version = {"hoodie.write.table.version": str(table.config.version), "hoodie.write.auto.upgrade": "false"}
+    return {**HUDI, **version, **more}
+
+
 def same(hudi: RealHudi, table: hf.Table) -> pa.Table:
+    assert hf.open_table(table.path).config.version == table.config.version
     found = table.snapshot()
     assert_same_rows(hudi.read(table.path), found, key=KEY)
     return found
@@ -60,7 +76,7 @@ def test_hudi_reads_and_goes_on_with_what_was_compacted_here(hudi: RealHudi, tab
     assert not any(found.log_files for found in table.file_slices())
     after = same(hudi, table)
     assert_same_rows(before.drop(["_hoodie_file_name"]), after.drop(["_hoodie_file_name"]), key=KEY)
-    hudi.write(rows(4, ids=range(3, 12)), table.path, HUDI)
+    hudi.write(rows(4, ids=range(3, 12)), table.path, theirs(table))
     same(hudi, table)
     hudi.sql(f"call run_compaction(op => 'scheduleAndExecute', path => '{table.path}', options => '{NOW}')")
     same(hudi, table)
@@ -68,6 +84,7 @@ def test_hudi_reads_and_goes_on_with_what_was_compacted_here(hudi: RealHudi, tab
 
 
 @pytest.mark.hudi
+@OLDER_TOO
 def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -> None:
     planned = table.schedule_compaction()
     assert planned is not None
@@ -79,13 +96,14 @@ def test_each_runs_what_the_other_has_planned(hudi: RealHudi, table: hf.Table) -
     assert planned.time in {done.time for done in table.timeline.completed_writes}
     same(hudi, table)
     hudi.sql(f"call run_compaction(op => 'schedule', path => '{table.path}', options => '{NOW}')")
-    (theirs,) = [pending for pending in table.timeline.pending if pending.action is Action.COMPACTION]
-    hudi.write(rows(5, ids=range(2)), table.path, HUDI)
-    assert [commit.instant for commit in table.compact()] == [theirs.time]
+    (planned,) = [pending for pending in table.timeline.pending if pending.action is Action.COMPACTION]
+    hudi.write(rows(5, ids=range(2)), table.path, theirs(table))
+    assert [commit.instant for commit in table.compact()] == [planned.time]
     same(hudi, table)
 
 
 @pytest.mark.hudi
+@OLDER_TOO
 def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf.Table) -> None:
     saved = table.timeline.completed_writes[-1].time
     table.savepoint(saved, user="me")
@@ -101,7 +119,7 @@ def test_hudi_reads_what_was_cleaned_and_restored_here(hudi: RealHudi, table: hf
     same(hudi, table)
     table.restore(saved)
     assert_same_rows(same(hudi, table), expected, key=KEY)
-    hudi.write(rows(7, ids=range(4)), table.path, {**HUDI, "hoodie.metadata.enable": "true"})
+    hudi.write(rows(7, ids=range(4)), table.path, theirs(table, **{"hoodie.metadata.enable": "true"}))
     same(hudi, table)
 
 
@@ -115,8 +133,8 @@ def test_hudi_reads_and_goes_on_with_what_was_overwritten_here(hudi: RealHudi, t
     assert same(hudi, table).num_rows == 13
     table.delete_partitions(["p1"])
     assert same(hudi, table).num_rows == 3
-    theirs = {key: value for key, value in HUDI.items() if "bucket" not in key} | options
-    hudi.write(rows(3, ids=range(4)), table.path, theirs)
+    blind = {key: value for key, value in HUDI.items() if "bucket" not in key} | options
+    hudi.write(rows(3, ids=range(4)), table.path, blind)
     assert same(hudi, table).num_rows == 5
     table.insert_overwrite_table(rows(4, ids=range(2)))
     assert same(hudi, table).num_rows == 2
@@ -128,7 +146,7 @@ def test_hudi_reads_and_goes_on_with_compacted_logs(hudi: RealHudi, table: hf.Ta
     (commit,) = hf.open_table(table.path, options=often).log_compact()
     assert len(commit.stats) == 2
     same(hudi, table)
-    hudi.write(rows(4, ids=range(3, 12)), table.path, HUDI)
+    hudi.write(rows(4, ids=range(3, 12)), table.path, theirs(table))
     table.delete(rows(5, ids=range(3)))
     (again,) = hf.open_table(table.path, options=often).log_compact()
     found = same(hudi, table)
