@@ -97,7 +97,7 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
         raise OptionError(f"table_type: expected one of {known}, found {table_type!r}", option="table_type")
     if version not in WRITABLE_VERSIONS:
         raise UnsupportedFeatureError(
-            f"tables of version {version} cannot be written yet; {' and '.join(map(str, WRITABLE_VERSIONS))} can",
+            f"tables of version {version} cannot be written; {', '.join(map(str, WRITABLE_VERSIONS))} can",
             feature=f"table version {version}",
         )
 

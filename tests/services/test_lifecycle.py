@@ -17,7 +17,7 @@ from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import start_write
 from hudiformat.table.service_options import BY_COMMITS, BY_VERSIONS, ServiceOptions
-from hudiformat.timeline import Action, load_table_config
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, load_table_config
 from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
 from tests.table.support import Clock, content, new_table, rows
@@ -40,10 +40,12 @@ def partition_of(key: str) -> str:
 class Lifecycle(RuleBasedStateMachine):
     """``history`` has the instants whose effect is in the table, each with the rows after it."""
 
+    version = 9
+
     @initialize()
     def start(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        self.table = new_table(self.folder / "t", clock=Clock(), options=OPTIONS)
+        self.table = new_table(self.folder / "t", clock=Clock(), options=OPTIONS, version=self.version)
         self.history: list[tuple[str, State]] = []
         self.readable_from = ""
         self.step = 0
@@ -155,6 +157,8 @@ def names(file_slice: FileSlice) -> list[str]:
 
 def naive_slices(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]:
     """The newest base file of each group, and the logs that were completed after it had been begun."""
+    if table.config.version < VERSION_WITH_COMPLETION_TIMES:
+        return naive_slices_of_version_6(folder, table)
     completed = {done.time: done.completion_time or "" for done in table.timeline.completed_writes}
     groups: dict[tuple[str, str], list[BaseFileName | LogFileName]] = defaultdict(list)
     for path in folder.glob("[xy]/*"):
@@ -169,6 +173,26 @@ def naive_slices(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]
         begun = bases[-1].instant if bases else ""
         logs = [str(file) for file in files if isinstance(file, LogFileName) and completed[file.instant] >= begun]
         found[group] = [*map(str, bases[-1:]), *sorted(logs)]
+    return found
+
+
+def naive_slices_of_version_6(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]:
+    """The files of the newest two instants of each group while the newer is a pending compaction, else of one."""
+    completed = {done.time for done in table.timeline.completed_writes}
+    planned = {pending.time for pending in table.timeline.pending if pending.action is Action.COMPACTION}
+    groups: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path in folder.glob("[xy]/*"):
+        if ".log." not in path.name and path.suffix != ".parquet":
+            continue
+        name = LogFileName.parse(path.name) if ".log." in path.name else BaseFileName.parse(path.name)
+        is_planned = name.instant in planned and isinstance(name, LogFileName)
+        if name.instant in completed or is_planned:
+            groups[path.parent.name, name.file_id][name.instant].append(path.name)
+    found = {}
+    for group, slices in groups.items():
+        newest, *older = sorted(slices, reverse=True)
+        files = slices[newest] + (slices[older[0]] if newest in planned and older else [])
+        found[group] = sorted(files, key=lambda name: (name.startswith("."), name))
     return found
 
 
@@ -187,7 +211,23 @@ class LifecycleWithMetadataTable(Lifecycle):
         assert not hasattr(self, "table") or load_table_config(self.table.context.storage).metadata_partitions
 
 
+class LifecycleOfVersion8(Lifecycle):
+    """The same in a table of version 8."""
+
+    version = 8
+
+
+class LifecycleOfVersion6(Lifecycle):
+    """The same in a table of version 6, where a log file is named by its slice, or by a compaction that is pending."""
+
+    version = 6
+
+
 TestLifecycle = Lifecycle.TestCase
 TestLifecycle.settings = settings(max_examples=examples(25), stateful_step_count=12, deadline=None)
+TestLifecycleOfVersion8 = LifecycleOfVersion8.TestCase
+TestLifecycleOfVersion8.settings = settings(max_examples=examples(5), stateful_step_count=10, deadline=None)
+TestLifecycleOfVersion6 = LifecycleOfVersion6.TestCase
+TestLifecycleOfVersion6.settings = settings(max_examples=examples(25), stateful_step_count=12, deadline=None)
 TestLifecycleWithMetadataTable = LifecycleWithMetadataTable.TestCase
 TestLifecycleWithMetadataTable.settings = settings(max_examples=examples(10), stateful_step_count=10, deadline=None)

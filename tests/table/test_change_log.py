@@ -44,7 +44,8 @@ def changes(table: Table, begin: str = "000") -> list[tuple[str, str | None, str
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_every_mode_says_what_was_done(tmp_path: Path, mode: str, table_type: str) -> None:
     table = made(tmp_path, mode, table_type=table_type)
-    first = table.timeline.completed[-1].completion_time or ""
+    newest = table.timeline.completed[-1]
+    first = newest.completion_time or newest.time
     table.upsert(rows(("a", 6, "x", 2), ("b", 4, "x", 2), ("n", 1, "x", 2), ("z", 1, "y", 2)))
     table.delete(rows(("c", 0, "x"), ("none", 0, "x")))
     assert changes(table, first) == [

@@ -37,6 +37,7 @@ AFTER = [("a", 2, "x", 3), ("c", 1, "y", 4)]
 
 
 KEPT_UP = "SIMPLE, with a metadata table"
+OF_VERSION_6 = "SIMPLE, in a table of version 6"
 
 
 class Faults:
@@ -78,14 +79,16 @@ def of_instant(root: Path, instant: str) -> list[str]:
         ("SIMPLE", "for ever", "after"),
         ("BUCKET", "once", "after"),
         (KEPT_UP, "once", "after"),
+        (OF_VERSION_6, "once", "before"),
+        (OF_VERSION_6, "for ever", "after"),
     ],
 )
 def test_a_write_that_fails_at_any_moment_is_whole_or_not_at_all(
     tmp_path: Path, index: str, lasting: str, when: str
 ) -> None:
     template = tmp_path / "template"
-    kept_up, index = index == KEPT_UP, "SIMPLE" if index == KEPT_UP else index
-    new_table(template, schema=FLAGGED, options={"hoodie.index.type": index}).insert(FIRST)
+    kept_up, version, index = index == KEPT_UP, 6 if index == OF_VERSION_6 else 9, index.partition(",")[0]
+    new_table(template, schema=FLAGGED, version=version, options={"hoodie.index.type": index}).insert(FIRST)
     if kept_up:
         add_metadata_table(template)
     untouched = tree(template)
