@@ -218,8 +218,10 @@ def test_avro_and_parquet_blocks_in_turn_are_the_same_rows_to_hudi(hudi: RealHud
     assert_same_rows(table.snapshot(), table.read_optimized(), key=ROW)
 
 
-@pytest.mark.parametrize("metadata_table", ["true", "false"])
-@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
+@pytest.mark.parametrize(
+    ("index", "metadata_table"),
+    [("SIMPLE", "true"), ("SIMPLE", "false"), ("BLOOM", "true"), ("BUCKET", "true")],
+)
 def test_we_go_on_with_a_table_of_hudis(hudi: RealHudi, tmp_path: Path, index: str, metadata_table: str) -> None:
     path = str(tmp_path / "t")
     buckets = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
