@@ -65,6 +65,7 @@ class WriteOptions:
     allow_duplicates: bool = True
     insert_duplicates: str = "none"
     bulk_insert_sort: str = "NONE"
+    record_positions: bool = True
     metadata_enable: bool | None = None
     data_skipping: bool = True
     damage: str = AS_HUDI
@@ -188,6 +189,7 @@ _KEYS: Keys = {
         "bulk_insert_sort",
         supporting(one_of_upper(*SORT_MODES), said=f"are {', '.join(SORT_MODES)}", others=_OTHER_SORT_MODES),
     ),
+    "hoodie.write.record.positions": ("record_positions", parse_boolean),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
     "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),

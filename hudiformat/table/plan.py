@@ -18,6 +18,8 @@ from hudiformat.table.sizing import Groups, SizingProfile
 from hudiformat.timeline import TableConfig
 from hudiformat.view import Visibility
 
+_VERSION_WITH_POSITIONS = 8
+
 
 class Operation(Enum):
     """What a write does with its rows.
@@ -67,6 +69,14 @@ class WritePlan:
     def uses_buckets(self) -> bool:
         """Whether the hash of a record key says which file group it belongs to."""
         return self.options.index_type == "BUCKET"
+
+    @property
+    def writes_positions(self) -> bool:
+        """Whether blocks say in which rows of the base file their records are, where that is known of all of them.
+
+        Source: HoodieAppendHandle; table versions below 8 have none.
+        """
+        return self.options.record_positions and self.config.version >= _VERSION_WITH_POSITIONS
 
     @property
     def looks_everywhere(self) -> bool:
