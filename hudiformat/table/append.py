@@ -18,6 +18,7 @@ from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.markers import create_marker
 from hudiformat.table.places import Integers, taken
 from hudiformat.table.plan import WritePlan
+from hudiformat.table.schema import TableSchema
 from hudiformat.table.stats import LogFileStats, WriteCounts
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
@@ -31,7 +32,8 @@ class AppendHandle:
     Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
     blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where the
     statistics have to name it, as those of a table with change data.  With *base_instant*, that of the base file which
-    positions of rows count in, a block whose rows all have one says which: they are in their order then.
+    positions of rows count in, a block whose rows all have one says which: they are in their order then.  *partial* are
+    the columns that data blocks have besides the meta fields, where those are not all.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -47,6 +49,7 @@ class AppendHandle:
         compacted: Sequence[str] = (),
         below: FileSlice | None = None,
         base_instant: str | None = None,
+        partial: TableSchema | None = None,
     ) -> None:
         self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
         self._plan = plan
@@ -54,6 +57,7 @@ class AppendHandle:
         self._file_id = file_id
         self._task_partition = token.partition
         self._base_instant = base_instant
+        self._partial = partial
         self._writer = LogWriter(
             partition_path,
             LogFileName(file_id=file_id, instant=plan.instant, version=1, write_token=str(token)),
@@ -157,14 +161,17 @@ class AppendHandle:
 
     def _data_block(self, rows: pa.RecordBatch, positions: Integers) -> LogBlock:
         options = self._plan.options
+        schema = self._plan.schema if self._partial is None else self._partial
+        rows = rows.select(schema.arrow_with_meta.names)
         order = self._order(positions)
         block = data_block(
             rows if order is None else taken(rows, order),
             instant=self._plan.instant,
-            schema=self._plan.schema.avro_with_meta,
+            schema=schema.avro_with_meta,
             format=options.block_format,
             positions=None if order is None else positions[order],
             base_instant=None if order is None else self._base_instant,
+            is_partial=self._partial is not None,
             compression=options.parquet_codec if options.block_format == "parquet" else None,
         )
         return self._headed(block)

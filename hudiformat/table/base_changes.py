@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -74,11 +75,14 @@ class PositionMeetings:
 class Changes:
     """What is to change in a base file: ``rows`` take the place of those they meet, which go where ``deleted``.
 
-    A delete that ``wins`` has no ordering value.
+    A delete that ``wins`` has no ordering value.  ``rows`` have one chunk, or all would be copied before some are
+    taken, and no meta fields but the key: ``stored`` gives the others to those that are, which then have ``schema``.
     """
 
     meetings: Meetings
     rows: pa.Table
+    stored: Callable[[pa.Table], pa.Table]
+    schema: pa.Schema
     deleted: Booleans
     wins: Booleans
     ordering_fields: tuple[str, ...]
@@ -94,25 +98,24 @@ class Changes:
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
         if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
-            return taken(self.rows, change[np.argsort(at)]), counts
-        base = pa.Table.from_batches(rows.read(), self.rows.schema)
+            return self.stored(taken(self.rows, change[np.argsort(at)])), counts
+        base = pa.Table.from_batches(rows.read(), self.schema)
+        new = self.stored(taken(self.rows, change[updated]))
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
-            log.add(UPDATE, base.take(pa.array(at[updated])), taken(self.rows, change[updated]))
+            log.add(UPDATE, base.take(pa.array(at[updated])), new)
         if not len(at):
             return base, counts
         if not updated.any():
             return base.filter(pa.array(kept)), counts
-        both = pa.concat_tables([base, taken(self.rows, change[updated])]).combine_chunks()
+        both = pa.concat_tables([base, new]).combine_chunks()
         places = np.where(kept, np.arange(base.num_rows), -1)
         places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
         return both.take(pa.array(places[places >= 0])), counts
 
     def left(self) -> pa.Table:
         """The rows whose key was not there."""
-        if not self.rows.num_rows:
-            return self.rows
-        return self.rows.filter(pa.array(self.meetings.missed() & ~self.deleted))
+        return self.stored(self.rows.filter(pa.array(self.meetings.missed() & ~self.deleted)))
 
     def _beaten(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
         """Which of the rows that meet a change lose to it: all, but those with a higher ordering value."""

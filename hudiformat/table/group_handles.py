@@ -101,4 +101,5 @@ class GroupHandles:
             file_id,
             below=below,
             base_instant=self._index.base_instants.get(file_id) if self._plan.writes_positions else None,
+            partial=self._plan.partial,
         )

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.basefile import BaseRows, add_meta_columns, scan_base_rows
-from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, without_file_name
+from hudiformat.basefile import BaseRows, scan_base_rows
+from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
 from hudiformat.merge.ordering import without_ordering
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
@@ -32,6 +32,8 @@ Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Numbered = tuple[KeyedRows, int]
 """Rows, and the number of the first of them."""
+
+_COUNTER = pa.field("hudiformat.counter", pa.int64())
 
 
 class MergeHandle:
@@ -98,7 +100,7 @@ class MergeHandle:
             merged, counted = changes.merged(base, self._log)
             counts += counted
             file.write(add_file_name(merged, file.name))
-        for rows in (changes.left(), self._table(self._inserts)):
+        for rows in (changes.left(), self._stored(self._bare(self._inserts))):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
@@ -140,16 +142,16 @@ class MergeHandle:
         plan = self._plan
         fields = ordering_fields_of(plan.config, plan.operation)
         positions = self._positions()
-        rows = self._table(self._changes)
+        rows = self._bare(self._changes)
         if not combines(plan.operation, plan.options):  # else there is one row per key already
             rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields)
-        gone = self._gone()
+        gone = self._gone(rows.schema)
         deleted = deleted_rows(rows, plan.schema.delete_column)
         wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = pa.concat_tables([rows, gone]).combine_chunks()  # rows are taken from one chunk, or all are copied first
+        rows = pa.concat_tables([rows, gone]).combine_chunks()
         meetings = KeyMeetings(rows[RECORD_KEY]) if positions is None else PositionMeetings(positions)
-        return Changes(meetings, rows, deleted=deleted, wins=wins, ordering_fields=fields)
+        return Changes(meetings, rows, self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields)
 
     def _positions(self) -> Integers | None:
         """The rows of the base file that the changes are about, the deletes last; None where the keys have to tell."""
@@ -159,28 +161,32 @@ class MergeHandle:
             return None
         return np.concatenate([np.empty(0, np.int64), *known])
 
-    def _gone(self) -> pa.Table:
+    def _gone(self, schema: pa.Schema) -> pa.Table:
         """The keys of rows that go, with nothing else."""
         keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
         if self._positions() is None:
             keys = keys.unique()
-        schema = self._schema
         columns = [keys if field.name == RECORD_KEY else pa.nulls(len(keys), field.type) for field in schema]
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _table(self, parts: list[Numbered]) -> pa.Table:
-        return pa.Table.from_batches(
-            [
-                add_meta_columns(
-                    part.rows,
-                    part.keys,
-                    instant=self._plan.instant,
-                    partition_path=self._partition_path,
-                    file_name=None,
-                    task_partition=self._token.partition,
-                    first_counter=first_counter,
-                )
-                for part, first_counter in parts
-            ],
-            self._schema,
+    def _bare(self, parts: list[Numbered]) -> pa.Table:
+        """Rows with their own columns, their keys and their numbers."""
+        schema = self._plan.schema.arrow.append(pa.field(RECORD_KEY, pa.string())).append(_COUNTER)
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [*part.rows.columns, part.keys, pa.array(np.arange(first, first + len(part)))], schema=schema
+            )
+            for part, first in parts
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+    def _stored(self, rows: pa.Table) -> pa.Table:
+        """Rows of :meth:`_bare` with the meta fields, but for the file's name."""
+        return add_origin(
+            rows.drop_columns([RECORD_KEY, _COUNTER.name]),
+            rows[RECORD_KEY],
+            rows[_COUNTER.name],
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            task_partition=self._token.partition,
         )

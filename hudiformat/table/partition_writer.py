@@ -86,7 +86,7 @@ class PartitionWriter:
             self._refuse_in_clustering(group)
             self._update(group, rows)
             return
-        rows = without_deletes(rows, self._plan.schema.delete_column)
+        rows = self._whole(without_deletes(rows, self._plan.schema.delete_column))
         if len(rows):
             number = new_group_number(group)
             handle = self._handles.of(group) if number is None else self._handles.of_new(number)
@@ -152,7 +152,7 @@ class PartitionWriter:
     def _add_new(self, rows: KeyedRows) -> None:
         if self._plan.operation is Operation.DELETE:
             return  # there is nothing to delete
-        rows = without_deletes(rows, self._plan.schema.delete_column)
+        rows = self._whole(without_deletes(rows, self._plan.schema.delete_column))
         if len(rows):
             self._new.append(rows)
             self._waiting_bytes += rows.rows.nbytes
@@ -161,6 +161,10 @@ class PartitionWriter:
         self._refuse_in_clustering(file_id)
         self._known.setdefault(file_id, []).append(rows)
         self._waiting_bytes += rows.rows.nbytes
+
+    def _whole(self, rows: KeyedRows) -> KeyedRows:
+        """*rows*, which are new: with all columns of the table, those that a partial update does not bring null."""
+        return rows if self._plan.partial is None else replace(rows, rows=self._plan.schema.fit(rows.rows))
 
     def _refuse_in_clustering(self, file_id: str) -> None:
         if (self._path, file_id) in self._plan.in_clustering:
