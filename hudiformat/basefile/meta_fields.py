@@ -7,7 +7,7 @@ Source: HoodieRecord.HOODIE_META_COLUMNS, HoodieRecord.generateSequenceId.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -40,25 +40,33 @@ def add_meta_columns(
     *,
     instant: str,
     partition_path: str,
-    file_name: str | None,
+    file_name: str,
     task_partition: int,
     first_counter: int,
 ) -> pa.RecordBatch:
-    """*batch* with the meta columns in front; its rows are numbered from *first_counter*.
+    """*batch* with the meta columns in front; its rows are numbered from *first_counter*."""
+    counters = pa.array(np.arange(first_counter, first_counter + batch.num_rows))
+    rows = add_origin(
+        batch, record_keys, counters, instant=instant, partition_path=partition_path, task_partition=task_partition
+    )
+    return add_file_name(rows, file_name)
 
-    Without a *file_name* that column is left to whoever moves the rows first: it is the largest of them.
-    """
-    count = batch.num_rows
-    counter = pa.array(np.arange(first_counter, first_counter + count)).cast(pa.string())
-    seqno = pc.binary_join_element_wise(pa.scalar(f"{instant}_{task_partition}"), counter, "_")
-    columns = [
-        _constant(instant, count),
-        seqno,
-        record_keys,
-        _constant(partition_path, count),
-    ]
-    rows = pa.RecordBatch.from_arrays([*columns, *batch.columns], schema=without_file_name(meta_schema(batch.schema)))
-    return rows if file_name is None else add_file_name(rows, file_name)
+
+def add_origin(
+    rows: Rows,
+    record_keys: pa.Array | pa.ChunkedArray,
+    counters: pa.Array | pa.ChunkedArray,
+    *,
+    instant: str,
+    partition_path: str,
+    task_partition: int,
+) -> Rows:
+    """*rows* with the meta columns in front, but for the file's name; *counters* are the numbers of the rows."""
+    count = rows.num_rows
+    seqno = pc.binary_join_element_wise(pa.scalar(f"{instant}_{task_partition}"), counters.cast(pa.string()), "_")
+    meta: list[Any] = [_constant(instant, count), seqno, record_keys, _constant(partition_path, count)]
+    make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
+    return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(meta_schema(rows.schema))))
 
 
 def without_file_name(schema: pa.Schema) -> pa.Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from hudiformat.merge import number_keys
 NEW = -1
 """The code of a record that is in no file group yet."""
 
+NOWHERE = -1
+"""The position of a record that is in no base file."""
+
 Integers = npt.NDArray[np.int64]
 
 
@@ -22,13 +25,15 @@ class Tags:
     """``codes[i]`` is the place in ``file_ids`` of a file group that record ``rows[i]`` belongs to, or NEW.
 
     Every record is there once, or once for each of several file groups that have its key.  ``existing`` says of each
-    file group whether it was there before this write.
+    file group whether it was there before this write.  ``positions[i]`` is the row of that file group's base file that
+    has the record's key, or NOWHERE; ``positions`` is None where nobody has looked.
     """
 
     rows: Integers
     codes: Integers
     file_ids: tuple[str, ...]
     existing: tuple[bool, ...]
+    positions: Integers | None = None
 
 
 def bucket_tags(buckets: npt.NDArray[np.integer], known: Mapping[int, str], new_ids: Mapping[int, str]) -> Tags:
@@ -46,57 +51,83 @@ def bucket_tags(buckets: npt.NDArray[np.integer], known: Mapping[int, str], new_
 
 
 def merged_tags(every: Sequence[Tags], count: int) -> Tags:
-    """The tags of *count* records out of look-ups in several places; NEW is who is in none of them."""
+    """The tags of *count* records out of look-ups in several file groups each; NEW is who is in none of them."""
     if len(every) == 1:
         return every[0]
     file_ids = tuple(dict.fromkeys(file_id for tags in every for file_id in tags.file_ids))
     code_of = {file_id: code for code, file_id in enumerate(file_ids)}
-    found = []
+    none = np.empty(0, np.int64)
+    found, positions = [none], [none]
     for tags in every:
         codes = np.array([code_of[file_id] for file_id in tags.file_ids], np.int64)
         known = tags.codes != NEW
         found.append(tags.rows[known] * len(file_ids) + codes[tags.codes[known]])
-    pairs = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+        positions.append(np.full(len(found[-1]), NOWHERE) if tags.positions is None else tags.positions[known])
+    pairs, first = np.unique(np.concatenate(found), return_index=True)
     rows, codes = np.divmod(pairs, max(len(file_ids), 1))
     new = np.setdiff1d(np.arange(count), rows)
-    order = np.argsort(np.concatenate([rows, new]), kind="stable")
+    rows = np.append(rows, new)
+    order = np.argsort(rows, kind="stable")
     return Tags(
-        rows=np.concatenate([rows, new])[order],
-        codes=np.concatenate([codes, np.full(len(new), NEW)])[order],
+        rows=rows[order],
+        codes=np.append(codes, np.full(len(new), NEW))[order],
         file_ids=file_ids,
         existing=(True,) * len(file_ids),
+        positions=np.append(np.concatenate(positions)[first], np.full(len(new), NOWHERE))[order],
     )
 
 
 class KnownKeys:
     """The record keys of a partition's file groups, to look records up among, batch after batch.
 
-    A key in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
+    *base_rows* says how many of a group's keys are those of its base file; they come first, in the file's order.  A key
+    in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
 
     Source: HoodieSimpleIndex.tagLocationInternal, a join.
     """
 
-    def __init__(self, keys: Mapping[str, pa.Array]) -> None:
+    def __init__(
+        self, keys: Mapping[str, pa.Array | pa.ChunkedArray], base_rows: Mapping[str, int] | None = None
+    ) -> None:
         self._file_ids = tuple(keys)
-        every = pa.chunked_array(list(keys.values()), pa.string())
-        owners = np.repeat(np.arange(len(keys)), [len(group) for group in keys.values()])
-        numbers, self._index = number_keys(every)
-        # Each distinct key with each of its owners, once, in the order of the keys.
-        pairs = np.sort(numbers * max(len(keys), 1) + owners)
-        of_key, self._owners = np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], max(len(keys), 1))
+        sizes = np.array([len(group) for group in keys.values()], np.int64)
+        owners = np.repeat(np.arange(len(keys)), sizes)
+        numbers, self._index = number_keys(_chunked(keys.values()))
+        of_key, first = self._index_of_pairs(numbers, owners)
+        self._owners = owners[first]
         self._counts = np.bincount(of_key, minlength=len(self._index))
         self._first = np.cumsum(self._counts) - self._counts
+        starts = np.cumsum(sizes) - sizes
+        in_base = np.array([(base_rows or {}).get(file_id, 0) for file_id in keys], np.int64)
+        places = first - starts[self._owners]
+        self._positions = np.where(places < in_base[self._owners], places, NOWHERE)
 
     def tag(self, keys: pa.Array) -> Tags:
         """The file groups of each of *keys*."""
         found, numbers = self._index.find(pa.chunked_array([keys]))
-        number_of = np.full(len(keys), NEW, dtype=np.int64)
-        number_of[found] = numbers
-        times = np.ones(len(keys), dtype=np.int64)
-        times[found] = self._counts[numbers]
-        rows = np.repeat(np.arange(len(keys)), times)
-        which = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
-        is_known = number_of[rows] != NEW
-        codes = np.full(len(rows), NEW, dtype=np.int64)
-        codes[is_known] = self._owners[self._first[number_of[rows[is_known]]] + which[is_known]]
-        return Tags(rows=rows, codes=codes, file_ids=self._file_ids, existing=(True,) * len(self._file_ids))
+        rows, pairs = np.arange(len(keys)), np.full(len(keys), NEW)
+        pairs[found] = self._first[numbers]
+        if len(self._owners) > len(self._index):
+            times = np.ones(len(keys), dtype=np.int64)
+            times[found] = self._counts[numbers]
+            rows, pairs = np.repeat(rows, times), np.repeat(pairs, times)
+            pairs += np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+        is_known = pairs != NEW
+        codes, positions = np.full(len(rows), NEW), np.full(len(rows), NOWHERE)
+        codes[is_known] = self._owners[pairs[is_known]]
+        positions[is_known] = self._positions[pairs[is_known]]
+        return Tags(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
+
+    def _index_of_pairs(self, numbers: Integers, owners: Integers) -> tuple[Integers, Integers]:
+        """Each distinct key with each of its owners, in the order of the keys: the key, and its first row there."""
+        if len(self._index) == len(numbers):
+            return np.arange(len(numbers)), self._index.rows
+        pairs = numbers * max(len(self._file_ids), 1) + owners
+        order = np.argsort(pairs, kind="stable")
+        first = order[np.diff(pairs[order], prepend=-1) != 0]
+        return numbers[first], first
+
+
+def _chunked(arrays: Iterable[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:
+    chunks = [chunk for keys in arrays for chunk in (keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys])]
+    return pa.chunked_array(chunks, pa.string())

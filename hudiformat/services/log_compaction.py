@@ -21,12 +21,12 @@ from hudiformat.services.compaction import compaction_operation, groups_in_compa
 from hudiformat.table.append import AppendHandle
 from hudiformat.table.begin import Commit, refuse_unwritable, write_plan
 from hudiformat.table.context import TableContext
+from hudiformat.table.deletes import delete_ordering
 from hudiformat.table.leftovers import take_files_away
 from hudiformat.table.listing import partition_files
 from hudiformat.table.markers import delete_markers
 from hudiformat.table.merging import merge_rule
 from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.partition_writer import delete_ordering
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.profile import groups_in_clustering
 from hudiformat.table.publishing import publish

@@ -4,7 +4,7 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 """
 
 from hudiformat.storage.arrow import ArrowStorage
-from hudiformat.storage.file_map import FileMap, Trail
+from hudiformat.storage.file_map import FileMap, Trail, give_back
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.opening import Location, open_parent, open_storage
@@ -24,6 +24,7 @@ __all__ = [
     "Storage",
     "Trail",
     "arrow_stream",
+    "give_back",
     "open_parent",
     "open_storage",
 ]

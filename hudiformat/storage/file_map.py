@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable
 
 _STRIDE = 32 << 20  # bytes
 _MARGIN = 4 << 20  # what the kernel may map around a byte that is touched: pages come in folios
@@ -31,3 +32,13 @@ class Trail:
         last = min(max(self._last, position) + _MARGIN, len(self._map))
         self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
         self._last = position
+
+
+def give_back(views: Iterable[bytes | memoryview]) -> None:
+    """Give back the memory of the mapped files that *views* are parts of; they stay valid.
+
+    Of bytes that are in no :class:`FileMap` nothing is given back.
+    """
+    maps = {view.obj for view in views if isinstance(view, memoryview) and isinstance(view.obj, FileMap)}
+    for one in maps:
+        one.madvise(mmap.MADV_DONTNEED)

@@ -10,11 +10,15 @@ import pyarrow as pa
 
 from hudiformat.basefile import add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
+from hudiformat.index import NOWHERE
 from hudiformat.logfile import LogWriter
 from hudiformat.naming import LogFileName, WriteToken
 from hudiformat.storage import Storage
+from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.markers import create_marker
+from hudiformat.table.places import Integers, taken
 from hudiformat.table.plan import WritePlan
+from hudiformat.table.schema import TableSchema
 from hudiformat.table.stats import LogFileStats, WriteCounts
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
@@ -27,7 +31,9 @@ class AppendHandle:
 
     Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
     blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where names or
-    statistics have to say it: in table version 6, and in a table with change data.
+    statistics have to say it: in table version 6, and in a table with change data.  With *base_instant*, that of the
+    base file which positions of rows count in, a block whose rows all have one says which: they are in their order
+    then.  *partial* are the columns that data blocks have besides the meta fields, where those are not all.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -42,12 +48,16 @@ class AppendHandle:
         *,
         compacted: Sequence[str] = (),
         below: FileSlice | None = None,
+        base_instant: str | None = None,
+        partial: TableSchema | None = None,
     ) -> None:
         self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
         self._plan = plan
         self._partition_path = partition_path
         self._file_id = file_id
         self._task_partition = token.partition
+        self._base_instant = base_instant
+        self._partial = partial
         name = first_log(plan, token, partition_path, file_id, below)
         self._writer = LogWriter(
             partition_path,
@@ -59,26 +69,30 @@ class AppendHandle:
         )
         self._rows: list[pa.RecordBatch] = []
         self._updates: list[Booleans] = []
-        self._deletes: list[tuple[pa.Array, pa.Array | None]] = []
+        self._positions: list[Integers] = []
+        self._deletes: list[tuple[pa.Array, pa.Array | None, Integers]] = []
         self._row_size: float | None = None
         self._stats = LogFileStats(partition_path, file_id, name.instant, below)
         self.buffered_bytes = 0
 
-    def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Buffer new rows (the table's own columns); the blocks that are full go to disk."""
-        self._write(rows, record_keys, first_counter, is_update=False)
+        self._write(rows, first_counter, is_update=False)
 
-    def update(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+    def update(self, rows: KeyedRows, *, first_counter: int) -> None:
         """As :meth:`insert`, for rows that count as updates."""
-        self._write(rows, record_keys, first_counter, is_update=True)
+        self._write(rows, first_counter, is_update=True)
 
     def keep(self, rows: pa.RecordBatch) -> None:
         """Buffer rows of the file group's log files, with the meta fields that they have there."""
-        self._take(rows, is_update=True)
+        self._take(rows, np.full(rows.num_rows, NOWHERE), is_update=True)
 
-    def delete(self, record_keys: pa.Array, ordering: pa.Array | None = None) -> None:
+    def delete(
+        self, record_keys: pa.Array, ordering: pa.Array | None = None, *, positions: Integers | None = None
+    ) -> None:
         """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
-        self._deletes.append((record_keys, ordering))
+        places = np.full(len(record_keys), NOWHERE) if positions is None else positions
+        self._deletes.append((record_keys, ordering, places))
 
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
@@ -103,21 +117,22 @@ class AppendHandle:
         """Close without writing what is left."""
         self._writer.close()
 
-    def _write(self, rows: pa.RecordBatch, record_keys: pa.Array, first_counter: int, *, is_update: bool) -> None:
+    def _write(self, rows: KeyedRows, first_counter: int, *, is_update: bool) -> None:
         stored = add_meta_columns(
-            rows,
-            record_keys,
+            rows.rows,
+            rows.keys,
             instant=self._plan.instant,
             partition_path=self._partition_path,
             file_name=self._file_id,
             task_partition=self._task_partition,
             first_counter=first_counter,
         )
-        self._take(stored, is_update=is_update)
+        self._take(stored, rows.known_positions, is_update=is_update)
 
-    def _take(self, rows: pa.RecordBatch, *, is_update: bool) -> None:
+    def _take(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> None:
         self._rows.append(rows)
         self._updates.append(np.full(rows.num_rows, is_update))
+        self._positions.append(positions)
         self.buffered_bytes += self._rows[-1].nbytes
         if self.buffered_bytes >= self._plan.options.block_max_size:
             self.flush()
@@ -126,8 +141,8 @@ class AppendHandle:
         if not self._rows:
             return
         rows = pa.Table.from_batches(self._rows).combine_chunks().to_batches()
-        updates = np.concatenate(self._updates)
-        self._rows, self._updates, size = [], [], self.buffered_bytes
+        updates, positions = np.concatenate(self._updates), np.concatenate(self._positions)
+        self._rows, self._updates, self._positions, size = [], [], [], self.buffered_bytes
         self.buffered_bytes = 0
         if self._row_size is None:
             self._row_size = max(size / max(len(updates), 1), 1.0)
@@ -137,7 +152,7 @@ class AppendHandle:
             while start < batch.num_rows:
                 count = max(1, int(self._plan.options.block_max_size // self._row_size))
                 part = batch.slice(start, count)
-                block = self._data_block(part)
+                block = self._data_block(part, positions[done : done + part.num_rows])
                 # As HoodieAppendHandle: the newest block counts for a fifth of the average.
                 self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
                 updated = int(updates[done : done + part.num_rows].sum())
@@ -145,16 +160,33 @@ class AppendHandle:
                 start += part.num_rows
                 done += part.num_rows
 
-    def _data_block(self, rows: pa.RecordBatch) -> LogBlock:
+    def _data_block(self, rows: pa.RecordBatch, positions: Integers) -> LogBlock:
         options = self._plan.options
+        schema = self._plan.schema if self._partial is None else self._partial
+        rows = rows.select(schema.arrow_with_meta.names)
+        order = self._order(positions)
         block = data_block(
-            rows,
+            rows if order is None else taken(rows, order),
             instant=self._plan.instant,
-            schema=self._plan.schema.avro_with_meta,
+            schema=schema.avro_with_meta,
             format=options.block_format,
+            positions=None if order is None else positions[order],
+            base_instant=None if order is None else self._base_instant,
+            is_partial=self._partial is not None,
             compression=options.parquet_codec if options.block_format == "parquet" else None,
         )
         return self._headed(block)
+
+    def _order(self, positions: Integers) -> Integers | None:
+        """The order of positions that a block can have in its header; None where it can have none.
+
+        Source: HoodieLogBlock.addRecordPositionsIfRequired: each record has one, and no two have the same.
+        """
+        if self._base_instant is None or not len(positions):
+            return None
+        order = np.argsort(positions, kind="stable")
+        ascending = positions[order]
+        return order if ascending[0] > NOWHERE and (np.diff(ascending) > 0).all() else None
 
     def _headed(self, block: LogBlock) -> LogBlock:
         if not self._compacted:
@@ -169,12 +201,16 @@ class AppendHandle:
         if kind is not None:
             filled = [pa.nulls(len(part[0]), kind) if part[1] is None else part[1] for part in self._deletes]
             ordering = pa.chunked_array(filled).combine_chunks()
+        positions = np.concatenate([part[2] for part in self._deletes])
+        order = self._order(positions)
         block = delete_block(
-            keys,
+            keys if order is None else taken(keys, order),
             instant=self._plan.instant,
             partition_path=self._partition_path,
-            ordering=ordering,
+            ordering=ordering if order is None or ordering is None else taken(ordering, order),
             schema=self._plan.schema.avro_with_meta,
+            positions=None if order is None else positions[order],
+            base_instant=None if order is None else self._base_instant,
         )
         return self._headed(block), WriteCounts(deletes=len(keys))
 

@@ -19,7 +19,8 @@ from hudiformat.table.context import TableContext
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.merging import delete_marker, merge_mode
 from hudiformat.table.options import INDEX_TYPES
-from hudiformat.table.plan import Operation, WritePlan
+from hudiformat.table.partial_updates import partial_rows, without_filling
+from hudiformat.table.plan import Operation, WritePlan, partial_schema
 from hudiformat.table.profile import groups_being_compacted, groups_in_clustering, sizing_profile
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
@@ -89,6 +90,7 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
 
     Raises:
         SchemaError: the columns contradict the table's, or have a type that Avro cannot hold.
+        OptionError: the columns of a partial update cannot be those of one.
         DataError: a column that keys are made of is missing.
         UnsupportedFeatureError: the table cannot be written.
     """
@@ -96,6 +98,9 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
     keys = RowKeys.of(context.config)
     keys.check(schema)
     table = context.schema()
+    partial = partial_schema(operation, context.options)
+    if partial is not None:
+        table = partial_rows(context, partial, schema)
     if operation is Operation.DELETE:
         table = table.only(list(dict.fromkeys([*keys.key_fields, *keys.partition_fields])))
         schema = pa.schema([schema.field(name) for name in table.arrow.names])
@@ -160,6 +165,7 @@ def start_write(context: TableContext, operation: Operation) -> OpenWrite:
 def write_plan(context: TableContext, operation: Operation, schema: TableSchema, instant: str) -> WritePlan:
     """What the tasks of a write at *instant* have to know of the table as it is now."""
     visibility = context.visibility()
+    fills = context if partial_schema(operation, context.options) is None else without_filling(context)
     return WritePlan(
         root=context.storage.root,
         config=context.config,
@@ -168,7 +174,7 @@ def write_plan(context: TableContext, operation: Operation, schema: TableSchema,
         operation=operation,
         instant=instant,
         visibility=visibility,
-        sizing=sizing_profile(context) if _is_sized(context, operation) else None,
+        sizing=sizing_profile(fills) if _is_sized(context, operation) else None,
         in_clustering=groups_in_clustering(context),
         compactions=groups_being_compacted(context, context.timeline()) if visibility.logs_name_slices else {},
     )

@@ -9,6 +9,7 @@ import pyarrow as pa
 from hudiformat.basefile import add_meta_columns
 from hudiformat.naming import WriteToken, new_file_id
 from hudiformat.storage import Storage
+from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.open_file import OpenBaseFile
 from hudiformat.table.plan import WritePlan
 from hudiformat.table.stats import base_file_stat
@@ -45,15 +46,15 @@ class CreateHandle:
         """Bytes of rows that are still in memory."""
         return self._open.waiting_bytes if self._open else 0
 
-    def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Write *rows*, which have the table's own columns."""
         start = 0
-        while start < rows.num_rows:
+        while start < len(rows):
             file = self._file()
             count = max(file.rows_before(self._plan.options.sizing.max_file_size), 1)
             with_meta = add_meta_columns(
-                rows.slice(start, count),
-                record_keys.slice(start, count),
+                rows.rows.slice(start, count),
+                rows.keys.slice(start, count),
                 instant=self._plan.instant,
                 partition_path=self._partition_path,
                 file_name=file.name,

@@ -6,23 +6,23 @@ A bucket that is not there yet has no base file; its first one is written in the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudiformat.basefile import BaseRows, add_meta_columns, scan_base_rows
-from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, without_file_name
-from hudiformat.merge import KeyIndex, number_keys
-from hudiformat.merge.ordering import comparable, without_ordering
+from hudiformat.basefile import BaseRows, scan_base_rows
+from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
+from hudiformat.merge.ordering import without_ordering
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
-from hudiformat.table.change_log import DELETE, INSERT, UPDATE, ChangeLog
+from hudiformat.table.base_changes import Changes, KeyMeetings, PositionMeetings
+from hudiformat.table.change_log import INSERT, ChangeLog
 from hudiformat.table.combining import combine, combines, ordering_fields_of
+from hudiformat.table.deletes import deleted_rows
+from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.open_file import OpenBaseFile
-from hudiformat.table.places import taken
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.stats import WriteCounts, base_file_stat
 from hudiformat.timeline import WriteStat
@@ -30,8 +30,10 @@ from hudiformat.view import BaseFile
 
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
-Rows = tuple[pa.RecordBatch, pa.Array, int]
-"""Rows with the table's own columns, their keys, and the number of the first of them."""
+Numbered = tuple[KeyedRows, int]
+"""Rows, and the number of the first of them."""
+
+_COUNTER = pa.field("hudiformat.counter", pa.int64())
 
 
 class MergeHandle:
@@ -59,9 +61,10 @@ class MergeHandle:
         self._partition_path = partition_path
         self._file_id = file_id
         self._base = base
-        self._changes: list[Rows] = []
-        self._inserts: list[Rows] = []
+        self._changes: list[Numbered] = []
+        self._inserts: list[Numbered] = []
         self._deleted_keys: list[pa.Array] = []
+        self._deleted_positions: list[Integers | None] = []
         self._open: OpenBaseFile | None = None
         self._log = (
             ChangeLog(storage, plan, token, partition_path, file_id)
@@ -70,18 +73,19 @@ class MergeHandle:
         )
         self.buffered_bytes = 0
 
-    def insert(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Take new rows; where an insert may double a key, they are not compared with the rows that are there."""
         doubles = self._plan.operation is not Operation.UPSERT and self._plan.options.allow_duplicates
-        (self._inserts if doubles else self._changes).append((rows, record_keys, first_counter))
+        (self._inserts if doubles else self._changes).append((rows, first_counter))
 
-    def update(self, rows: pa.RecordBatch, record_keys: pa.Array, *, first_counter: int) -> None:
+    def update(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Take rows, those that are deletes by their own column among them."""
-        self._changes.append((rows, record_keys, first_counter))
+        self._changes.append((rows, first_counter))
 
-    def delete(self, record_keys: pa.Array) -> None:
+    def delete(self, record_keys: pa.Array, *, positions: Integers | None = None) -> None:
         """Take keys of rows that go, whatever their ordering values."""
         self._deleted_keys.append(record_keys)
+        self._deleted_positions.append(positions)
 
     def flush(self) -> None:
         """Nothing can be written before the end."""
@@ -96,7 +100,7 @@ class MergeHandle:
             merged, counted = changes.merged(base, self._log)
             counts += counted
             file.write(add_file_name(merged, file.name))
-        for rows in (changes.left(), self._table(self._inserts)):
+        for rows in (changes.left(), self._stored(self._bare(self._inserts))):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
@@ -130,115 +134,59 @@ class MergeHandle:
         if self._base is None:
             return
         path = f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
-        head = pa.schema([self._schema.field(name) for name in dict.fromkeys((RECORD_KEY, *ordering_fields))])
+        first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
+        head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
         yield from scan_base_rows(self._storage, path, self._schema, head)
 
     def _gathered(self) -> Changes:
         plan = self._plan
         fields = ordering_fields_of(plan.config, plan.operation)
-        rows = self._table(self._changes)
+        positions = self._positions()
+        rows = self._bare(self._changes)
         if not combines(plan.operation, plan.options):  # else there is one row per key already
             rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields)
-        gone = self._gone()
-        deleted = np.zeros(rows.num_rows, np.bool_)
-        if plan.schema.delete_column is not None:
-            deleted = np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
+        gone = self._gone(rows.schema)
+        deleted = deleted_rows(rows, plan.schema.delete_column)
         wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = pa.concat_tables([rows, gone]).combine_chunks()  # rows are taken from one chunk, or all are copied first
-        index = number_keys(rows[RECORD_KEY])[1]
-        return Changes(index, rows, deleted=deleted, wins=wins, ordering_fields=fields, seen=np.zeros_like(deleted))
+        rows = pa.concat_tables([rows, gone]).combine_chunks()
+        meetings = KeyMeetings(rows[RECORD_KEY]) if positions is None else PositionMeetings(positions)
+        return Changes(meetings, rows, self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields)
 
-    def _gone(self) -> pa.Table:
+    def _positions(self) -> Integers | None:
+        """The rows of the base file that the changes are about, the deletes last; None where the keys have to tell."""
+        every = [*(rows.positions for rows, _ in self._changes), *self._deleted_positions]
+        known = [positions for positions in every if positions is not None]
+        if len(known) < len(every) or not combines(self._plan.operation, self._plan.options):
+            return None
+        return np.concatenate([np.empty(0, np.int64), *known])
+
+    def _gone(self, schema: pa.Schema) -> pa.Table:
         """The keys of rows that go, with nothing else."""
-        keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks().unique()
-        schema = self._schema
+        keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
+        if self._positions() is None:
+            keys = keys.unique()
         columns = [keys if field.name == RECORD_KEY else pa.nulls(len(keys), field.type) for field in schema]
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _table(self, parts: list[Rows]) -> pa.Table:
-        return pa.Table.from_batches(
-            [
-                add_meta_columns(
-                    rows,
-                    keys,
-                    instant=self._plan.instant,
-                    partition_path=self._partition_path,
-                    file_name=None,
-                    task_partition=self._token.partition,
-                    first_counter=first_counter,
-                )
-                for rows, keys, first_counter in parts
-            ],
-            self._schema,
-        )
-
-
-@dataclass(slots=True)
-class Changes:
-    """What is to change in a base file, by key: ``keys`` finds the row in ``rows``, or nothing where ``deleted``.
-
-    A delete that ``wins`` has no ordering value.  ``seen`` are those that have met their row: of several rows with one
-    key only the first meets it, as in Hudi.
-    """
-
-    keys: KeyIndex
-    rows: pa.Table
-    deleted: Booleans
-    wins: Booleans
-    ordering_fields: tuple[str, ...]
-    seen: Booleans
-
-    def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
-        """What takes the place of *rows*, in their order; what is done to them is told to *log*."""
-        head = pa.Table.from_batches([rows.head])
-        at, change = self._meetings(head)
-        beaten = self._beaten(head, at, change)
-        at, change = at[beaten], change[beaten]
-        kept = np.ones(head.num_rows, np.bool_)
-        kept[at] = False
-        updated = ~self.deleted[change]
-        counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
-        if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
-            return taken(self.rows, change[np.argsort(at)]), counts
-        base = pa.Table.from_batches(rows.read(), self.rows.schema)
-        if log is not None:
-            log.add(DELETE, base.take(pa.array(at[~updated])), None)
-            log.add(UPDATE, base.take(pa.array(at[updated])), taken(self.rows, change[updated]))
-        if not len(at):
-            return base, counts
-        if not updated.any():
-            return base.filter(pa.array(kept)), counts
-        both = pa.concat_tables([base, taken(self.rows, change[updated])]).combine_chunks()
-        places = np.where(kept, np.arange(base.num_rows), -1)
-        places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
-        return both.take(pa.array(places[places >= 0])), counts
-
-    def left(self) -> pa.Table:
-        """The rows whose key was not there."""
-        if not self.rows.num_rows:
-            return self.rows
-        return self.rows.filter(pa.array(~self.seen & ~self.deleted))
-
-    def _meetings(self, base: pa.Table) -> tuple[Integers, Integers]:
-        """The rows of *base* that meet a change, and which change each of them meets."""
-        at, numbers = self.keys.find(base[RECORD_KEY])
-        change, first = np.unique(self.keys.rows[numbers], return_index=True)
-        new = ~self.seen[change]
-        self.seen[change] = True
-        return at[first[new]], change[new]
-
-    def _beaten(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
-        """Which of the rows that meet a change lose to it: all, but those with a higher ordering value."""
-        if not self.ordering_fields:
-            return np.ones(len(at), np.bool_)
-        columns = tuple(
-            pa.chunked_array(
-                [*taken(self.rows[name], change).chunks, *taken(base[name], at).chunks],
-                base.schema.field(name).type,
+    def _bare(self, parts: list[Numbered]) -> pa.Table:
+        """Rows with their own columns, their keys and their numbers."""
+        schema = self._plan.schema.arrow.append(pa.field(RECORD_KEY, pa.string())).append(_COUNTER)
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [*part.rows.columns, part.keys, pa.array(np.arange(first, first + len(part)))], schema=schema
             )
-            for name in self.ordering_fields
+            for part, first in parts
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+    def _stored(self, rows: pa.Table) -> pa.Table:
+        """Rows of :meth:`_bare` with the meta fields, but for the file's name."""
+        return add_origin(
+            rows.drop_columns([RECORD_KEY, _COUNTER.name]),
+            rows[RECORD_KEY],
+            rows[_COUNTER.name],
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            task_partition=self._token.partition,
         )
-        ranks = comparable(columns, 2 * len(at))
-        beaten: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
-        return beaten

@@ -27,6 +27,7 @@ from hudiformat.table.option_parsers import (
     parse_fields,
     parse_integer,
     parse_share,
+    parse_text,
     supporting,
 )
 from hudiformat.table.service_options import SERVICE_KEYS, ServiceOptions
@@ -45,6 +46,7 @@ class WriteOptions:
     ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` says whose rules
     place new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves`` say whether a row that a global index
     finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file that has it.
+    ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
 
     index_type: str = "SIMPLE"
@@ -65,6 +67,8 @@ class WriteOptions:
     allow_duplicates: bool = True
     insert_duplicates: str = "none"
     bulk_insert_sort: str = "NONE"
+    record_positions: bool = True
+    partial_schema: str = ""
     metadata_enable: bool | None = None
     data_skipping: bool = True
     damage: str = AS_HUDI
@@ -88,6 +92,9 @@ class WriteOptions:
         """``parquet_compression`` by the name that it has in Arrow."""
         return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression
 
+
+PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
+"""The option that makes an upsert one of some columns: their Avro schema, as JSON."""
 
 INDEX_TYPES = ("SIMPLE", "BLOOM", "INMEMORY", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM")
 """The indexes that can be written with."""
@@ -188,6 +195,8 @@ _KEYS: Keys = {
         "bulk_insert_sort",
         supporting(one_of_upper(*SORT_MODES), said=f"are {', '.join(SORT_MODES)}", others=_OTHER_SORT_MODES),
     ),
+    "hoodie.write.record.positions": ("record_positions", parse_boolean),
+    PARTIAL_SCHEMA: ("partial_schema", parse_text),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
     "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),

@@ -31,6 +31,8 @@ class PartitionIndex:
         self._partition_path = partition_path
         self._looked_into: list[KnownKeys] = []
         self._file_keys: dict[str, FileKeys] = {}
+        self.base_instants: dict[str, str] = {}
+        """By file id, the instant of the base file that positions in tags count rows of."""
 
     def tag(self, record_keys: pa.Array) -> Tags:
         """The file group of each record.
@@ -79,7 +81,11 @@ class PartitionIndex:
         """Read the keys of the slices that may hold one of *record_keys*, as far as they have not been read."""
         wanted = [file_slice for file_slice in self._not_looked_into if self.may_hold(file_slice, record_keys)]
         if wanted:
-            self._looked_into.append(KnownKeys({one.file_id: self.slice_keys(one) for one in wanted}))
+            found = {one.file_id: self._keys_of(one) for one in wanted}
+            keys = {file_id: pa.chunked_array([*base, *logs], pa.string()) for file_id, (base, logs) in found.items()}
+            base_rows = {file_id: sum(map(len, base)) for file_id, (base, _) in found.items()}
+            self._looked_into.append(KnownKeys(keys, base_rows))
+            self.base_instants |= {one.file_id: one.base_file.name.instant for one in wanted if one.base_file}
             self._not_looked_into = [one for one in self._not_looked_into if one not in wanted]
 
     def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
@@ -101,17 +107,21 @@ class PartitionIndex:
 
     def slice_keys(self, file_slice: FileSlice) -> pa.Array:
         """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""
-        keys = []
+        base, logs = self._keys_of(file_slice)
+        return pa.chunked_array([*base, *logs], pa.string()).combine_chunks()
+
+    def _keys_of(self, file_slice: FileSlice) -> tuple[list[pa.Array], list[pa.Array]]:
+        """The record keys of the base file, row by row, and those of the log files."""
+        base, logs = [], []
         if file_slice.base_file is not None:
             schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
             table = read_base_file(self._storage, self._file(str(file_slice.base_file.name)), schema)
-            keys += table[RECORD_KEY].chunks
+            base += table[RECORD_KEY].chunks
         for log in file_slice.log_files:
             reader = LogReader(self._file(str(log.name)), storage=self._storage)
-            for block in counting_blocks(reader):
-                if block.type is not BlockType.DELETE:
-                    keys.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
-        return pa.chunked_array(keys, pa.string()).combine_chunks()
+            blocks = [block for block in counting_blocks(reader) if block.type is not BlockType.DELETE]
+            logs += [block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY] for block in blocks]
+        return base, logs
 
     def _file(self, name: str) -> str:
         return f"{self._partition_path}/{name}" if self._partition_path else name

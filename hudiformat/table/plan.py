@@ -18,6 +18,8 @@ from hudiformat.table.sizing import Groups, SizingProfile
 from hudiformat.timeline import TableConfig
 from hudiformat.view import Visibility
 
+_VERSION_WITH_POSITIONS = 8
+
 
 class Operation(Enum):
     """What a write does with its rows.
@@ -76,6 +78,19 @@ class WritePlan:
         return self.options.index_type == "BUCKET"
 
     @property
+    def writes_positions(self) -> bool:
+        """Whether blocks say in which rows of the base file their records are, where that is known of all of them.
+
+        Source: HoodieAppendHandle; table versions below 8 have none.
+        """
+        return self.options.record_positions and self.config.version >= _VERSION_WITH_POSITIONS
+
+    @property
+    def partial(self) -> TableSchema | None:
+        """The columns that an upsert changes in rows that are there, where those are not all."""
+        return partial_schema(self.operation, self.options)
+
+    @property
     def looks_everywhere(self) -> bool:
         """Whether record keys are looked for in all partitions."""
         if self.operation is Operation.INSERT:
@@ -86,3 +101,8 @@ class WritePlan:
         """The bucket of each record key, by the bucket index."""
         fields = self.options.hash_fields or self.config.record_key_fields
         return record_key_buckets(record_keys, fields, self.options.num_buckets)
+
+
+def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:
+    """The columns that a write brings, where those are not all that a row has."""
+    return TableSchema(options.partial_schema) if options.partial_schema and operation is Operation.UPSERT else None

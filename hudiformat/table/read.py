@@ -20,7 +20,7 @@ from hudiformat.merge import (
     read_candidates,
     survivors,
 )
-from hudiformat.storage import Storage
+from hudiformat.storage import Storage, give_back
 from hudiformat.table.damage import AS_HUDI, SKIP, log_blocks, sound_blocks, sound_rows
 from hudiformat.table.key_filter import key_filter
 from hudiformat.table.merging import merge_rule
@@ -183,6 +183,7 @@ class SliceReader:
             return
         instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
         logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
+        give_back(block.content for block in blocks)  # their rows are columns now
         yield from merge_slice(base, logs, rule)
 
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:

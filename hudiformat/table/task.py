@@ -13,9 +13,10 @@ import pyarrow as pa
 from hudiformat.errors import StorageError
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage, open_storage
+from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.partition_writer import PartitionWriter
-from hudiformat.table.places import Integers, groups_of_codes, taken
+from hudiformat.table.places import Integers, groups_of_codes
 from hudiformat.table.plan import WritePlan
 from hudiformat.timeline import WriteStat
 from hudiformat.view import PARTITION_METADATA_FILE
@@ -50,7 +51,7 @@ class WriteTask:
         """
         record_keys = self._keys.record_keys(batch)
         for path, rows in _groups(self._keys.partition_paths(batch)):
-            self._partition(path).write(taken(batch, rows), taken(record_keys, rows))
+            self._partition(path).write(KeyedRows(batch, record_keys).at(rows))
         self._relieve()
 
     def write_placed(self, batch: pa.RecordBatch, groups: pa.Array, is_new: pa.Array) -> None:
@@ -66,10 +67,9 @@ class WriteTask:
             for group, in_group in _groups(groups.take(pa.array(in_path))):
                 chosen = in_path[in_group]
                 for kind in (False, True):
-                    places = pa.array(chosen[new[chosen] == kind])
-                    if len(places):
-                        rows, keys = batch.take(places), record_keys.take(places)
-                        self._partition(path).write_placed(group, rows, keys, is_new=kind)
+                    rows = KeyedRows(batch, record_keys).at(chosen[new[chosen] == kind])
+                    if len(rows):
+                        self._partition(path).write_placed(group, rows, is_new=kind)
         self._relieve()
 
     def write_found(self, batch: pa.RecordBatch, paths: pa.Array, groups: pa.Array) -> None:
@@ -81,9 +81,8 @@ class WriteTask:
         record_keys = self._keys.record_keys(batch)
         for path, in_path in _groups(paths):
             for group, in_group in _groups(groups.take(pa.array(in_path)).fill_null(_NOWHERE)):
-                rows = in_path[in_group]
-                file_id = None if group == _NOWHERE else group
-                self._partition(path).write_found(file_id, taken(batch, rows), taken(record_keys, rows))
+                rows = KeyedRows(batch, record_keys).at(in_path[in_group])
+                self._partition(path).write_found(None if group == _NOWHERE else group, rows)
         self._relieve()
 
     def take_out(self, path: str, file_id: str, record_keys: pa.Array) -> None:

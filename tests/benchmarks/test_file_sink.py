@@ -9,6 +9,8 @@ import pytest
 from benchmarks.file_sink import main, run_stream
 from hudiformat.sink import SinkOptions
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_stream_without_compaction_leaves_a_file_for_each_task_and_batch(tmp_path: Path) -> None:
     outcome = run_stream(tmp_path, SinkOptions(), batches=2, rows=8)

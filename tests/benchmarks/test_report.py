@@ -134,6 +134,7 @@ def threads() -> Iterator[None]:
     pa.set_cpu_count(before)
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_saves(tmp_path: Path, capsys: pytest.CaptureFixture[str], threads: None) -> None:
     files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "markdown", "plot")}
     files["plot"] = tmp_path / "out.png"

@@ -20,6 +20,8 @@ from benchmarks.results import Results
 from benchmarks.spark import NoHudiError
 from benchmarks.suite import TARGETS, Run
 
+pytestmark = pytest.mark.slow
+
 IN_PYTHON = {"decode": {"fastavro", "Parquet (pyarrow)"}, "encode": {"fastavro"}, "write": {"Parquet (pyarrow)"}}
 
 

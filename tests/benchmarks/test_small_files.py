@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import listing, small_files
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_table_of_small_files_compares_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")

@@ -243,6 +243,7 @@ sys.stderr.write(str(peak() - before))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [("blocks",), ("blocks", "--reverse"), ("verify", "--no-contents"), ("salvage", "-o")], ids=" ".join
 )

@@ -231,14 +231,7 @@ def test_avro_and_parquet_blocks_in_turn_are_the_same_rows_to_hudi(hudi: RealHud
 
 @pytest.mark.parametrize(
     ("index", "metadata_table", "version"),
-    [
-        ("SIMPLE", "true", 9),
-        ("SIMPLE", "false", 6),
-        ("BLOOM", "true", 8),
-        ("BLOOM", "false", 9),
-        ("BUCKET", "true", 6),
-        ("BUCKET", "false", 9),
-    ],
+    [("SIMPLE", "true", 9), ("SIMPLE", "false", 6), ("BLOOM", "true", 8), ("BUCKET", "true", 9)],
 )
 def test_we_go_on_with_a_table_of_hudis(
     hudi: RealHudi, tmp_path: Path, index: str, metadata_table: str, version: int

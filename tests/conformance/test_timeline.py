@@ -41,6 +41,7 @@ from hudiformat.timeline import (
 )
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import READ_OPTIMIZED
+from tests.effort import every
 from tests.timeline.conftest import GOLDEN, golden_tables, unpacked_table
 from tests.timeline.test_archiving import Table, number_of, time
 
@@ -282,9 +283,9 @@ def test_hudi_reads_files_that_are_written_anew(asked: RealHudi, tmp_path: Path,
 
 def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None:
     gone = 0
-    for archive_file in sorted(GOLDEN.glob("*.zip")):
-        if "damaged" in archive_file.stem:  # their timelines are those of their sound sisters
-            continue
+    # The timelines of damaged tables are those of their sound sisters.
+    sound = [path for path in sorted(GOLDEN.glob("*.zip")) if "damaged" not in path.stem]
+    for archive_file in sound[:: every(2)]:
         theirs = unpacked(archive_file.stem, tmp_path / archive_file.stem)
         ours = tmp_path / archive_file.stem / "ours"
         shutil.copytree(theirs, ours)
@@ -302,7 +303,7 @@ def test_archiving_does_what_hudis_does(asked: RealHudi, tmp_path: Path) -> None
         )
         if went:
             assert ask(asked, "archived_contents({path})", ours) == ask(asked, "archived_contents({path})", theirs)
-    assert gone > 60
+    assert gone > 60 // every(2)
 
 
 @pytest.mark.parametrize("table_type", TableType)

@@ -1,6 +1,7 @@
 """Jobs on a cluster where things go wrong, in a process of its own: a cluster cannot be had beside another session.
 
-Arguments: Spark's master, a folder for everything, an archive with the package, which the executors get by it alone.
+Arguments: Spark's master, a folder for everything, an archive with the package, which the executors get by it alone,
+and the names of the jobs.
 Leaves ``said.json`` in the folder: where each executor found the package, and for each job what went wrong in it.
 
 In every job the first task that is done kills its executor, another fails, and another hangs until a speculative copy
@@ -33,11 +34,11 @@ TASKS = 4
 
 
 def main() -> None:
-    master, folder, archive = sys.argv[1:]
+    master, folder, archive, *names = sys.argv[1:]
     spark = start(master)
     spark.sparkContext.addPyFile(archive)
     found = set(spark.range(0, 4, 1, 4).mapInArrow(where_the_package_is, "path string").toArrow()["path"].to_pylist())
-    jobs = {name: run(spark, Path(folder), name) for name in JOBS}
+    jobs = {name: run(spark, Path(folder), name) for name in names}
     (Path(folder) / "said.json").write_text(json.dumps({"packages": sorted(found), "jobs": jobs}))
     spark.stop()
 

@@ -25,6 +25,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.timeline import read_metadata
 from tests.conformance.hudi import ROOT
+from tests.effort import LONG
 
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("pyspark.sql.datasource")
@@ -35,6 +36,8 @@ SCRIPT = Path(__file__).with_name("cluster_job.py")
 SPARK_HOME = Path(pyspark.__file__).parent
 HOSTS = ("127.0.0.1", "127.0.0.2")
 ROWS = 600
+JOBS = {"mor": True, "cow": True, "bulk": False, "source": False} if LONG else {"mor": True, "source": False}
+"""The jobs that write tables, and whether they update rows."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +56,7 @@ def done(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     }
     environment.pop("PYTHONPATH", None)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
-        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive)]
+        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), *JOBS, "files"]
         job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=400, check=False)
     assert job.returncode == 0, (folder / "log").read_text()[-4000:]
     return folder, json.loads((folder / "said.json").read_text())
@@ -130,13 +133,13 @@ def test_executors_get_the_package_with_the_job(done: Any) -> None:
     assert said["packages"] == ["./hudiformat.zip/hudiformat/__init__.pyc"]  # in the executor's own folder
 
 
-@pytest.mark.parametrize("job", ["mor", "cow", "bulk", "source", "files"])
+@pytest.mark.parametrize("job", [*JOBS, "files"])
 def test_an_executor_was_killed_a_task_failed_and_another_was_run_twice(done: Any, job: str) -> None:
     _, said = done
     assert {"killed", "failed", "hung", "copied"} <= set(said["jobs"][job])
 
 
-@pytest.mark.parametrize(("job", "updated"), [("mor", True), ("cow", True), ("bulk", False), ("source", False)])
+@pytest.mark.parametrize(("job", "updated"), JOBS.items())
 def test_each_row_is_in_the_table_once_and_nothing_else_is(done: Any, job: str, *, updated: bool) -> None:
     folder, _ = done
     table = hf.open_table(folder / job)

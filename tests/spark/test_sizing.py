@@ -12,6 +12,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.table import Commit
 from hudiformat.table.placement import groups_of_new
+from tests.effort import LONG
 from tests.rows import assert_same_rows
 
 pytest.importorskip("pyspark.sql")
@@ -31,7 +32,7 @@ SIZES = {
     "hoodie.parquet.bloom.filter.enabled": "false",  # it would be most of a file
 }
 TABLES = [
-    *(("COPY_ON_WRITE", index) for index in ("SIMPLE", "BLOOM", "INMEMORY")),
+    *(("COPY_ON_WRITE", index) for index in ("SIMPLE", "BLOOM", "INMEMORY")[: 3 if LONG else 1]),
     *(("MERGE_ON_READ", index) for index in ("SIMPLE", "BLOOM", "INMEMORY", "BUCKET")),
 ]
 

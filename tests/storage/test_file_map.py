@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.storage import FileMap, LocalStorage, Trail, file_map
+from hudiformat.storage import FileMap, LocalStorage, Trail, file_map, give_back
 
 PAGE = mmap.PAGESIZE
 
@@ -19,7 +19,7 @@ class Spy(FileMap):
 
     def madvise(self, option: int, start: int = 0, length: int | None = None) -> None:
         assert option == mmap.MADV_DONTNEED
-        assert length is not None
+        length = len(self) if length is None else length
         self.given.append((start, length))
         super().madvise(option, start, length)
 
@@ -69,3 +69,10 @@ def test_nothing_is_given_back_of_what_a_caller_holds(monkeypatch: pytest.Monkey
     for data in (theirs, b"x" * 4 * PAGE):
         Trail(memoryview(data)).reach(4 * PAGE)
         assert bytes(data[:]) == b"x" * 4 * PAGE
+
+
+def test_whole_files_are_given_back_once_and_their_views_stay(spy: Spy) -> None:
+    views = [memoryview(spy)[:9], memoryview(spy)[PAGE:]]
+    give_back([*views, b"bytes", memoryview(b"no file")])
+    assert spy.given == [(0, len(spy))]
+    assert bytes(views[1]) == b"x" * (19 * PAGE + 5)
