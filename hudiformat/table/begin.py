@@ -24,7 +24,7 @@ from hudiformat.table.plan import Operation, WritePlan, partial_schema
 from hudiformat.table.profile import groups_being_compacted, groups_in_clustering, sizing_profile
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.transaction import Transaction
-from hudiformat.timeline import TableType, WriteStat, load_table_config
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, TableType, WriteStat, load_table_config
 
 WRITABLE_VERSIONS = (6, 8, 9)
 """The versions of tables that can be made and written to."""
@@ -210,6 +210,9 @@ def refuse_unwritable(context: TableContext) -> None:
         f"the index {context.options.index_type}": context.options.index_type not in INDEX_TYPES,
         "a metadata table of its own (hoodie.metadata.enable=true)": (
             context.options.metadata_enable is True and not load_table_config(context.storage).metadata_partitions
+        ),
+        f"without blocking other writers in table version {config.version}": (
+            context.options.concurrency.mode == NON_BLOCKING and config.version < VERSION_WITH_COMPLETION_TIMES
         ),
         "without blocking other writers but with a bucket index and log files": (
             context.options.concurrency.mode == NON_BLOCKING

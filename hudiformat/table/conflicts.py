@@ -63,7 +63,8 @@ def conflict_with_commit(
 def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *, rewrites: bool) -> str | None:
     """Why a write with *claim* cannot commit while *other*, which is going to rewrite *groups*, is pending.
 
-    A compaction (*rewrites* false) is in the way only of a write that replaces base files itself.
+    A compaction (*rewrites* false) is in the way only of a write that replaces base files itself; in table version 6 of
+    every write that had begun when it was planned.
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
     return _says(other, shared) if shared else None

@@ -26,6 +26,7 @@ from hudiformat.table.plan import REPLACING, Operation
 from hudiformat.table.publishing import publish
 from hudiformat.table.rollback import WRITES, Rollbacks
 from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
     Action,
     CommitMetadata,
     Instant,
@@ -169,13 +170,15 @@ class Transaction:
 
     def _conflict(self, claim: Claim, other: Instant, *, by_bucket: bool) -> str | None:
         storage, config = self._context.storage, self._context.config
+        # In table version 6 log files belong to the slice that was the newest when the write began.
+        is_behind = config.version < VERSION_WITH_COMPLETION_TIMES and other.time > self.instant.time
         if other.is_completed:
             found = read_metadata(storage, config, other)
-            is_compaction = other.action is Action.COMMIT and found.operation_type == "COMPACT"
+            is_compaction = other.action is Action.COMMIT and found.operation_type == "COMPACT" and not is_behind
             return conflict_with_commit(claim, other, found, is_compaction=is_compaction, by_bucket=by_bucket)
         if other.action is Action.COMPACTION:
             groups = planned_groups(read_compaction_plan(storage, config, other), by_bucket=by_bucket)
-            return conflict_with_plan(claim, other, groups, rewrites=False)
+            return conflict_with_plan(claim, other, groups, rewrites=is_behind)
         plan = read_content(storage, config, Instant(other.time, other.action, State.REQUESTED))
         clustered = clustered_groups(plan, by_bucket=by_bucket) if isinstance(plan, RequestedReplaceMetadata) else []
         return conflict_with_plan(claim, other, clustered, rewrites=True)

@@ -273,6 +273,28 @@ def test_hudi_takes_away_what_a_write_of_ours_left_behind(hudi: RealHudi, tmp_pa
     assert [name for name in left if "log" in name or "deltacommit" in name] == []
 
 
+def test_failed_writes_of_either_are_taken_back_by_command_blocks(hudi: RealHudi, tmp_path: Path) -> None:
+    """In version 6, where the log files of a write that failed may hold blocks of others."""
+    table = create(tmp_path / "t", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}, version=6)
+    table.insert(things(range(5), ts=1))
+    with WriteTask(start_write(table.context, Operation.UPSERT).plan, WriteToken(0, 0, 0)) as task:
+        task.write(things(range(9), ts=9).to_batches()[0])
+        task.finish()
+    table.upsert(things(range(2), ts=2))
+    expected = assert_reads_alike(hudi, table)
+    assert expected["ts"].to_pylist().count(1) == 3
+    theirs = {**WRITE, **kept_at(6), "hoodie.metadata.enable": "false"}
+    hudi.write(things(range(3), ts=9), table.path, theirs)
+    failed = table.timeline.completed_writes[-1]
+    Path(table.path, ".hoodie", failed.file_name).unlink()
+    Path(table.path, ".hoodie", f".{failed.file_name}.crc").unlink(missing_ok=True)
+    table.upsert(things(range(1, 2), ts=3))
+    assert block_types(table) == {hf.BlockType.AVRO_DATA, hf.BlockType.COMMAND}
+    assert sorted(assert_reads_alike(hudi, table)["ts"].to_pylist()) == [1, 1, 1, 2, 3]
+    hudi.write(things(range(4), ts=4), table.path, theirs)
+    assert sorted(assert_reads_alike(hudi, table)["ts"].to_pylist()) == [1, 4, 4, 4, 4]
+
+
 @pytest.mark.parametrize("hive_style", ["true", "false"])
 def test_null_partition_values_go_where_hudi_puts_them(hudi: RealHudi, tmp_path: Path, hive_style: str) -> None:
     style = {"hoodie.datasource.write.hive_style_partitioning": hive_style}

@@ -218,6 +218,35 @@ def test_logs_do_not_mind_a_compaction(tmp_path: Path) -> None:
     assert content(table) == [("a", 2, "x", 2)]
 
 
+@pytest.mark.parametrize("state", [State.REQUESTED, State.COMPLETED])
+def test_in_version_6_logs_are_lost_to_a_compaction_that_was_planned_meanwhile(tmp_path: Path, state: State) -> None:
+    table = new_table(tmp_path, version=6, options={**SHARED, "hoodie.index.type": "INMEMORY"})
+    table.bulk_insert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    (found,) = table.file_slices()
+    write, stats = begun(table, ("a", 3, "x", 3))
+    # Hudi, whose writers may, plans it here.
+    names = tuple(str(log.name) for log in found.log_files)
+    base = str(found.base_file.name) if found.base_file else None
+    plan = CompactionPlan((CompactionOperation(found.base_instant, names, base, found.file_id, "x"),))
+    create_requested(table.context.storage, table.config, str(int(write.plan.instant) + 1), Action.COMPACTION, plan)
+    if state is State.COMPLETED:
+        table.compact()
+    with pytest.raises(WriteConflictError, match=r"(compaction|commit) .* has the file group"):
+        write.commit(stats)
+    write.transaction.abandon()
+    table.upsert(rows(("a", 4, "x", 4)))
+    table.compact()
+    assert content(table) == [("a", 4, "x", 4)]
+
+
+def test_in_version_6_writers_block_each_other(tmp_path: Path) -> None:
+    mode = {"hoodie.write.concurrency.mode": "non_blocking_concurrency_control", "hoodie.index.type": "BUCKET"}
+    table = new_table(tmp_path, version=6, options=mode)
+    with pytest.raises(UnsupportedFeatureError, match="without blocking other writers in table version 6"):
+        table.upsert(rows(("a", 1, "x", 1)))
+
+
 def stat(name: str, *, previous: str = "null", inserts: int = 0, partition: str = "x") -> WriteStat:
     file_id = name.lstrip(".").partition("_")[0]
     path = f"{partition}/{name}"
