@@ -43,13 +43,15 @@ def create_table(
 
     Records are told apart by the columns *record_key*; of two with one key the one with the higher values in the
     columns *ordering* wins, without *ordering* the newer.  *partition_by* are the columns whose values name the
-    folders.  *options* are Hudi's keys.  Those that every writer of the table has to agree on, which index it has and
-    how many buckets, stay in its properties, where Hudi looks for them too.
+    folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
+    and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
+    of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
+    them too.
 
     Raises:
         TableExistsError: there is a table at *path*.
         SchemaError: a column that Avro cannot hold, or a key column that the schema does not have.
-        OptionError: an unknown option, or a bad value.
+        OptionError: an unknown option, a bad value, or several ordering columns below version 9.
         UnsupportedFeatureError: another table type or version than those supported.
 
     Source: HoodieTableMetaClient.TableBuilder; spec/table-properties.md.
