@@ -17,8 +17,8 @@ from hudiformat.errors import CorruptTableError
 MIN_KEY = "hoodie_min_record_key"
 MAX_KEY = "hoodie_max_record_key"
 
-BEYOND_UTF16_UNIT = "[\U00010000-\U0010ffff]"
-"""Matches texts that Java, which compares UTF-16 units, orders otherwise than by code points."""
+_BEYOND_UTF16_UNIT = 0xF0
+"""The least byte that begins a code point of two UTF-16 units."""
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -42,7 +42,7 @@ class FileKeys:
 
     def in_range(self, keys: pa.Array) -> Booleans:
         """Which of *keys* lie between the least and the greatest of the file."""
-        if self.key_range is None or pc.any(pc.match_substring_regex(keys, BEYOND_UTF16_UNIT)).as_py():
+        if self.key_range is None or beyond_utf16_unit(keys):
             return np.ones(len(keys), np.bool_)
         least, greatest = self.key_range
         return np.asarray(pc.and_(pc.greater_equal(keys, least), pc.less_equal(keys, greatest)))
@@ -52,6 +52,15 @@ class FileKeys:
         if self.filters is None or not len(keys):
             return bool(len(keys))
         return any(one.might_contain(keys).any() for one in self.filters)
+
+
+def beyond_utf16_unit(keys: pa.Array) -> bool:
+    """Whether Java, which compares UTF-16 units, may order *keys* otherwise than Arrow, which compares bytes."""
+    places = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    if not len(keys) or places[0] == places[-1]:
+        return False
+    data = np.frombuffer(keys.buffers()[2], np.uint8)[places[0] : places[-1]]
+    return bool(data.max() >= _BEYOND_UTF16_UNIT)
 
 
 def _filters(footer: Mapping[str, str]) -> tuple[BloomFilter, ...] | None:

@@ -23,6 +23,8 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 META_FIELDS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 
+_PLACE_OF_NAME = META_FIELDS.index(FILE_NAME)
+
 
 def meta_schema(schema: pa.Schema) -> pa.Schema:
     """*schema* with the meta fields in front."""
@@ -49,7 +51,7 @@ def add_meta_columns(
     rows = add_origin(
         batch, record_keys, counters, instant=instant, partition_path=partition_path, task_partition=task_partition
     )
-    return add_file_name(rows, file_name)
+    return rows.add_column(_PLACE_OF_NAME, pa.field(FILE_NAME, pa.string()), _constant(file_name, rows.num_rows))
 
 
 def add_origin(
@@ -75,9 +77,9 @@ def without_file_name(schema: pa.Schema) -> pa.Schema:
 
 
 def add_file_name(rows: Rows, file_name: str) -> Rows:
-    """*rows* that have the other meta fields, with the name of their file."""
-    place = META_FIELDS.index(FILE_NAME)
-    return rows.add_column(place, pa.field(FILE_NAME, pa.string()), _constant(file_name, rows.num_rows))
+    """*rows* that have the other meta fields, with the name of their base file: once, as a dictionary."""
+    names = pa.DictionaryArray.from_arrays(np.zeros(rows.num_rows, np.int32), [file_name])
+    return rows.add_column(_PLACE_OF_NAME, pa.field(FILE_NAME, names.type), names)
 
 
 def _constant(value: str, count: int) -> pa.Array:

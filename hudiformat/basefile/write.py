@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter
-from hudiformat.basefile.file_keys import BEYOND_UTF16_UNIT, MAX_KEY, MIN_KEY
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile.file_keys import MAX_KEY, MIN_KEY, beyond_utf16_unit
+from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
 from hudiformat.storage import ArrowSink, OutputFile
 
@@ -43,7 +43,11 @@ class BaseFileWriter:
         self._target = ArrowSink(file)
         self._sink = self._target.stream()
         self._writer = pq.ParquetWriter(
-            self._sink, schema, compression=compression, compression_level=level_of(compression), store_schema=False
+            self._sink,
+            _with_shared_name(schema.empty_table()).schema,
+            compression=compression,
+            compression_level=level_of(compression),
+            store_schema=False,
         )
         self._schema = schema
         self._avro_schema = avro_schema
@@ -69,7 +73,7 @@ class BaseFileWriter:
         """Write the rows that are waiting."""
         if not self._waiting:
             return
-        table = pa.concat_tables(self._waiting)
+        table = pa.concat_tables(map(_with_shared_name, self._waiting))
         self._waiting, self.waiting_bytes = [], 0
         while table.num_rows:
             group = table.slice(0, self._group_rows)
@@ -116,13 +120,20 @@ class BaseFileWriter:
         return footer
 
 
+def _with_shared_name(rows: pa.Table) -> pa.Table:
+    """*rows* with their file's name once, as a dictionary: it is long, and the same in all of them."""
+    place = rows.schema.get_field_index(FILE_NAME)
+    if pa.types.is_dictionary(rows.schema.field(place).type):
+        return rows
+    return rows.set_column(place, FILE_NAME, rows.column(place).dictionary_encode())
+
+
 def _key_range(keys: pa.Array) -> tuple[str, str]:
     """The least and the greatest key as Java orders texts: by UTF-16 units, not by UTF-8 bytes or code points.
 
     Hudi's bloom index compares with them: BloomIndexFileInfo.isKeyInRange.
     """
-    beyond_utf16_unit = pc.match_substring_regex(keys, BEYOND_UTF16_UNIT)  # else the orders are the same
-    if pc.any(beyond_utf16_unit).as_py():
+    if beyond_utf16_unit(keys):
         texts = keys.to_pylist()
         return min(texts, key=_utf16), max(texts, key=_utf16)
     found = pc.min_max(keys)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from hudiformat.basefile.meta_fields import FILE_NAME
+from hudiformat.basefile.meta_fields import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
 from hudiformat.table.begin import Commit, refuse_unwritable
@@ -204,7 +204,8 @@ def _merge(context: TableContext, plan: WritePlan, operation: CompactionOperatio
     file = OpenBaseFile(context.storage, plan, token, file_slice.partition_path, file_slice.file_id)
     try:
         for batch in reader.scan_stored(context.storage, file_slice):
-            file.write(pa.Table.from_batches([_named(batch, file.name)]))
+            bare = pa.Table.from_batches([batch.drop_columns([FILE_NAME])])
+            file.write(add_file_name(bare, file.name))
         rows, size = file.rows, file.close()
     except BaseException:
         file.abandon()
@@ -219,12 +220,6 @@ def _merge(context: TableContext, plan: WritePlan, operation: CompactionOperatio
         counts=WriteCounts(),
         previous=None if base is None else base.name,
     )
-
-
-def _named(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
-    place = batch.schema.get_field_index(FILE_NAME)
-    names = pa.repeat(pa.scalar(file_name, pa.string()), batch.num_rows)
-    return batch.set_column(place, batch.schema.field(place), names)
 
 
 def slice_of(operation: CompactionOperation) -> FileSlice:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.index import NEW, KnownKeys, Tags, bucket_tags, merged_tags
+from hudiformat.index import NEW, NOWHERE, KnownKeys, Tags, bucket_tags, merged_tags
 
 
 def places(tags: Tags) -> list[tuple[int, str | None]]:
@@ -79,3 +79,30 @@ def test_several_look_ups_say_what_one_says(keys: list[str], groups: list[list[s
 
 def test_no_look_up_finds_nothing() -> None:
     assert places(merged_tags([], 2)) == [(0, None), (1, None)]
+
+
+def test_a_key_has_its_row_in_the_base_file_of_each_group() -> None:
+    known = {"f": pa.array(["a", "b", "log"]), "g": pa.chunked_array([["c"], ["a"]])}
+    tags = KnownKeys(known, {"f": 2, "g": 2}).tag(pa.array(["log", "b", "new", "a"]))
+    assert places(tags) == [(0, "f"), (1, "f"), (2, None), (3, "f"), (3, "g")]
+    assert tags.positions is not None
+    assert tags.positions.tolist() == [NOWHERE, 1, NOWHERE, 0, 1]
+
+
+def test_of_several_rows_with_one_key_the_first_counts() -> None:
+    tags = KnownKeys({"f": pa.array(["b", "a", "b", "a", "b"])}, {"f": 4}).tag(pa.array(["a", "b"]))
+    assert tags.positions is not None
+    assert tags.positions.tolist() == [1, 0]
+
+
+def test_positions_of_several_look_ups() -> None:
+    wanted = pa.array(["c", "a", "new"])
+    every = [KnownKeys({"f": pa.array(["a"])}, {"f": 1}), KnownKeys({"g": pa.array(["b", "c", "a"])}, {"g": 3})]
+    tags = merged_tags([known.tag(wanted) for known in every], 3)
+    assert places(tags) == [(0, "g"), (1, "f"), (1, "g"), (2, None)]
+    assert tags.positions is not None
+    assert tags.positions.tolist() == [1, 0, 2, NOWHERE]
+
+
+def test_buckets_say_nothing_of_positions() -> None:
+    assert bucket_tags(np.array([3], np.int32), known={3: "three"}, new_ids={}).positions is None

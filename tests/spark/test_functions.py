@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
 from hudiformat.spark.moving import last_of_each_key  # noqa: E402
+from hudiformat.table.options import PARTIAL_SCHEMA  # noqa: E402
 from tests.rows import assert_same_rows  # noqa: E402
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ SCHEMA = pa.schema(
         pa.field("price", pa.decimal128(12, 2)),
     ]
 )
+MOMENT = {"type": "long", "logicalType": "timestamp-micros"}
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
 
 
@@ -94,6 +98,23 @@ def test_one_row_of_several_with_one_key_is_written(spark: SparkSession, table: 
     commit = hudi_spark.upsert(doubled, table.path)
     assert commit.num_writes == 50
     assert set(table.snapshot(columns=["ts"])["ts"].to_pylist()) == {2}
+
+
+def test_some_columns_of_rows_that_are_there_are_updated(spark: SparkSession, tmp_path: Path) -> None:
+    hf.create_table(
+        tmp_path / "t", name="things", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"]
+    )
+    hudi_spark.insert(things(spark, 4), tmp_path / "t")
+    fields = [{"name": "ts", "type": ["null", "long"]}, {"name": "at", "type": ["null", MOMENT]}]
+    schema = json.dumps({"type": "record", "name": "things_record", "fields": fields})
+    changed = things(spark, 2, ts=2, start=3).selectExpr("id", "ts", "p", "timestamp_seconds(0) as at")
+    hudi_spark.upsert(changed, tmp_path / "t", options={PARTIAL_SCHEMA: schema})
+    found = hf.open_table(tmp_path / "t").snapshot(columns=["id", "ts", "price"]).to_pylist()
+    assert {row["id"]: (row["ts"], row["price"]) for row in found} == {
+        **{f"k{i}": (1, Decimal(i)) for i in range(3)},
+        "k3": (2, Decimal(3)),
+        "k4": (2, None),
+    }
 
 
 def test_deleted_rows_are_gone_whatever_their_ordering_value(spark: SparkSession, table: hf.Table) -> None:
