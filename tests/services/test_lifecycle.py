@@ -178,7 +178,12 @@ def naive_slices(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]
 
 
 def naive_slices_of_version_6(folder: Path, table: Table) -> dict[tuple[str, str], list[str]]:
-    """The files of the newest two instants of each group while the newer is a pending compaction, else of one."""
+    """The files of the newest two instants of each group while the newer is a pending compaction, else of one.
+
+    What is older than the timeline counts as archived: also log files of a group whose first commit was rolled back,
+    with nothing in them that counts.
+    """
+    first = table.timeline.first_active or ""
     completed = {done.time for done in table.timeline.completed_writes}
     planned = {pending.time for pending in table.timeline.pending if pending.action is Action.COMPACTION}
     groups: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -187,7 +192,7 @@ def naive_slices_of_version_6(folder: Path, table: Table) -> dict[tuple[str, str
             continue
         name = LogFileName.parse(path.name) if ".log." in path.name else BaseFileName.parse(path.name)
         is_planned = name.instant in planned and isinstance(name, LogFileName)
-        if name.instant in completed or is_planned:
+        if name.instant in completed or is_planned or name.instant < first:
             groups[path.parent.name, name.file_id][name.instant].append(path.name)
     found = {}
     for group, slices in groups.items():
