@@ -46,7 +46,7 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.view import FileSlice, build_slices, latest_slices
+from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
 
 _LOG_COMPACT = "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)
@@ -117,16 +117,17 @@ def _chosen(context: TableContext) -> Iterator[FileSlice]:
     for path, files in partition_files(context):
         for file_slice in latest_slices(build_slices(path, files, visibility)):
             if file_slice.log_files and (path, file_slice.file_id) not in busy:
-                blocks = _blocks(context, file_slice)
+                blocks = _blocks(context, file_slice, visibility)
                 is_partial = any(block.is_partial for block in blocks)  # of those a merge makes no whole rows
                 if not is_partial and len(blocks) >= context.options.services.log_compaction_blocks:
                     yield file_slice
 
 
-def _blocks(context: TableContext, file_slice: FileSlice) -> list[LogBlock]:
+def _blocks(context: TableContext, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:
     folder = f"{file_slice.partition_path}/" if file_slice.partition_path else ""
     paths = [f"{folder}{log.name}" for log in file_slice.log_files]
-    return counting_blocks(block for path in paths for block in LogReader(path, storage=context.storage))
+    blocks = (block for path in paths for block in LogReader(path, storage=context.storage))
+    return counting_blocks(blocks, counts=visibility.counts_block)
 
 
 def _run(context: TableContext, instant: Instant) -> Commit:
@@ -154,7 +155,7 @@ def _compact(
 ) -> list[WriteStat]:
     """Write one log file out of those of a slice; none where all of their blocks have been rolled back."""
     file_slice = slice_of(operation)
-    blocks = _blocks(context, file_slice)
+    blocks = _blocks(context, file_slice, plan.visibility)
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))
     if not blocks:
         return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hudiformat.errors import CommitError
 from hudiformat.table.context import TableContext
 from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.rollback import Rollbacks
+from hudiformat.table.rollback import WRITES, Rollbacks
 from hudiformat.table.transaction import exclusive
-from hudiformat.timeline import Action, Instant, Timeline, read_compaction_plan
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, Instant, Timeline, read_compaction_plan
 
 
 def roll_back(context: TableContext, instant: str) -> Instant:
@@ -23,7 +23,7 @@ def roll_back(context: TableContext, instant: str) -> Instant:
         prepare_metadata_table(context)
         target = find_write(context, instant)
         timeline = context.timeline()
-        later = [write.time for write in timeline.completed_writes if write.time > instant]
+        later = [write.time for write in _writes(context, timeline) if write.time > instant]
         if later:
             raise CommitError(
                 f"{context.storage.root}: {instant} cannot be rolled back before the writes after it: "
@@ -33,6 +33,12 @@ def roll_back(context: TableContext, instant: str) -> Instant:
         refuse_savepoint(context, timeline, instant)
         _refuse_compacted(context, timeline, instant)
         return Rollbacks(context.storage, context.config, context.clock).roll_back(target)
+
+
+def _writes(context: TableContext, timeline: Timeline) -> tuple[Instant, ...]:
+    """The writes that may build on earlier ones: in table version 6 pending ones, too, in log files named by these."""
+    pending = tuple(one for one in timeline.pending if one.action in WRITES)
+    return timeline.completed_writes + (pending if context.config.version < VERSION_WITH_COMPLETION_TIMES else ())
 
 
 def _refuse_compacted(context: TableContext, timeline: Timeline, instant: str) -> None:

@@ -119,7 +119,8 @@ class PartitionIndex:
             base += table[RECORD_KEY].chunks
         for log in file_slice.log_files:
             reader = LogReader(self._file(str(log.name)), storage=self._storage)
-            blocks = [block for block in counting_blocks(reader) if block.type is not BlockType.DELETE]
+            counting = counting_blocks(reader, counts=self._plan.visibility.counts_block)
+            blocks = [block for block in counting if block.type is not BlockType.DELETE]
             logs += [block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY] for block in blocks]
         return base, logs
 

@@ -66,6 +66,13 @@ class Visibility:
         named = self.logs_name_slices and instant in self.pending_compactions
         return named or self.is_committed(instant)
 
+    def counts_block(self, instant: str) -> bool:
+        """Whether a block of *instant* counts in a log file that can be seen; from version 8 on the file has said it.
+
+        Source: BaseHoodieLogRecordReader.scanInternalV1.
+        """
+        return not self.logs_name_slices or self.is_committed(instant)
+
     def is_replaced(self, partition_path: str, file_id: str, as_of: str | None) -> bool:
         """Whether a file group has been taken out of the table, by *as_of* where that is given."""
         instant = self.replaced.get((partition_path, file_id))

@@ -165,7 +165,7 @@ def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index
     assert table.config.version == version
 
 
-@pytest.mark.parametrize("version", [9, 8, 6])
+@pytest.mark.parametrize("version", [9, 6])
 def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_path: Path, version: int) -> None:
     table = create(tmp_path / "t", {"hoodie.index.type": "BLOOM"}, table_type="COPY_ON_WRITE", version=version)
     write_ours(table)

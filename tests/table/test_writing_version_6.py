@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import BlockType, LogFileName, LogReader, Table, UnsupportedFeatureError, open_table
+from hudiformat import BlockType, CommitError, LogFileName, LogReader, Table, UnsupportedFeatureError, open_table
 from hudiformat.blocks import HeaderKey
 from hudiformat.naming import WriteToken
 from hudiformat.storage import LocalStorage
@@ -214,6 +214,28 @@ def test_a_write_that_is_abandoned_leaves_nothing(table: Table) -> None:
         task.write(rows(("a", 3, "x", 3), ("n", 1, "new", 1)).to_batches()[0])
         task.finish()
     assert tree(Path(table.path)) == before
+
+
+def test_a_commit_is_not_rolled_back_below_a_pending_write(table: Table) -> None:
+    commit = table.upsert(rows(("n", 1, "y", 1)))
+    dead = die(table, ("n", 2, "y", 2))
+    with pytest.raises(CommitError, match=f"cannot be rolled back before the writes after it: {dead}"):
+        table.rollback(commit.instant)
+    table.rollback(dead)
+    table.rollback(commit.instant)
+    assert content(table) == list(FIRST)
+
+
+def test_blocks_that_do_not_count_are_not_compacted_nor_looked_into(table: Table) -> None:
+    for ts in (2, 3):
+        table.upsert(rows(("a", ts, "x", ts)))
+    die(table, ("a", 9, "x", 9), ("n", 9, "x", 9))
+    options = {"hoodie.log.compaction.blocks.threshold": "2", "hoodie.datasource.insert.dup.policy": "fail"}
+    again = open_table(table.path, options={"hoodie.index.type": "INMEMORY", **options}, clock=table.context.clock)
+    again.log_compact()
+    assert content(table) == [("a", 3, "x", 3), ("b", 1, "x", 1)]
+    again.insert(rows(("n", 1, "x", 1)))
+    assert content(table) == [("a", 3, "x", 3), ("b", 1, "x", 1), ("n", 1, "x", 1)]
 
 
 def test_compacted_logs_stay_in_their_slice(table: Table) -> None:
