@@ -1,6 +1,8 @@
 """Rows of a data frame -> the tasks that write them: tagged, looked up, placed, and moved to their file groups.
 
     hash buckets: tag -> shuffle by bucket -> write
+    inserts: count the rows, from the columns of their keys -> plan, once, on the driver -> tag with the file group
+             -> shuffle by file group -> write
     other indexes: tag -> join with the record keys that are there -> count the new rows -> plan, once, on the driver
                    -> place -> shuffle by file group -> write
     bulk insert and overwriting: tag -> sort as asked -> write, each task into file groups of its own
@@ -22,12 +24,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from hudiformat.errors import DataError
+from hudiformat.spark.tagging import GROUP, KEY, PATH, TAGS, key_columns, quoted, with_tags
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
 from hudiformat.storage import open_storage
-from hudiformat.table import REPLACING, Operation, RowKeys, TableSchema, WritePlan, WriteTask
+from hudiformat.table import REPLACING, Operation, TableSchema, WritePlan, WriteTask
 from hudiformat.table.combining import combines, ordering_fields_of
 from hudiformat.table.partition import PartitionIndex
 from hudiformat.table.placement import groups_of_new
@@ -35,10 +37,7 @@ from hudiformat.table.places import groups_of_codes
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
 
-_PATH, _GROUP, _KEY, _NEW = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key", "_hudiformat_new"
-_TAGS = StructType(
-    [StructField(name, StringType()) for name in (_PATH, _GROUP, _KEY)] + [StructField(_NEW, BooleanType())]
-)
+_NEW = "_hudiformat_new"
 _KEY_ROWS = 65_536
 
 
@@ -49,13 +48,15 @@ def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator
         DataError: a record key is null, or there already where it must not be.
     """
     with ExitStack() as stack:
-        tagged = df.mapInArrow(partial(_tag, plan, schema), StructType([*df.schema.fields, *_TAGS.fields]))
         if plan.uses_buckets:
-            moved = _together(tagged, plan)
+            moved = _together(with_tags(df, plan, schema), plan)
         elif _opens_groups(plan):
-            moved = _as_bulk_inserts_are_sorted(tagged, plan)
+            moved = _as_bulk_inserts_are_sorted(with_tags(df, plan, schema), plan)
+        elif _only_adds(plan):
+            plan = _counted(df, plan, schema)
+            moved = _together(with_tags(df, plan, schema).withColumn(_NEW, functions.lit(True)), plan)
         else:
-            moved, plan = _placed(_cached(tagged, stack), plan, stack)
+            moved, plan = _placed(_cached(with_tags(df, plan, schema), stack), plan, stack)
         messages = moved.mapInArrow(partial(_write, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
@@ -69,43 +70,59 @@ def _opens_groups(plan: WritePlan) -> bool:
     return plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING
 
 
+def _only_adds(plan: WritePlan) -> bool:
+    """Whether all rows are new, whatever is there."""
+    return plan.operation is Operation.INSERT and plan.options.insert_duplicates == "none"
+
+
+def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> WritePlan:
+    """The plan with a place for each row of an insert; reads what record keys and partition paths are made of."""
+    keys = _without_deletes(df, plan).select(*map(quoted, key_columns(plan)))
+    counts = _rows_by_path(with_tags(keys, plan, schema), plan)
+    storage = open_storage(plan.root)
+    return _planned(plan, counts, {path: PartitionIndex(storage, plan, path).slices for path in counts})
+
+
+def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Mapping[str, list[FileSlice]]) -> WritePlan:
+    assert plan.sizing is not None  # noqa: S101 - whoever asks has looked
+    plans = {
+        path: plan.sizing.plan(path, count, plan.sizing.small_files(path, slices[path]))
+        for path, count in counts.items()
+    }
+    # Each task has a part of the new rows: their order says nothing, so they are told apart by their hashes.
+    return replace(plan, placements={path: replace(one, in_order=False) for path, one in plans.items()})
+
+
 def _together(tagged: DataFrame, plan: WritePlan) -> DataFrame:
-    """The rows of each file group in one task, in the order in which they are combined."""
-    order = [functions.col(name).asc_nulls_first() for name in (_PATH, _GROUP)]
-    if _combines(plan):
-        fields = (_KEY, *ordering_fields_of(plan.config, plan.operation))
-        order += [functions.col(name).asc_nulls_first() for name in fields]
-    return tagged.repartition(_PATH, _GROUP).sortWithinPartitions(*order)
+    """The rows of each file group in one task, those with one key in the order in which they are combined."""
+    moved = tagged.repartition(PATH, GROUP)
+    if not _combines(plan):
+        return moved
+    # Record keys first: Spark compares the first eight bytes of the first column, and the rest only where they agree.
+    fields = (KEY, PATH, GROUP, *map(quoted, ordering_fields_of(plan.config, plan.operation)))
+    return moved.sortWithinPartitions(*(functions.col(name).asc_nulls_first() for name in fields))
 
 
 def _as_bulk_inserts_are_sorted(tagged: DataFrame, plan: WritePlan) -> DataFrame:
     """Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0."""
     mode = plan.options.bulk_insert_sort if plan.operation is Operation.BULK_INSERT else "NONE"
     if mode == "GLOBAL_SORT":
-        tagged = tagged.repartitionByRange(_PATH, _KEY)
+        tagged = tagged.repartitionByRange(PATH, KEY)
     elif _combines(plan):
-        tagged = tagged.repartition(_PATH, _KEY)
+        tagged = tagged.repartition(PATH, KEY)
     if _combines(plan):
-        return tagged.sortWithinPartitions(_PATH, _KEY, *ordering_fields_of(plan.config, plan.operation))
-    return tagged if mode == "NONE" else tagged.sortWithinPartitions(_PATH, _KEY)
+        return tagged.sortWithinPartitions(PATH, KEY, *map(quoted, ordering_fields_of(plan.config, plan.operation)))
+    return tagged if mode == "NONE" else tagged.sortWithinPartitions(PATH, KEY)
 
 
 def _placed(tagged: DataFrame, plan: WritePlan, stack: ExitStack) -> tuple[DataFrame, WritePlan]:
     """The rows of each file group in one task, and the plan by which new rows have been placed."""
     storage = open_storage(plan.root)
-    paths = [row[0] for row in tagged.select(_PATH).distinct().collect()]
+    paths = [row[0] for row in tagged.select(PATH).distinct().collect()]
     slices = {path: PartitionIndex(storage, plan, path).slices for path in paths}
-    found = tagged
-    if plan.operation is not Operation.INSERT or plan.options.insert_duplicates != "none":
-        found = _looked_up(tagged, plan, [one for path in paths for one in slices[path]], stack)
+    found = _looked_up(tagged, plan, [one for path in paths for one in slices[path]], stack)
     if plan.sizing is not None:
-        counts = _new_rows(found, plan)
-        plans = {
-            path: plan.sizing.plan(path, count, plan.sizing.small_files(path, slices[path]))
-            for path, count in counts.items()
-        }
-        # Each task has a part of the new rows: their order says nothing, so they are told apart by their hashes.
-        plan = replace(plan, placements={path: replace(one, in_order=False) for path, one in plans.items()})
+        plan = _planned(plan, _new_rows(found, plan), slices)
         found = found.mapInArrow(partial(_place, plan), found.schema)
     return _together(found, plan), plan
 
@@ -116,28 +133,34 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: list[FileSlice], stac
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
     """
     numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-    known = numbers.mapInArrow(
-        partial(_known_keys, plan, slices), StructType([field for field in _TAGS.fields if field.name != _NEW])
-    )
+    known = numbers.mapInArrow(partial(_known_keys, plan, slices), TAGS)
     how = "inner" if plan.operation is Operation.DELETE else "left"
-    found = tagged.drop(_GROUP, _NEW).join(known, [_PATH, _KEY], how)
-    found = found.withColumn(_NEW, functions.col(_GROUP).isNull()).select(*tagged.columns)
+    found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
+    found = found.withColumn(_NEW, functions.col(GROUP).isNull())
     found = _cached(found, stack)
     if plan.operation is not Operation.INSERT:
         return found
     there = found.where(~functions.col(_NEW))
-    if plan.options.insert_duplicates == "fail" and (row := there.select(_PATH, _KEY).first()) is not None:
+    if plan.options.insert_duplicates == "fail" and (row := there.select(PATH, KEY).first()) is not None:
         raise DataError(f"the record key {row[1]!r} is in partition {row[0]!r} already")
     return found.where(functions.col(_NEW))
 
 
 def _new_rows(found: DataFrame, plan: WritePlan) -> Mapping[str, int]:
     """How many rows of each partition are new; of those with one key that are combined, one counts."""
-    new = found.where(functions.col(_NEW))
-    if plan.schema.delete_column is not None:
-        new = new.where(~functions.coalesce(functions.col(plan.schema.delete_column), functions.lit(False)))
-    counted: Any = functions.count_distinct(_KEY) if _combines(plan) else functions.count(functions.lit(1))
-    return {row[0]: row[1] for row in new.groupBy(_PATH).agg(counted).collect()}
+    return _rows_by_path(_without_deletes(found.where(functions.col(_NEW)), plan), plan)
+
+
+def _without_deletes(df: DataFrame, plan: WritePlan) -> DataFrame:
+    column = plan.schema.delete_column
+    if column is None or column not in df.columns:
+        return df
+    return df.where(~functions.coalesce(functions.col(quoted(column)), functions.lit(False)))
+
+
+def _rows_by_path(new: DataFrame, plan: WritePlan) -> Mapping[str, int]:
+    counted: Any = functions.count_distinct(KEY) if _combines(plan) else functions.count(functions.lit(1))
+    return {row[0]: row[1] for row in new.groupBy(PATH).agg(counted).collect()}
 
 
 def _cached(df: DataFrame, stack: ExitStack) -> DataFrame:
@@ -145,18 +168,6 @@ def _cached(df: DataFrame, stack: ExitStack) -> DataFrame:
     kept = df.persist()
     stack.callback(kept.unpersist)
     return kept
-
-
-def _tag(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    keys = RowKeys.of(plan.config)
-    for batch in batches:
-        fitted = schema.fit(batch)
-        record_keys = keys.record_keys(fitted)
-        groups = pa.repeat("", batch.num_rows)
-        if plan.uses_buckets:
-            groups = pa.array(plan.buckets(record_keys)).cast(pa.string())
-        tags = [keys.partition_paths(fitted), groups, record_keys, pa.repeat(pa.scalar(True), batch.num_rows)]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *tags], names=[*batch.schema.names, *_TAGS.names])
 
 
 def _known_keys(
@@ -170,7 +181,7 @@ def _known_keys(
         for start in range(0, len(keys), _KEY_ROWS):
             part = keys.slice(start, _KEY_ROWS)
             columns = [pa.repeat(path, len(part)), pa.repeat(file_id, len(part)), part]
-            yield pa.RecordBatch.from_arrays(columns, names=[_PATH, _GROUP, _KEY])
+            yield pa.RecordBatch.from_arrays(columns, names=[PATH, GROUP, KEY])
 
 
 def _place(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -182,24 +193,26 @@ def _place(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 def _placed_parts(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield batch.filter(pc.invert(batch[_NEW]))
     new = batch.filter(batch[_NEW])
-    paths = new[_PATH].dictionary_encode()
+    paths = new[PATH].dictionary_encode()
     for code, rows in groups_of_codes(np.asarray(paths.indices).astype(np.int64)):
         placement = plan.placements.get(paths.dictionary[code].as_py())
         if placement is not None:
             part = new.take(pa.array(rows))
-            place = part.schema.get_field_index(_GROUP)
-            yield part.set_column(place, part.schema.field(place), groups_of_new(placement, part[_KEY]))
+            place = part.schema.get_field_index(GROUP)
+            yield part.set_column(place, part.schema.field(place), groups_of_new(placement, part[KEY]))
 
 
 def _write(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     finds_groups = plan.uses_buckets or _opens_groups(plan)
     with WriteTask(plan, write_token()) as task:
         for batch in last_of_each_key(batches) if _combines(plan) else batches:
-            rows = schema.fit(batch.select(batch.schema.names[: -len(_TAGS)]))
+            rows = schema.fit(
+                batch.select([name for name in batch.schema.names if name not in (PATH, GROUP, KEY, _NEW)])
+            )
             if finds_groups:
                 task.write(rows)
             else:
-                task.write_placed(rows, batch[_GROUP], batch[_NEW])
+                task.write_placed(rows, batch[GROUP], batch[_NEW])
         yield encode_stats(task.finish())
 
 
@@ -221,11 +234,11 @@ def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 def _changes(batch: pa.RecordBatch) -> np.ndarray:
     """For each row whether the next one has another key; False for the last."""
     result = np.zeros(batch.num_rows, dtype=np.bool_)
-    for name in (_PATH, _GROUP, _KEY):
+    for name in (PATH, GROUP, KEY):
         column = batch[name]
         result[:-1] |= np.asarray(pc.not_equal(column.slice(0, len(column) - 1), column.slice(1)))
     return result
 
 
 def _same_key(left: pa.RecordBatch, right: pa.RecordBatch) -> bool:
-    return all(left[name][-1] == right[name][0] for name in (_PATH, _GROUP, _KEY))
+    return all(left[name][-1] == right[name][0] for name in (PATH, GROUP, KEY))
