@@ -34,7 +34,7 @@ LEAST_OF_UPSERTS = {kind: 1e6 if kind == upserts.LOGS else 0.5e6 for kind in ups
 """Rows a second, of a million into a million."""
 MOST_MB_OF_UPSERTS = {upserts.LOGS: 500.0}
 
-SPARK_MEASURES = ("insert", "upsert", "read")
+SPARK_MEASURES = ("insert", "upsert", "read", "read, not told what")
 
 PIECES = (10, 100, 1_000)
 """So many log files or blocks of a hundred rows each does a slice have."""

@@ -14,7 +14,7 @@ is untouched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -37,7 +37,13 @@ from hudiformat.table.places import groups_of_codes
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
 
-_NEW = "_hudiformat_new"
+NEW = "_hudiformat_new"
+"""Whether a row is new; others have their file group."""
+
+OUT = "_hudiformat_out"
+"""The file group that a row is deleted from, null in rows that are written."""
+
+_ALL_TAGS = (*TAGS.names, NEW, OUT)
 _KEY_ROWS = 65_536
 
 
@@ -54,10 +60,29 @@ def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator
             moved = _as_bulk_inserts_are_sorted(with_tags(df, plan, schema), plan)
         elif _only_adds(plan):
             plan = _counted(df, plan, schema)
-            moved = _together(with_tags(df, plan, schema).withColumn(_NEW, functions.lit(True)), plan)
+            moved = _together(with_tags(df, plan, schema).withColumn(NEW, functions.lit(True)), plan)
         else:
-            moved, plan = _placed(_cached(with_tags(df, plan, schema), stack), plan, stack)
-        messages = moved.mapInArrow(partial(_write, plan, schema), "stats binary").collect()
+            rows = cached(with_tags(df, plan, schema), stack)
+            slices = newest_slices(rows, plan)
+            return write_found(_looked_up(rows, plan, slices, stack), plan, schema, slices)
+        return _written(moved, plan, schema)
+
+
+def write_found(
+    found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice]
+) -> Iterator[WriteStat]:
+    """Write rows that have been looked up in *slices*, those of their partitions; deletes have OUT.
+
+    Unless the plan has hash buckets, the rows have to be cached.
+    """
+    if plan.sizing is not None:
+        plan = _planned(plan, _new_rows(found, plan), slices)
+        found = found.mapInArrow(partial(_place, plan), found.schema)
+    return _written(_together(found, plan), plan, schema)
+
+
+def _written(moved: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+    messages = moved.mapInArrow(partial(_write, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 
@@ -79,14 +104,15 @@ def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> WritePlan:
     """The plan with a place for each row of an insert; reads what record keys and partition paths are made of."""
     keys = _without_deletes(df, plan).select(*map(quoted, key_columns(plan)))
     counts = _rows_by_path(with_tags(keys, plan, schema), plan)
-    storage = open_storage(plan.root)
-    return _planned(plan, counts, {path: PartitionIndex(storage, plan, path).slices for path in counts})
+    return _planned(plan, counts, _slices_of(plan, counts))
 
 
-def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Mapping[str, list[FileSlice]]) -> WritePlan:
+def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
     assert plan.sizing is not None  # noqa: S101 - whoever asks has looked
     plans = {
-        path: plan.sizing.plan(path, count, plan.sizing.small_files(path, slices[path]))
+        path: plan.sizing.plan(
+            path, count, plan.sizing.small_files(path, [one for one in slices if one.partition_path == path])
+        )
         for path, count in counts.items()
     }
     # Each task has a part of the new rows: their order says nothing, so they are told apart by their hashes.
@@ -115,19 +141,18 @@ def _as_bulk_inserts_are_sorted(tagged: DataFrame, plan: WritePlan) -> DataFrame
     return tagged if mode == "NONE" else tagged.sortWithinPartitions(PATH, KEY)
 
 
-def _placed(tagged: DataFrame, plan: WritePlan, stack: ExitStack) -> tuple[DataFrame, WritePlan]:
-    """The rows of each file group in one task, and the plan by which new rows have been placed."""
+def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
+    """The newest file slices of the partitions that *rows*, which have their tags, belong to."""
+    paths = [row[0] for row in rows.select(PATH).distinct().collect()]
+    return _slices_of(plan, paths)
+
+
+def _slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
     storage = open_storage(plan.root)
-    paths = [row[0] for row in tagged.select(PATH).distinct().collect()]
-    slices = {path: PartitionIndex(storage, plan, path).slices for path in paths}
-    found = _looked_up(tagged, plan, [one for path in paths for one in slices[path]], stack)
-    if plan.sizing is not None:
-        plan = _planned(plan, _new_rows(found, plan), slices)
-        found = found.mapInArrow(partial(_place, plan), found.schema)
-    return _together(found, plan), plan
+    return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
 
 
-def _looked_up(tagged: DataFrame, plan: WritePlan, slices: list[FileSlice], stack: ExitStack) -> DataFrame:
+def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
     """The rows with their file groups, once for each that has the key; new ones have none.
 
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
@@ -136,19 +161,19 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: list[FileSlice], stac
     known = numbers.mapInArrow(partial(_known_keys, plan, slices), TAGS)
     how = "inner" if plan.operation is Operation.DELETE else "left"
     found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
-    found = found.withColumn(_NEW, functions.col(GROUP).isNull())
-    found = _cached(found, stack)
+    found = found.withColumn(NEW, functions.col(GROUP).isNull())
+    found = cached(found, stack)
     if plan.operation is not Operation.INSERT:
         return found
-    there = found.where(~functions.col(_NEW))
+    there = found.where(~functions.col(NEW))
     if plan.options.insert_duplicates == "fail" and (row := there.select(PATH, KEY).first()) is not None:
         raise DataError(f"the record key {row[1]!r} is in partition {row[0]!r} already")
-    return found.where(functions.col(_NEW))
+    return found.where(functions.col(NEW))
 
 
 def _new_rows(found: DataFrame, plan: WritePlan) -> Mapping[str, int]:
     """How many rows of each partition are new; of those with one key that are combined, one counts."""
-    return _rows_by_path(_without_deletes(found.where(functions.col(_NEW)), plan), plan)
+    return _rows_by_path(_without_deletes(found.where(functions.col(NEW)), plan), plan)
 
 
 def _without_deletes(df: DataFrame, plan: WritePlan) -> DataFrame:
@@ -163,7 +188,7 @@ def _rows_by_path(new: DataFrame, plan: WritePlan) -> Mapping[str, int]:
     return {row[0]: row[1] for row in new.groupBy(PATH).agg(counted).collect()}
 
 
-def _cached(df: DataFrame, stack: ExitStack) -> DataFrame:
+def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
     """*df*, evaluated once: what is planned over its rows has to fit them when they are written."""
     kept = df.persist()
     stack.callback(kept.unpersist)
@@ -171,7 +196,7 @@ def _cached(df: DataFrame, stack: ExitStack) -> DataFrame:
 
 
 def _known_keys(
-    plan: WritePlan, slices: list[FileSlice], batches: Iterable[pa.RecordBatch]
+    plan: WritePlan, slices: Sequence[FileSlice], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The record keys of the file slices with the numbers in *batches*."""
     storage = open_storage(plan.root)
@@ -191,8 +216,8 @@ def _place(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _placed_parts(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    yield batch.filter(pc.invert(batch[_NEW]))
-    new = batch.filter(batch[_NEW])
+    yield batch.filter(pc.invert(batch[NEW]))
+    new = batch.filter(batch[NEW])
     paths = new[PATH].dictionary_encode()
     for code, rows in groups_of_codes(np.asarray(paths.indices).astype(np.int64)):
         placement = plan.placements.get(paths.dictionary[code].as_py())
@@ -206,14 +231,23 @@ def _write(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatc
     finds_groups = plan.uses_buckets or _opens_groups(plan)
     with WriteTask(plan, write_token()) as task:
         for batch in last_of_each_key(batches) if _combines(plan) else batches:
-            rows = schema.fit(
-                batch.select([name for name in batch.schema.names if name not in (PATH, GROUP, KEY, _NEW)])
-            )
+            kept = _taken_out(task, batch) if OUT in batch.schema.names else batch
+            rows = schema.fit(kept.select([name for name in kept.schema.names if name not in _ALL_TAGS]))
             if finds_groups:
                 task.write(rows)
             else:
-                task.write_placed(rows, batch[GROUP], batch[_NEW])
+                task.write_placed(rows, kept[GROUP], kept[NEW])
         yield encode_stats(task.finish())
+
+
+def _taken_out(task: WriteTask, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Delete the rows that are to go; the others."""
+    goes = pc.is_valid(batch[OUT])
+    tags = pa.Table.from_batches([batch.select([PATH, OUT, KEY]).filter(goes)])
+    found = tags.group_by([PATH, OUT]).aggregate([(KEY, "list")])
+    for path, file_id, keys in zip(found[PATH], found[OUT], found[f"{KEY}_list"], strict=True):
+        task.take_out(path.as_py(), file_id.as_py(), keys.values)
+    return batch.filter(pc.invert(goes))
 
 
 def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
