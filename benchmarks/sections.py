@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import hudiformat as hf
-from benchmarks import large, ours, python_peers, upserts, workers
+from benchmarks import large, ours, python_peers, spark_tables, upserts, workers
 from benchmarks import slices as slice_tables
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
 from benchmarks.instructions import NoCounterError, per_row
@@ -33,6 +33,8 @@ ROUNDS_OF_UPSERTS = 2  # each makes a table first
 LEAST_OF_UPSERTS = {kind: 1e6 if kind == upserts.LOGS else 0.5e6 for kind in upserts.KINDS}
 """Rows a second, of a million into a million."""
 MOST_MB_OF_UPSERTS = {upserts.LOGS: 500.0}
+
+SPARK_MEASURES = ("insert", "upsert", "read", "read, not told what")
 
 PIECES = (10, 100, 1_000)
 """So many log files or blocks of a hundred rows each does a slice have."""
@@ -286,6 +288,33 @@ def upsert(run: Run) -> None:
             run.results.limits.append(Limit("upsert", label, more, "%", MOST_GROWTH))
 
 
+def spark(run: Run) -> None:
+    """A table written and read by Spark with two cores, by hudiformat's layer and by Hudi's; Parquet is the limit."""
+    if not run.settings:
+        return
+    count = max(int(MILLION * run.scale), 100)
+    folder = run.folder / "spark"
+    folder.mkdir()
+    spark_tables.prepare(folder, count)
+    try:
+        theirs = spark_tables.by_hudi(folder, run.rounds)
+    except NoHudiError as error:
+        run.results.missing["Hudi on Spark"] = str(error)
+        return
+    mine = spark_tables.by_hudiformat(folder, run.rounds)
+    for measure in SPARK_MEASURES:
+        ours_took, hudi_took = mine[measure], theirs[measure]
+        memory = {"peak_mb": ours_took["peak_mb"], "peer_peak_mb": hudi_took["peak_mb"]}
+        for label, unit, took in ((measure, "rows/s", "seconds"), (f"{measure}, work", "rows/core s", "cpu_seconds")):
+            speeds = (count / ours_took[took], count / hudi_took[took])
+            target = TARGETS.get(("spark", label, SPARK))
+            run.results.comparisons.append(Comparison("spark", label, SPARK, unit, *speeds, target, **memory))
+        most = Limit("spark", f"{measure}, memory", ours_took["peak_mb"], "MB", hudi_took["peak_mb"])
+        run.results.limits.append(most)
+    speeds = (count / mine["insert"]["seconds"], count / mine["parquet"]["seconds"])
+    run.results.comparisons.append(Comparison("spark", "insert", "Parquet (Spark)", "rows/s", *speeds))
+
+
 SECTIONS: dict[str, Callable[[Run], None]] = {
     **{case.name: partial(data_case, case) for case in DATA_CASES},
     "small": small_blocks,
@@ -295,4 +324,5 @@ SECTIONS: dict[str, Callable[[Run], None]] = {
     "growth": growth,
     "slice": slices,
     "upsert": upsert,
+    "spark": spark,
 }

@@ -96,8 +96,8 @@ def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:
     places = {"folder": str(tmp_path / "in"), "checkpoint": str(tmp_path / "checkpoint"), "path": table.path}
     run(examples("PySpark"), {"spark": spark, "df": df, "instant": instant, "output": str(tmp_path / "out"), **places})
     assert sorted(table.snapshot(columns=["id", "ts"]).to_pylist(), key=str) == [
-        {"id": "a", "ts": 2},
-        {"id": "b", "ts": 2},
+        {"id": "a", "ts": 4},
+        {"id": "b", "ts": 4},
         {"id": "c", "ts": 3},
     ]
     assert [path.name for path in (tmp_path / "out").glob("*/_SUCCESS")] == ["_SUCCESS"]

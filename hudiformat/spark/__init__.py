@@ -19,15 +19,20 @@ from hudiformat.spark.functions import (
     upsert,
     write_batch,
 )
+from hudiformat.spark.merging import Delete, Insert, Update, merge
 
 __all__ = [
     "CatalogMetastore",
+    "Delete",
+    "Insert",
+    "Update",
     "bulk_insert",
     "delete",
     "file_sink",
     "insert",
     "insert_overwrite",
     "insert_overwrite_table",
+    "merge",
     "register",
     "upsert",
     "write_batch",

@@ -1,6 +1,8 @@
 """Rows of a data frame -> the tasks that write them: tagged, looked up, placed, and moved to their file groups.
 
     hash buckets: tag -> shuffle by bucket -> write
+    inserts: count the rows, from the columns of their keys -> plan, once, on the driver -> tag with the file group
+             -> shuffle by file group -> write
     other indexes: tag -> join with the record keys that are there -> count the new rows -> plan, once, on the driver
                    -> place -> shuffle by file group -> write
     bulk insert and overwriting: tag -> sort as asked -> write, each task into file groups of its own
@@ -12,7 +14,7 @@ is untouched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -22,12 +24,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from hudiformat.errors import DataError
+from hudiformat.spark.tagging import GROUP, KEY, PATH, TAGS, key_columns, quoted, with_tags
 from hudiformat.spark.tasks import decode_stats, encode_stats, write_token
 from hudiformat.storage import open_storage
-from hudiformat.table import REPLACING, Operation, RowKeys, TableSchema, WritePlan, WriteTask
+from hudiformat.table import REPLACING, Operation, TableSchema, WritePlan, WriteTask
 from hudiformat.table.combining import combines, ordering_fields_of
 from hudiformat.table.partition import PartitionIndex
 from hudiformat.table.placement import groups_of_new
@@ -35,10 +37,13 @@ from hudiformat.table.places import groups_of_codes
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
 
-_PATH, _GROUP, _KEY, _NEW = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key", "_hudiformat_new"
-_TAGS = StructType(
-    [StructField(name, StringType()) for name in (_PATH, _GROUP, _KEY)] + [StructField(_NEW, BooleanType())]
-)
+NEW = "_hudiformat_new"
+"""Whether a row is new; others have their file group."""
+
+OUT = "_hudiformat_out"
+"""The file group that a row is deleted from, null in rows that are written."""
+
+_ALL_TAGS = (*TAGS.names, NEW, OUT)
 _KEY_ROWS = 65_536
 
 
@@ -49,14 +54,35 @@ def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator
         DataError: a record key is null, or there already where it must not be.
     """
     with ExitStack() as stack:
-        tagged = df.mapInArrow(partial(_tag, plan, schema), StructType([*df.schema.fields, *_TAGS.fields]))
         if plan.uses_buckets:
-            moved = _together(tagged, plan)
+            moved = _together(with_tags(df, plan, schema), plan)
         elif _opens_groups(plan):
-            moved = _as_bulk_inserts_are_sorted(tagged, plan)
+            moved = _as_bulk_inserts_are_sorted(with_tags(df, plan, schema), plan)
+        elif _only_adds(plan):
+            plan = _counted(df, plan, schema)
+            moved = _together(with_tags(df, plan, schema).withColumn(NEW, functions.lit(True)), plan)
         else:
-            moved, plan = _placed(_cached(tagged, stack), plan, stack)
-        messages = moved.mapInArrow(partial(_write, plan, schema), "stats binary").collect()
+            rows = cached(with_tags(df, plan, schema), stack)
+            slices = newest_slices(rows, plan)
+            return write_found(_looked_up(rows, plan, slices, stack), plan, schema, slices)
+        return _written(moved, plan, schema)
+
+
+def write_found(
+    found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice]
+) -> Iterator[WriteStat]:
+    """Write rows that have been looked up in *slices*, those of their partitions; deletes have OUT.
+
+    Unless the plan has hash buckets, the rows have to be cached.
+    """
+    if plan.sizing is not None:
+        plan = _planned(plan, _new_rows(found, plan), slices)
+        found = found.mapInArrow(partial(_place, plan), found.schema)
+    return _written(_together(found, plan), plan, schema)
+
+
+def _written(moved: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+    messages = moved.mapInArrow(partial(_write, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 
@@ -69,98 +95,108 @@ def _opens_groups(plan: WritePlan) -> bool:
     return plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING
 
 
+def _only_adds(plan: WritePlan) -> bool:
+    """Whether all rows are new, whatever is there."""
+    return plan.operation is Operation.INSERT and plan.options.insert_duplicates == "none"
+
+
+def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> WritePlan:
+    """The plan with a place for each row of an insert; reads what record keys and partition paths are made of."""
+    keys = _without_deletes(df, plan).select(*map(quoted, key_columns(plan)))
+    counts = _rows_by_path(with_tags(keys, plan, schema), plan)
+    return _planned(plan, counts, _slices_of(plan, counts))
+
+
+def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
+    assert plan.sizing is not None  # noqa: S101 - whoever asks has looked
+    plans = {
+        path: plan.sizing.plan(
+            path, count, plan.sizing.small_files(path, [one for one in slices if one.partition_path == path])
+        )
+        for path, count in counts.items()
+    }
+    # Each task has a part of the new rows: their order says nothing, so they are told apart by their hashes.
+    return replace(plan, placements={path: replace(one, in_order=False) for path, one in plans.items()})
+
+
 def _together(tagged: DataFrame, plan: WritePlan) -> DataFrame:
-    """The rows of each file group in one task, in the order in which they are combined."""
-    order = [functions.col(name).asc_nulls_first() for name in (_PATH, _GROUP)]
-    if _combines(plan):
-        fields = (_KEY, *ordering_fields_of(plan.config, plan.operation))
-        order += [functions.col(name).asc_nulls_first() for name in fields]
-    return tagged.repartition(_PATH, _GROUP).sortWithinPartitions(*order)
+    """The rows of each file group in one task, those with one key in the order in which they are combined."""
+    moved = tagged.repartition(PATH, GROUP)
+    if not _combines(plan):
+        return moved
+    # Record keys first: Spark compares the first eight bytes of the first column, and the rest only where they agree.
+    fields = (KEY, PATH, GROUP, *map(quoted, ordering_fields_of(plan.config, plan.operation)))
+    return moved.sortWithinPartitions(*(functions.col(name).asc_nulls_first() for name in fields))
 
 
 def _as_bulk_inserts_are_sorted(tagged: DataFrame, plan: WritePlan) -> DataFrame:
     """Source: GlobalSortPartitioner, RDDPartitionSortPartitioner, Hudi 1.2.0."""
     mode = plan.options.bulk_insert_sort if plan.operation is Operation.BULK_INSERT else "NONE"
     if mode == "GLOBAL_SORT":
-        tagged = tagged.repartitionByRange(_PATH, _KEY)
+        tagged = tagged.repartitionByRange(PATH, KEY)
     elif _combines(plan):
-        tagged = tagged.repartition(_PATH, _KEY)
+        tagged = tagged.repartition(PATH, KEY)
     if _combines(plan):
-        return tagged.sortWithinPartitions(_PATH, _KEY, *ordering_fields_of(plan.config, plan.operation))
-    return tagged if mode == "NONE" else tagged.sortWithinPartitions(_PATH, _KEY)
+        return tagged.sortWithinPartitions(PATH, KEY, *map(quoted, ordering_fields_of(plan.config, plan.operation)))
+    return tagged if mode == "NONE" else tagged.sortWithinPartitions(PATH, KEY)
 
 
-def _placed(tagged: DataFrame, plan: WritePlan, stack: ExitStack) -> tuple[DataFrame, WritePlan]:
-    """The rows of each file group in one task, and the plan by which new rows have been placed."""
+def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
+    """The newest file slices of the partitions that *rows*, which have their tags, belong to."""
+    paths = [row[0] for row in rows.select(PATH).distinct().collect()]
+    return _slices_of(plan, paths)
+
+
+def _slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
     storage = open_storage(plan.root)
-    paths = [row[0] for row in tagged.select(_PATH).distinct().collect()]
-    slices = {path: PartitionIndex(storage, plan, path).slices for path in paths}
-    found = tagged
-    if plan.operation is not Operation.INSERT or plan.options.insert_duplicates != "none":
-        found = _looked_up(tagged, plan, [one for path in paths for one in slices[path]], stack)
-    if plan.sizing is not None:
-        counts = _new_rows(found, plan)
-        plans = {
-            path: plan.sizing.plan(path, count, plan.sizing.small_files(path, slices[path]))
-            for path, count in counts.items()
-        }
-        # Each task has a part of the new rows: their order says nothing, so they are told apart by their hashes.
-        plan = replace(plan, placements={path: replace(one, in_order=False) for path, one in plans.items()})
-        found = found.mapInArrow(partial(_place, plan), found.schema)
-    return _together(found, plan), plan
+    return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
 
 
-def _looked_up(tagged: DataFrame, plan: WritePlan, slices: list[FileSlice], stack: ExitStack) -> DataFrame:
+def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
     """The rows with their file groups, once for each that has the key; new ones have none.
 
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
     """
     numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-    known = numbers.mapInArrow(
-        partial(_known_keys, plan, slices), StructType([field for field in _TAGS.fields if field.name != _NEW])
-    )
+    known = numbers.mapInArrow(partial(_known_keys, plan, slices), TAGS)
     how = "inner" if plan.operation is Operation.DELETE else "left"
-    found = tagged.drop(_GROUP, _NEW).join(known, [_PATH, _KEY], how)
-    found = found.withColumn(_NEW, functions.col(_GROUP).isNull()).select(*tagged.columns)
-    found = _cached(found, stack)
+    found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
+    found = found.withColumn(NEW, functions.col(GROUP).isNull())
+    found = cached(found, stack)
     if plan.operation is not Operation.INSERT:
         return found
-    there = found.where(~functions.col(_NEW))
-    if plan.options.insert_duplicates == "fail" and (row := there.select(_PATH, _KEY).first()) is not None:
+    there = found.where(~functions.col(NEW))
+    if plan.options.insert_duplicates == "fail" and (row := there.select(PATH, KEY).first()) is not None:
         raise DataError(f"the record key {row[1]!r} is in partition {row[0]!r} already")
-    return found.where(functions.col(_NEW))
+    return found.where(functions.col(NEW))
 
 
 def _new_rows(found: DataFrame, plan: WritePlan) -> Mapping[str, int]:
     """How many rows of each partition are new; of those with one key that are combined, one counts."""
-    new = found.where(functions.col(_NEW))
-    if plan.schema.delete_column is not None:
-        new = new.where(~functions.coalesce(functions.col(plan.schema.delete_column), functions.lit(False)))
-    counted: Any = functions.count_distinct(_KEY) if _combines(plan) else functions.count(functions.lit(1))
-    return {row[0]: row[1] for row in new.groupBy(_PATH).agg(counted).collect()}
+    return _rows_by_path(_without_deletes(found.where(functions.col(NEW)), plan), plan)
 
 
-def _cached(df: DataFrame, stack: ExitStack) -> DataFrame:
+def _without_deletes(df: DataFrame, plan: WritePlan) -> DataFrame:
+    column = plan.schema.delete_column
+    if column is None or column not in df.columns:
+        return df
+    return df.where(~functions.coalesce(functions.col(quoted(column)), functions.lit(False)))
+
+
+def _rows_by_path(new: DataFrame, plan: WritePlan) -> Mapping[str, int]:
+    counted: Any = functions.count_distinct(KEY) if _combines(plan) else functions.count(functions.lit(1))
+    return {row[0]: row[1] for row in new.groupBy(PATH).agg(counted).collect()}
+
+
+def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
     """*df*, evaluated once: what is planned over its rows has to fit them when they are written."""
     kept = df.persist()
     stack.callback(kept.unpersist)
     return kept
 
 
-def _tag(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    keys = RowKeys.of(plan.config)
-    for batch in batches:
-        fitted = schema.fit(batch)
-        record_keys = keys.record_keys(fitted)
-        groups = pa.repeat("", batch.num_rows)
-        if plan.uses_buckets:
-            groups = pa.array(plan.buckets(record_keys)).cast(pa.string())
-        tags = [keys.partition_paths(fitted), groups, record_keys, pa.repeat(pa.scalar(True), batch.num_rows)]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *tags], names=[*batch.schema.names, *_TAGS.names])
-
-
 def _known_keys(
-    plan: WritePlan, slices: list[FileSlice], batches: Iterable[pa.RecordBatch]
+    plan: WritePlan, slices: Sequence[FileSlice], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The record keys of the file slices with the numbers in *batches*."""
     storage = open_storage(plan.root)
@@ -170,7 +206,7 @@ def _known_keys(
         for start in range(0, len(keys), _KEY_ROWS):
             part = keys.slice(start, _KEY_ROWS)
             columns = [pa.repeat(path, len(part)), pa.repeat(file_id, len(part)), part]
-            yield pa.RecordBatch.from_arrays(columns, names=[_PATH, _GROUP, _KEY])
+            yield pa.RecordBatch.from_arrays(columns, names=[PATH, GROUP, KEY])
 
 
 def _place(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -180,27 +216,38 @@ def _place(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _placed_parts(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    yield batch.filter(pc.invert(batch[_NEW]))
-    new = batch.filter(batch[_NEW])
-    paths = new[_PATH].dictionary_encode()
+    yield batch.filter(pc.invert(batch[NEW]))
+    new = batch.filter(batch[NEW])
+    paths = new[PATH].dictionary_encode()
     for code, rows in groups_of_codes(np.asarray(paths.indices).astype(np.int64)):
         placement = plan.placements.get(paths.dictionary[code].as_py())
         if placement is not None:
             part = new.take(pa.array(rows))
-            place = part.schema.get_field_index(_GROUP)
-            yield part.set_column(place, part.schema.field(place), groups_of_new(placement, part[_KEY]))
+            place = part.schema.get_field_index(GROUP)
+            yield part.set_column(place, part.schema.field(place), groups_of_new(placement, part[KEY]))
 
 
 def _write(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     finds_groups = plan.uses_buckets or _opens_groups(plan)
     with WriteTask(plan, write_token()) as task:
         for batch in last_of_each_key(batches) if _combines(plan) else batches:
-            rows = schema.fit(batch.select(batch.schema.names[: -len(_TAGS)]))
+            kept = _taken_out(task, batch) if OUT in batch.schema.names else batch
+            rows = schema.fit(kept.select([name for name in kept.schema.names if name not in _ALL_TAGS]))
             if finds_groups:
                 task.write(rows)
             else:
-                task.write_placed(rows, batch[_GROUP], batch[_NEW])
+                task.write_placed(rows, kept[GROUP], kept[NEW])
         yield encode_stats(task.finish())
+
+
+def _taken_out(task: WriteTask, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Delete the rows that are to go; the others."""
+    goes = pc.is_valid(batch[OUT])
+    tags = pa.Table.from_batches([batch.select([PATH, OUT, KEY]).filter(goes)])
+    found = tags.group_by([PATH, OUT]).aggregate([(KEY, "list")])
+    for path, file_id, keys in zip(found[PATH], found[OUT], found[f"{KEY}_list"], strict=True):
+        task.take_out(path.as_py(), file_id.as_py(), keys.values)
+    return batch.filter(pc.invert(goes))
 
 
 def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -221,11 +268,11 @@ def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 def _changes(batch: pa.RecordBatch) -> np.ndarray:
     """For each row whether the next one has another key; False for the last."""
     result = np.zeros(batch.num_rows, dtype=np.bool_)
-    for name in (_PATH, _GROUP, _KEY):
+    for name in (PATH, GROUP, KEY):
         column = batch[name]
         result[:-1] |= np.asarray(pc.not_equal(column.slice(0, len(column) - 1), column.slice(1)))
     return result
 
 
 def _same_key(left: pa.RecordBatch, right: pa.RecordBatch) -> bool:
-    return all(left[name][-1] == right[name][0] for name in (_PATH, _GROUP, _KEY))
+    return all(left[name][-1] == right[name][0] for name in (PATH, GROUP, KEY))

@@ -10,6 +10,8 @@ import pyarrow as pa
 from hudiformat.sizing import PartitionPlan
 
 _NEW = "+"
+FIRST_NEW = f"{_NEW}0"
+"""The first file group that a write is going to open in a partition."""
 
 
 def groups_of_new(plan: PartitionPlan, record_keys: pa.Array) -> pa.Array:

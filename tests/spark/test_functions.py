@@ -104,11 +104,11 @@ def test_some_columns_of_rows_that_are_there_are_updated(spark: SparkSession, tm
     hf.create_table(
         tmp_path / "t", name="things", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"]
     )
-    hudi_spark.insert(things(spark, 4), tmp_path / "t")
+    hudi_spark.insert(things(spark, 4), str(tmp_path / "t"))
     fields = [{"name": "ts", "type": ["null", "long"]}, {"name": "at", "type": ["null", MOMENT]}]
     schema = json.dumps({"type": "record", "name": "things_record", "fields": fields})
     changed = things(spark, 2, ts=2, start=3).selectExpr("id", "ts", "p", "timestamp_seconds(0) as at")
-    hudi_spark.upsert(changed, tmp_path / "t", options={PARTIAL_SCHEMA: schema})
+    hudi_spark.upsert(changed, str(tmp_path / "t"), options={PARTIAL_SCHEMA: schema})
     found = hf.open_table(tmp_path / "t").snapshot(columns=["id", "ts", "price"]).to_pylist()
     assert {row["id"]: (row["ts"], row["price"]) for row in found} == {
         **{f"k{i}": (1, Decimal(i)) for i in range(3)},

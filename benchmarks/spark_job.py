@@ -1,0 +1,204 @@
+"""Writes and reads of a table by Spark, by hudiformat's layer or by Hudi's own, in a process of its own.
+
+    python -m benchmarks.spark_job hudiformat|hudi FOLDER ROUNDS [WORK]
+
+FOLDER is what :func:`benchmarks.spark_tables.prepare` has made.  Only Spark is imported for ``hudi``, which runs on the
+PySpark and in the environment of Hudi.  Prints JSON: by what was done, the seconds of the best round, on the clock
+and of the processors, and the most memory in MB that the driver, its JVM and Python's workers had together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession, functions
+
+CORES, HEAP = 2, "2g"
+SETTINGS = {
+    "spark.driver.memory": HEAP,
+    "spark.driver.extraJavaOptions": "-Djol.skipHotspotSAAttach=true",  # Hudi's; the JVM's own flags are its defaults
+    "spark.sql.shuffle.partitions": str(CORES),
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+INPUT, UPSERTED, READ = "rows.parquet", "upserted", "read"
+KEY, ORDERING, PARTITION, SUMMED = "id", "large", "city", "small"
+ONLY_FILES = {"hoodie.metadata.enable": "false"}
+BUCKETS = {**ONLY_FILES, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+SIMPLE = {**ONLY_FILES, "hoodie.index.type": "SIMPLE"}
+
+Writer = Callable[[DataFrame, str, str, Mapping[str, str]], None]
+"""Takes rows, a path, an operation and options."""
+
+
+class Peak(threading.Thread):
+    """The most memory that this process and all below it take together, looked at every 50 ms.  A context manager."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.mb = 0.0
+        self._done = threading.Event()
+
+    def __enter__(self) -> Peak:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self.join()
+
+    def run(self) -> None:
+        """Look until the context is left."""
+        while not self._done.wait(0.05):
+            self.mb = max(self.mb, sum(map(_own_mb, _family())))
+
+
+def _family() -> list[int]:
+    """The ids of this process and of all that it has started, and they."""
+    found = [int(Path("/proc/self").resolve().name)]
+    for process in found:
+        with suppress(OSError):
+            for children in Path(f"/proc/{process}/task").glob("*/children"):
+                found += map(int, children.read_text().split())
+    return found
+
+
+def _cpu_seconds() -> float:
+    """What this process and all below it have computed, those too that have ended."""
+    ticks = 0
+    for process in _family():
+        with suppress(OSError):
+            words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, words[11:15]))  # its own, and of those it has waited for: user, system
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _own_mb(process: int) -> float:
+    """What a process has in memory; what it shares with others is shared out."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def _by_hudi(rows: DataFrame, path: str, operation: str, options: Mapping[str, str]) -> None:
+    writer = rows.write.format("hudi").mode("append").options(**options)
+    for key, value in {
+        "hoodie.table.name": "rows",
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.datasource.write.recordkey.field": KEY,
+        "hoodie.datasource.write.partitionpath.field": PARTITION,
+        "hoodie.table.ordering.fields": ORDERING,
+    }.items():
+        writer = writer.option(key, value)
+    writer.save(path)
+
+
+def _by_hudiformat(rows: DataFrame, path: str, operation: str, options: Mapping[str, str]) -> None:
+    import hudiformat as hf  # noqa: PLC0415 - Hudi's environment is without
+    import hudiformat.spark as hudi_spark  # noqa: PLC0415
+    from hudiformat.spark.schema import arrow_schema  # noqa: PLC0415
+
+    if not Path(path).exists():
+        schema = arrow_schema(rows.schema)
+        hf.create_table(
+            path, name="rows", schema=schema, record_key=[KEY], ordering=[ORDERING], partition_by=[PARTITION]
+        )
+    getattr(hudi_spark, operation)(rows, path, options=dict(options))
+
+
+WRITERS: dict[str, Writer] = {"hudi": _by_hudi, "hudiformat": _by_hudiformat}
+
+
+class Job:
+    """What is measured, in one session of Spark."""
+
+    def __init__(self, spark: SparkSession, engine: str, folder: Path) -> None:
+        self._spark = spark
+        self._engine = engine
+        self._folder = folder
+        self._target = str(folder / "target")
+        self._rows = spark.read.parquet(str(folder / INPUT))
+        self._count = self._rows.count()
+
+    def works(self) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+        """By name, what comes before and is not timed, and what is."""
+        return {
+            "parquet": (self._empty, self._write_parquet),
+            "insert": (self._empty, lambda: self._write("insert", SIMPLE)),
+            "upsert": (self._copy, lambda: self._write("upsert", BUCKETS)),
+            "read": (bool, lambda: self._read(pruned=True)),
+            "read, not told what": (bool, lambda: self._read(pruned=False)),
+        }
+
+    def _empty(self) -> None:
+        shutil.rmtree(self._target, ignore_errors=True)
+
+    def _copy(self) -> None:
+        self._empty()
+        shutil.copytree(self._folder / UPSERTED, self._target)
+
+    def _write_parquet(self) -> None:
+        self._rows.write.partitionBy(PARTITION).parquet(self._target)
+
+    def _write(self, operation: str, options: Mapping[str, str]) -> None:
+        WRITERS[self._engine](self._rows, self._target, operation, options)
+
+    def _read(self, *, pruned: bool) -> None:
+        """Count and sum.  A data source in Python is not told which columns are asked for, except by a schema."""
+        reader = self._spark.read.format(self._engine).options(**ONLY_FILES)
+        if pruned and self._engine == "hudiformat":
+            reader = reader.schema(f"{SUMMED} int")
+        rows = reader.load(str(self._folder / READ))
+        found = rows.agg(functions.count(functions.lit(1)), functions.sum(SUMMED)).first()
+        assert found is not None  # noqa: S101 - there is always one row
+        assert found[0] == self._count  # noqa: S101 - else it is no measurement
+
+
+def measure(job: Job, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
+    """Each work, after one round that does not count."""
+    found = {}
+    for name, (before, action) in job.works().items():
+        if only not in (None, name):
+            continue
+        seconds, cpu = [], []
+        with Peak() as peak:
+            for _ in range(rounds + 1):
+                before()
+                start, computed = time.perf_counter(), _cpu_seconds()
+                action()
+                seconds.append(time.perf_counter() - start)
+                cpu.append(_cpu_seconds() - computed)
+        found[name] = {"seconds": min(seconds[1:]), "cpu_seconds": min(cpu[1:]), "peak_mb": peak.mb}
+    return found
+
+
+def main(engine: str, folder: str, rounds: str, only: str | None = None) -> None:
+    """Print what each work took, or *only* one."""
+    builder = SparkSession.builder.master(f"local[{CORES}]")
+    for key, value in SETTINGS.items():
+        builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    if engine == "hudiformat":
+        import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
+
+        hudi_spark.register(spark)
+    found = measure(Job(spark, engine, Path(folder)), int(rounds), only)
+    spark.stop()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

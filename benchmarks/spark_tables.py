@@ -1,0 +1,65 @@
+"""The tables of :mod:`benchmarks.spark_job`, and its runs: hudiformat here, Hudi in the environment that it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hudiformat as hf
+from benchmarks import spark_job
+from benchmarks.cases import mixed
+from benchmarks.spark_job import BUCKETS, INPUT, KEY, ORDERING, PARTITION, READ, UPSERTED
+from hudiformat.basefile import META_FIELDS
+from tests.conformance.hudi import ROOMY, ROOT, RealHudi
+from tools.java import java_home
+
+_LONGEST = 3_600
+_PARTS = 8
+
+Found = dict[str, dict[str, float]]
+"""By what was done: ``seconds``, ``cpu_seconds`` and ``peak_mb``."""
+
+
+def prepare(folder: Path, count: int) -> None:
+    """The rows that are written, a table to upsert all of them into, and one to read: base files under log files."""
+    rows = pa.Table.from_batches([mixed(count)]).drop_columns(list(META_FIELDS))
+    pq.write_table(rows, folder / INPUT, row_group_size=-(-count // _PARTS), store_schema=False)
+    path = folder / UPSERTED
+    hf.create_table(
+        path, name="rows", schema=rows.schema, record_key=[KEY], ordering=[ORDERING], partition_by=[PARTITION]
+    )
+    hf.open_table(path, options=BUCKETS).insert(rows)
+    hf.open_table(path, options={**BUCKETS, "hoodie.compact.inline.max.delta.commits": "1"}).compact()
+    shutil.copytree(path, folder / READ)
+    hf.open_table(folder / READ, options=BUCKETS).upsert(rows)
+
+
+def by_hudiformat(folder: Path, rounds: int) -> Found:
+    """What hudiformat's layer takes, on the PySpark that is installed."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ |= {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": ROOMY}
+    words = [sys.executable, spark_job.__file__, "hudiformat", str(folder), str(rounds)]
+    run = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=_LONGEST)
+    return _last_line(run.stdout)
+
+
+def by_hudi(folder: Path, rounds: int) -> Found:
+    """What Hudi's data source takes.
+
+    Raises:
+        NoHudiError: there is no Hudi here.
+    """
+    script = Path(spark_job.__file__)
+    return _last_line(RealHudi().run_script(script, "hudi", str(folder), str(rounds), timeout=_LONGEST))
+
+
+def _last_line(printed: str) -> Found:
+    found: Found = json.loads(printed.splitlines()[-1])
+    return found

@@ -1,0 +1,144 @@
+"""A data frame is merged into a table: one commit, and the first clause counts whose condition holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+
+pytest.importorskip("pyspark.sql")
+
+from pyspark.sql.functions import col, expr, lit
+
+import hudiformat.spark as hudi_spark
+from hudiformat.spark import Delete, Insert, Update
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("ts", pa.int64()),
+        pa.field("p", pa.string()),
+        pa.field("price", pa.float64()),
+    ]
+)
+TABLES = [
+    ("MERGE_ON_READ", "BUCKET"),
+    ("MERGE_ON_READ", "SIMPLE"),
+    ("COPY_ON_WRITE", "SIMPLE"),
+    ("COPY_ON_WRITE", "BUCKET"),
+]
+
+
+def options(index: str) -> dict[str, str]:
+    return {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+
+
+def create(
+    folder: Path, table_type: str = "MERGE_ON_READ", index: str = "BUCKET", *, ordering: bool = True
+) -> hf.Table:
+    table = hf.create_table(
+        folder,
+        name="things",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"] if ordering else [],
+        partition_by=["p"],
+        table_type=table_type,
+        options=options(index),
+    )
+    rows = [{"id": f"k{i}", "ts": 1, "p": f"p{i % 2}", "price": float(i)} for i in range(8)]
+    table.insert(pa.Table.from_pylist(rows, SCHEMA))
+    return table
+
+
+def changes(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
+    return spark.createDataFrame(list(rows), "id string, ts bigint, p string, price double")
+
+
+def prices(table: hf.Table) -> dict[str, float]:
+    return {row["id"]: row["price"] for row in table.snapshot(columns=["id", "price"]).to_pylist()}
+
+
+@pytest.mark.parametrize(("table_type", "index"), TABLES)
+def test_rows_are_updated_deleted_and_inserted_in_one_commit(
+    spark: SparkSession, tmp_path: Path, table_type: str, index: str
+) -> None:
+    table = create(tmp_path / "table", table_type, index)
+    source = changes(spark, *((f"k{i}", 2, f"p{i % 2}", 10.0 * i) for i in range(4, 11)))
+    commit = hudi_spark.merge(
+        source,
+        table.path,
+        when_matched=[
+            Delete(condition=col("source.price") == 50),
+            Update(
+                {"price": col("source.price") + col("target.price"), "ts": col("source.ts")}, col("target.price") < 7
+            ),
+        ],
+        when_not_matched=[Insert(condition=col("source.price") < 100)],
+        options=options(index),
+    )
+    assert (commit.num_writes, commit.num_deletes) == (4, 1)
+    assert prices(table) == {"k0": 0, "k1": 1, "k2": 2, "k3": 3, "k4": 44, "k6": 66, "k7": 7, "k8": 80, "k9": 90}
+    assert len(table.timeline.completed) == 2
+
+
+def test_without_values_the_columns_of_the_source_are_taken(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", index="SIMPLE")
+    source = changes(spark, ("k1", 2, "p1", 5.0), ("new", 2, "p0", 6.0)).drop("price")
+    hudi_spark.merge(source, table.path, when_matched=[Update()], when_not_matched=[Insert()])
+    rows = {row["id"]: (row["ts"], row["price"]) for row in table.snapshot(columns=["id", "ts", "price"]).to_pylist()}
+    assert (rows["k1"], rows["new"]) == ((2, 1.0), (2, None))
+
+
+def test_rows_without_a_clause_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "table")
+    source = changes(spark, ("k1", 2, "p1", 5.0), ("new", 2, "p0", 6.0))
+    commit = hudi_spark.merge(
+        source,
+        table.path,
+        when_matched=[Update({"price": lit(0)}, condition=expr("source.price > null"))],
+        options=options("BUCKET"),
+    )
+    assert commit.stats == ()
+    assert prices(table) == {f"k{i}": float(i) for i in range(8)}
+
+
+def test_of_two_source_rows_with_one_key_the_later_counts(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", index="SIMPLE")
+    source = changes(spark, ("k1", 3, "p1", 30.0), ("k1", 9, "p1", 90.0), ("k1", 2, "p1", 20.0))
+    hudi_spark.merge(source, table.path, when_matched=[Update()])
+    assert prices(table)["k1"] == 90
+
+
+def test_two_source_rows_with_one_key_and_no_order_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", index="SIMPLE", ordering=False)
+    source = changes(spark, ("k1", 3, "p1", 30.0), ("k1", 9, "p1", 90.0))
+    with pytest.raises(hf.DataError, match="2 source rows have the record key 'k1' in partition 'p1'"):
+        hudi_spark.merge(source, table.path, when_matched=[Update()])
+    assert len(table.timeline.instants) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [("more", "Update: the column 'more' is not in the table"), ("id", "Update: the column 'id' is of the record key")],
+)
+def test_columns_that_a_merge_cannot_set(spark: SparkSession, tmp_path: Path, column: str, message: str) -> None:
+    table = create(tmp_path / "table")
+    clause = Update({column: lit("x")})
+    with pytest.raises(hf.SchemaError, match=message):
+        hudi_spark.merge(changes(spark), table.path, when_matched=[clause], options=options("BUCKET"))
+
+
+def test_a_global_index_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", index="SIMPLE")
+    with pytest.raises(hf.UnsupportedFeatureError, match="GLOBAL_SIMPLE"):
+        hudi_spark.merge(
+            changes(spark), table.path, when_matched=[Delete()], options={"hoodie.index.type": "GLOBAL_SIMPLE"}
+        )
