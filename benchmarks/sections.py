@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -291,6 +292,9 @@ def upsert(run: Run) -> None:
 def spark(run: Run) -> None:
     """A table written and read by Spark with two cores, by hudiformat's layer and by Hudi's; Parquet is the limit."""
     if not run.settings:
+        return
+    if find_spec("pyspark") is None:
+        run.results.missing["hudiformat on Spark"] = "there is no PySpark"
         return
     count = max(int(MILLION * run.scale), 100)
     folder = run.folder / "spark"

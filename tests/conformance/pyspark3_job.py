@@ -1,12 +1,12 @@
-"""Run on PySpark 3.5: rows are inserted, updated and deleted by hudiformat's functions."""
+"""Run on PySpark 3.5: rows are inserted, updated, deleted and merged by hudiformat's functions."""
 
 import sys
 from collections.abc import Callable
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 from hudiformat.errors import DataError, UnsupportedFeatureError
-from hudiformat.spark import delete, insert, register, upsert
+from hudiformat.spark import Delete, Insert, Update, delete, insert, merge, register, upsert
 
 
 def main(path: str) -> None:
@@ -15,6 +15,11 @@ def main(path: str) -> None:
     assert insert(rows, path).num_writes == 100
     assert upsert(rows.where("id < 50").selectExpr("id", "2L as ts", "p"), path).num_writes == 50
     assert delete(rows.where("id < 5").select("id", "p"), path).num_deletes == 5
+    source = spark.range(90, 110).selectExpr("id", "3L as ts", "concat('p', id % 2) as p")
+    merged = merge(
+        source, path, when_matched=[Delete(functions.expr("source.id < 92")), Update()], when_not_matched=[Insert()]
+    )
+    assert (merged.num_writes, merged.num_deletes) == (18, 2)
     assert "null or empty" in refusal(
         DataError, lambda: upsert(rows.selectExpr("nullif(id, 7) as id", "ts", "p"), path)
     )

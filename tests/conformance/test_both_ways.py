@@ -339,8 +339,8 @@ def test_the_functions_write_on_pyspark_3_too(hudi: RealHudi, tmp_path: Path) ->
         options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
     )
     hudi.run_script(str(Path(__file__).with_name("pyspark3_job.py")), str(path))
-    assert sorted(row["id"] for row in hudi.read(str(path)).to_pylist()) == list(range(5, 100))
-    assert hf.open_table(path).snapshot().num_rows == 95
+    assert sorted(row["id"] for row in hudi.read(str(path)).to_pylist()) == [*range(5, 90), *range(92, 110)]
+    assert hf.open_table(path).snapshot().num_rows == 103
 
 
 def test_a_global_index_moves_rows_as_hudis_does(hudi: RealHudi, tmp_path: Path) -> None:
