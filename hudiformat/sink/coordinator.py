@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hudiformat.errors import StorageError
+from hudiformat.sink.formats import merge_files
 from hudiformat.sink.layout import Layout, TaskCommit, done_name
 from hudiformat.sink.options import SinkOptions
-from hudiformat.sink.parquet import merge_files
 from hudiformat.sink.partition_commit import CommitPolicy, Extractor, Metastore, commit_policies, commit_trigger
 from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch
 from hudiformat.sink.rolling import Clock, now_milliseconds
@@ -44,7 +44,7 @@ class Compactor:
             if self.storage.exists(target) or self.storage.exists(group.target):
                 continue
             unfinished = self.layout.staged(f"merging-{self.plan.batch}-{group.number}-{uuid.uuid4().hex}")
-            merge_files(self.storage, group.sources, unfinished)
+            merge_files(self.storage, group.sources, unfinished, group.format)
             try:
                 self.storage.rename(unfinished, target)
             except StorageError:

@@ -18,6 +18,23 @@ _SECOND = 1000
 _MINUTE = 60 * _SECOND
 
 
+class Format(Enum):
+    """What visible files are; the value is how their names end, too."""
+
+    PARQUET = "parquet"
+    AVRO = "avro"
+
+
+class Codec(Enum):
+    """How the blocks of Avro files are compressed."""
+
+    NULL = "null"
+    DEFLATE = "deflate"
+    SNAPPY = "snappy"
+    BZIP2 = "bzip2"
+    XZ = "xz"
+
+
 class Trigger(Enum):
     """What time decides when a partition is committed."""
 
@@ -46,9 +63,11 @@ class SinkOptions:
 
     ``compaction_parallelism`` None is one compactor for each writer task.
 
-    Source: FileSystemConnectorOptions, Flink 1.20.0.
+    Source: FileSystemConnectorOptions and AvroFormatOptions, Flink 1.20.0.
     """
 
+    format: Format = Format.PARQUET
+    avro_codec: Codec = Codec.SNAPPY
     auto_compaction: bool = False
     compaction_file_size: int | None = None
     compaction_parallelism: int | None = None
@@ -76,14 +95,21 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
     """The options that *options* asks for.
 
     Raises:
-        OptionError: an unknown key, with the closest known one, or a value that a key does not take.
+        OptionError: an unknown key, with the closest known one, a value that a key does not take, or a key of another
+            format than the one asked for.
         UnsupportedFeatureError: a timestamp formatter with letters that hudiformat does not know.
     """
     given = {key: str(value) for key, value in (options or {}).items()}
     for key in given:
         if key not in _KEYS:
             raise _unknown(key)
-    return SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
+    found = SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
+    if _AVRO_CODEC in given and found.format is not Format.AVRO:
+        raise OptionError(
+            f"option {_AVRO_CODEC} is for Avro files: expected format avro beside it, found {found.format.value}",
+            option=_AVRO_CODEC,
+        )
+    return found
 
 
 def _unknown(key: str) -> OptionError:
@@ -175,7 +201,10 @@ def _formatter(key: str, value: str) -> str:
     return value
 
 
+_AVRO_CODEC = "avro.codec"
 _KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "format": ("format", _choice(Format)),
+    _AVRO_CODEC: ("avro_codec", _choice(Codec)),
     "auto-compaction": ("auto_compaction", _boolean),
     "compaction.file-size": ("compaction_file_size", _size),
     "compaction.parallelism": ("compaction_parallelism", _count),

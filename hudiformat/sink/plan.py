@@ -13,7 +13,7 @@ from typing import Any
 
 from hudiformat.errors import DataError
 from hudiformat.sink.layout import StagedFile, TaskCommit
-from hudiformat.sink.options import SinkOptions
+from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.sink.packing import pack
 
 
@@ -25,6 +25,11 @@ class Group:
     partition: str
     sources: tuple[str, ...]
     target: str
+
+    @property
+    def format(self) -> Format:
+        """What the files are: what it was when they were written, whatever is asked for since a restart."""
+        return Format(self.target.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import partition_paths
+from hudiformat.sink.formats import Rows, rows_writer
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import SinkOptions
-from hudiformat.sink.parquet import ParquetRows
 from hudiformat.storage import OutputFile, Storage
 
 WAITING = 256 << 20
@@ -38,7 +38,7 @@ class _OpenFile:
     name: str
     path: str
     file: OutputFile
-    rows: ParquetRows
+    rows: Rows
     opened: int
     last_write: int
 
@@ -50,7 +50,10 @@ class TaskWriter:
     *batch* and the number of *tasks* may be left to whoever commits.  *attempt* is what no other attempt at this task
     has, in the names of its files; without it a random text.
 
-    Source: TableRollingPolicy of FileSystemTableSink, Flink 1.20.0; files of columnar formats end with their batch.
+    Raises:
+        SchemaError: a partition column that is not there, or a column that the files cannot hold.
+
+    Source: TableRollingPolicy of FileSystemTableSink, Flink 1.20.0; files of both formats end with their batch.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class TaskWriter:
         self._schema = schema
         self._partition_by = list(partition_by)
         self._file_schema = file_schema(schema, partition_by)
+        self._begin = rows_writer(self._file_schema, self._options)
         self._batch, self._task, self._tasks = batch, task, tasks
         self._attempt = attempt or uuid.uuid4().hex
         self._clock = clock
@@ -80,7 +84,7 @@ class TaskWriter:
         self._open: dict[str, _OpenFile] = {}
         self._staged: list[StagedFile] = []
         self._count = 0
-        self._ratio = 1.0  # bytes in the file per byte in Arrow, as the last row group had it
+        self._ratio = 1.0  # bytes in the file per byte in Arrow, as the last row group or block had it
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add the rows of *batch*.
@@ -147,17 +151,18 @@ class TaskWriter:
         elif sum(other.rows.waiting for other in self._open.values()) > WAITING:
             max(self._open.values(), key=lambda other: other.rows.waiting).rows.flush()
 
-    def _measure(self, rows: ParquetRows) -> None:
+    def _measure(self, rows: Rows) -> None:
         if rows.flushed >= _MEASURED:
             self._ratio = rows.written / rows.flushed
 
     def _new_file(self) -> _OpenFile:
-        name = f"{self._task:05d}-{self._count:05d}-{self._attempt}.parquet"
+        number = f"{self._task:05d}-{self._count:05d}"
+        name = f"{number}-{self._attempt}.{self._options.format.value}"
         self._count += 1
         path = self._layout.staged(name)
         file = self._storage.open_new(path)
         now = self._clock()
-        return _OpenFile(name, path, file, ParquetRows(file, self._file_schema), now, now)
+        return _OpenFile(name, path, file, self._begin(file, f"{self._batch}-{number}"), now, now)
 
     def _roll_by_time(self) -> None:
         now = self._clock()

@@ -29,6 +29,7 @@ from hudiformat.sink import (
     TaskWriter,
     parse_sink_options,
 )
+from hudiformat.sink.formats import rows_writer
 from hudiformat.sink.partition_commit import Extractor
 from hudiformat.sink.rolling import file_schema
 from hudiformat.spark.errors import reraised
@@ -64,7 +65,7 @@ class FileBatches:
             HudiFormatError: whatever else stops the batch; the same batch, when it comes again, goes on.
         """
         schema = arrow_schema(df.schema)
-        file_schema(schema, self._share.partition_by)
+        rows_writer(file_schema(schema, self._share.partition_by), self._share.options)  # says what does not fit
         _check_event_time(schema, self._share.event_time)
         sink = self._make_sink(run=partial(_run_in_tasks, df.sparkSession))
         if self._newest is None:
@@ -96,7 +97,7 @@ def file_sink(
     custom: CommitPolicy | None = None,
     extractor: Extractor | None = None,
 ) -> FileBatches:
-    """A sink into Parquet files under *path*, for ``df.writeStream.foreachBatch``.
+    """A sink into Parquet or Avro files under *path*, for ``df.writeStream.foreachBatch``.
 
     The columns *partition_by* name the folders.  *options* are Flink's keys: spec/sink.md.  *name* tells queries apart
     that write into one folder.  *event_time* is the column that gives the watermark of the trigger partition-time: a

@@ -260,20 +260,20 @@ def file_of(size: int, name: str) -> pa.Table:
 )
 def test_the_worked_example_with_files_of_its_sizes(tmp_path: Path, packing: Packing, expected: list[str]) -> None:
     storage, staged = LocalStorage(tmp_path), []
-    (tmp_path / Layout().staged("a")).parent.mkdir(parents=True)
+    (tmp_path / Layout().staging).mkdir(parents=True)
     for name, size in {"a": 5, "b": 4, "c": 7, "d": 11, "e": 2, "f": 3, "g": 4}.items():
-        path = Layout().staged(name)
+        path = Layout().staged(f"{name}.parquet")
         pq.write_table(
             file_of(size, name), tmp_path / path, compression="none", use_dictionary=False, write_statistics=False
         )
         actual = (tmp_path / path).stat().st_size
         assert size * MIB - 2048 < actual <= size * MIB
-        staged.append(StagedFile("day=1", name, path, actual, 1))
+        staged.append(StagedFile("day=1", f"{name}.parquet", path, actual, 1))
     options = SinkOptions(auto_compaction=True, compaction_file_size=10 * MIB, packing=packing)
     FileSink(storage, options).commit([TaskCommit(0, 0, 1, tuple(staged))])
     found = {"".join(read(storage, path)["name"].to_pylist()): path.split("/")[1] for path in visible(storage)}
     kinds = {group: "part" if len(group) == 1 else "compacted-part" for group in expected}
-    names = {group: f"{kind}-0000000000-{group[0]}" for group, kind in kinds.items()}
+    names = {group: f"{kind}-0000000000-{group[0]}.parquet" for group, kind in kinds.items()}
     assert found == names
 
 

@@ -8,13 +8,14 @@ import pytest
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.sink import Packing, SinkOptions, parse_sink_options
-from hudiformat.sink.options import ExtractorKind, Policy, Trigger
+from hudiformat.sink.options import Codec, ExtractorKind, Format, Policy, Trigger
 
 
 def test_without_options_all_is_as_in_flink() -> None:
     options = parse_sink_options(None)
     assert options == SinkOptions()
     assert (options.auto_compaction, options.compaction_target, options.packing) == (False, 134217728, Packing.NEXT_FIT)
+    assert (options.format, options.avro_codec) == (Format.PARQUET, Codec.SNAPPY)
     assert (options.rollover_interval, options.inactivity_interval, options.check_interval) == (1800000, 1800000, 60000)
     assert (options.trigger, options.delay, options.watermark_time_zone) == (Trigger.PROCESS_TIME, 0, "UTC")
     assert (options.policies, options.success_file_name) == ((), "_SUCCESS")
@@ -24,6 +25,8 @@ def test_without_options_all_is_as_in_flink() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "name", "expected"),
     [
+        ("format", "parquet", "format", Format.PARQUET),
+        ("format", "avro", "format", Format.AVRO),
         ("auto-compaction", "TRUE", "auto_compaction", True),
         ("auto-compaction", "false", "auto_compaction", False),
         ("compaction.file-size", "10mb", "compaction_target", 10 << 20),
@@ -53,6 +56,8 @@ def test_each_key_is_read(key: str, value: str, name: str, expected: Any) -> Non
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
+        ("format", "orc", "expected one of parquet, avro, found 'orc'"),
+        ("avro.codec", "zstandard", "expected one of null, deflate, snappy, bzip2, xz, found 'zstandard'"),
         ("auto-compaction", "yes", "expected true or false, found 'yes'"),
         ("compaction.file-size", "10 furlongs", "expected a size such as 128 mb, found '10 furlongs'"),
         ("compaction.file-size", "-1", "expected a size"),
@@ -70,6 +75,19 @@ def test_a_value_that_a_key_does_not_take_is_refused(key: str, value: str, messa
     assert caught.value.option == key
 
 
+@pytest.mark.parametrize("codec", list(Codec))
+def test_avro_files_take_flink_s_codecs(codec: Codec) -> None:
+    options = parse_sink_options({"avro.codec": codec.value, "format": "avro"})
+    assert (options.format, options.avro_codec) == (Format.AVRO, codec)
+
+
+def test_a_codec_of_avro_files_is_refused_for_others() -> None:
+    with pytest.raises(
+        OptionError, match="avro.codec is for Avro files: expected format avro beside it, found parquet"
+    ):
+        parse_sink_options({"avro.codec": "deflate"})
+
+
 def test_an_unknown_key_is_refused_with_the_closest_known_one() -> None:
     with pytest.raises(OptionError, match="unknown option 'auto-compact'.*did you mean 'auto-compaction'") as caught:
         parse_sink_options({"auto-compact": "true"})
@@ -77,7 +95,9 @@ def test_an_unknown_key_is_refused_with_the_closest_known_one() -> None:
 
 
 def test_a_key_that_is_like_none_is_refused_with_all_that_are_known() -> None:
-    with pytest.raises(OptionError, match="unknown option 'zzz'.*known are auto-compaction, compaction.file-size, "):
+    with pytest.raises(
+        OptionError, match="unknown option 'zzz'.*known are auto-compaction, avro.codec, compaction.file-size, "
+    ):
         parse_sink_options({"zzz": "1"})
 
 

@@ -7,6 +7,7 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 from hudiformat.sink import FileSink, SinkOptions
-from hudiformat.sink.options import Policy
+from hudiformat.sink.options import Codec, Format, Policy
 from hudiformat.storage import Storage, open_storage
 from tests.effort import every, examples
 from tests.faults import FaultyStorage
@@ -22,6 +23,7 @@ from tests.sink.crashing import Countdown, Crash
 from tests.sink.support import files, ids, memory, read, rows, visible, write
 
 OPTIONS = SinkOptions(auto_compaction=True, policies=(Policy.SUCCESS_FILE,))
+AVRO = replace(OPTIONS, format=Format.AVRO, avro_codec=Codec.NULL)
 BATCHES = [
     [[rows([1, 2]), rows([3], "2")], [rows([4]), rows([5], "3")]],  # partition 1 has something to merge
     [[rows([6])], [rows([7]), rows([8], "3")]],
@@ -32,16 +34,17 @@ ALL = list(range(1, 9))
 class Query:
     """An engine: it repeats every batch whose commit has not returned, whatever the sink has done about it."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, options: SinkOptions = OPTIONS) -> None:
         self.storage = storage
+        self.options = options
         self.committed = 0
 
     def run(self, countdown: Countdown) -> None:
         storage = FaultyStorage(self.storage, countdown)
-        sink = FileSink(storage, OPTIONS)
+        sink = FileSink(storage, self.options)
         sink.recover()
         for batch in range(self.committed, len(BATCHES)):
-            sink.commit(write(storage, batch, *BATCHES[batch], options=OPTIONS))
+            sink.commit(write(storage, batch, *BATCHES[batch], options=self.options))
             self.committed = batch + 1
 
 
@@ -82,12 +85,18 @@ def test_without_a_crash_all_is_well() -> None:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("kind", ["files", "object store"])
-def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(kind: str, *, before: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("files", OPTIONS), ("object store", OPTIONS), ("object store", AVRO)],
+    ids=["files", "object store", "avro"],
+)
+def test_a_crash_at_any_operation_loses_and_doubles_no_row_and_leaves_nothing(
+    kind: str, options: SinkOptions, *, before: bool
+) -> None:
     for moment in itertools.count(1, every(7)):
         died = False
         with storage_of(kind) as storage:
-            query = Query(storage)
+            query = Query(storage, options)
             try:
                 query.run(Countdown(moment, before=before))
             except Crash:
@@ -128,6 +137,16 @@ def test_a_batch_that_was_decided_is_finished_at_the_start_without_its_messages(
     assert ids(query.storage) == []
     FileSink(query.storage, OPTIONS).recover()
     assert sorted(ids(query.storage)) == [1, 2, 3, 4, 5]
+
+
+def test_a_batch_is_finished_in_the_format_that_it_was_decided_in() -> None:
+    storage = memory()
+    first = write(storage, 0, *BATCHES[0], options=AVRO)
+    with pytest.raises(Crash):
+        FileSink(FaultyStorage(storage, Countdown(2)), AVRO).commit(first)
+    FileSink(storage, OPTIONS).recover()
+    assert [path.rpartition(".")[2] for path in visible(storage)] == ["avro"] * 3
+    assert sorted(ids(storage)) == [1, 2, 3, 4, 5]
 
 
 def test_partitions_that_wait_are_remembered() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -13,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.errors import DataError, OptionError, SchemaError
-from hudiformat.sink import FileSink
+from hudiformat.sink import FileSink, TaskWriter, parse_sink_options
+from hudiformat.sink.options import Codec
 from hudiformat.storage import open_storage
 
 pytest.importorskip("pyspark")
@@ -63,6 +65,15 @@ def hidden(folder: Path) -> list[str]:
 
 def ids(spark: SparkSession, folder: Path) -> list[int]:
     return sorted(row.id for row in spark.read.parquet(str(folder)).select("id").collect())
+
+
+def read_with_java(spark: SparkSession, path: Path) -> tuple[str, list[dict[str, Any]]]:
+    """The codec and the rows of an Avro file, by Avro's own classes, which come with Spark."""
+    jvm: Any = spark._jvm
+    reader = jvm.org.apache.avro.file.DataFileReader(
+        jvm.java.io.File(str(path)), jvm.org.apache.avro.generic.GenericDatumReader()
+    )
+    return reader.getMetaString("avro.codec"), [json.loads(row.toString()) for row in reader]
 
 
 @pytest.mark.spark
@@ -145,6 +156,29 @@ def test_an_empty_batch_is_finished_too(spark: SparkSession, tmp_path: Path) -> 
 
 
 @pytest.mark.spark
+def test_avro_files_are_written_and_merged(spark: SparkSession, tmp_path: Path) -> None:
+    options = {"format": "avro", "auto-compaction": "true"}
+    rows = spark.range(0, 40, numPartitions=3).selectExpr("id", "IF(id % 2 = 0, 'a', NULL) AS name", "'x' AS day")
+    assert file_sink(str(tmp_path), partition_by=["day"], options=options)(rows, 0) is not None
+    (path,) = tmp_path.glob("day=x/*")
+    assert path.name.startswith("compacted-part-0000000000-00000-00000-")
+    assert path.suffix == ".avro"
+    expected = [{"id": i, "name": None if i % 2 else "a"} for i in range(40)]
+    assert read_with_java(spark, path) == ("snappy", expected)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("codec", [codec.value for codec in Codec])
+def test_avro_s_java_classes_read_every_codec(spark: SparkSession, tmp_path: Path, codec: str) -> None:
+    rows = pa.RecordBatch.from_pydict({"id": list(range(100)), "name": [f"row {i}" for i in range(100)]})
+    options = parse_sink_options({"format": "avro", "avro.codec": codec})
+    with TaskWriter(open_storage(str(tmp_path)), rows.schema, task=0, options=options) as writer:
+        writer.write(rows)
+        (file,) = writer.finish().files
+    assert read_with_java(spark, tmp_path / file.path) == (codec, rows.to_pylist())
+
+
+@pytest.mark.spark
 def test_what_the_rows_do_not_have_is_refused_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.createDataFrame([(1, "x")], "id bigint, day string")
     with pytest.raises(SchemaError, match="partition column hour: expected once in the rows, found 0 times"):
@@ -152,6 +186,8 @@ def test_what_the_rows_do_not_have_is_refused_before_anything_is_written(spark: 
     for column in ("at", "day"):
         with pytest.raises(SchemaError, match=f"event_time: expected a column of timestamps, found '{column}'"):
             file_sink(str(tmp_path), event_time=column)(rows, 0)
+    with pytest.raises(SchemaError, match="column m of type map.* cannot be stored: Avro maps have string keys"):
+        file_sink(str(tmp_path), options={"format": "avro"})(rows.selectExpr("map(id, day) AS m"), 0)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,154 @@
+"""Avro files of plain rows: written a block after the other, and merged by copying blocks, in bounded memory."""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import lzma
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudiformat.avro import arrow_to_avro, encode_records
+from hudiformat.errors import EncodeError, SchemaError
+from hudiformat.sink.container import SYNC_SIZE, ContainerReader, encode_block_head, encode_header
+from hudiformat.sink.options import Codec
+from hudiformat.storage import OutputFile, Storage
+from hudiformat.wire import INT32_MAX
+
+BLOCK = 1 << 20
+"""Bytes in Arrow that are gathered for a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroSchema:
+    """What the files of one schema have in common: its text, and how blocks are compressed.
+
+    Records are called ``record``; types are those of spec/avro-records.md.
+    """
+
+    text: str
+    codec: Codec
+
+    @classmethod
+    def of(cls, schema: pa.Schema, codec: Codec) -> AvroSchema:
+        """The Avro schema of *schema*.
+
+        Raises:
+            SchemaError: a column of a type or name that Avro does not have.
+        """
+        return cls(arrow_to_avro(schema, name="record", namespace="hudiformat"), codec)
+
+    def header(self) -> bytes:
+        """How each file begins."""
+        return encode_header({"avro.schema": self.text.encode(), "avro.codec": self.codec.value.encode()})
+
+
+class AvroRows:
+    """Writes rows to *file*; closing the file is left to its owner.
+
+    *label* tells the files of one writer apart: the sync marker is made of it, so that the same rows give the same
+    file.  ``rows`` counts them; ``waiting`` and ``flushed`` are bytes in Arrow: those in memory, and those in the file.
+    """
+
+    def __init__(self, file: OutputFile, schema: AvroSchema, label: str) -> None:
+        self._file = file
+        self._schema = schema
+        header = schema.header()
+        self._sync = hashlib.sha256(header + label.encode()).digest()[:SYNC_SIZE]
+        file.write(header, self._sync)
+        self._batches: list[pa.RecordBatch] = []
+        self.rows = 0
+        self.waiting = 0
+        self.flushed = 0
+
+    @property
+    def written(self) -> int:
+        """Bytes in the file."""
+        return self._file.size
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add *batch*; blocks that are full go to the file.
+
+        Raises:
+            DataError: a null where the schema has none, or a value that its type does not hold.
+            EncodeError: a block of 2 GiB or more.
+        """
+        self._batches.append(batch)
+        self.rows += batch.num_rows
+        self.waiting += batch.nbytes
+        if self.waiting >= BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are waiting, as blocks of like numbers of rows."""
+        if self._batches:
+            table = pa.Table.from_batches(self._batches).combine_chunks()
+            blocks = max(self.waiting // BLOCK, 1)
+            for rows in table.to_batches(max_chunksize=max(-(-table.num_rows // blocks), 1)):
+                self._write_block(rows)
+            self.flushed += self.waiting
+            self._batches, self.waiting = [], 0
+
+    def close(self) -> int:
+        """Write what is left; the size of the file in bytes."""
+        self.flush()
+        return self.written
+
+    def _write_block(self, rows: pa.RecordBatch) -> None:
+        data = _COMPRESS[self._schema.codec](encode_records(rows, self._schema.text, framed=False))
+        if len(data) > INT32_MAX:
+            raise EncodeError(f"a block of {len(data)} bytes: Avro's readers take less than 2 GiB, write shorter rows")
+        self._file.write(encode_block_head(rows.num_rows, len(data)), data, self._sync)
+
+
+def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
+    """Write the rows of *sources*, in their order, to the new file *target*: its blocks are theirs, as they are.
+
+    Raises:
+        SchemaError: they are not of one schema and codec.  Tasks of one batch write one schema, so that there is
+            nothing to choose between, and a reader that expects either would be surprised.
+        DecodeError: one is damaged.
+    """
+    with storage.open_new(target) as file:
+        first: ContainerReader | None = None
+        for source in sources:
+            with storage.open_input(source) as opened:
+                found = ContainerReader(opened, source)
+                if first is None:
+                    first = found
+                    file.write(encode_header(first.metadata), first.sync)
+                _check_alike(first, found)
+                for records, data in found.blocks():
+                    file.write(encode_block_head(records, len(data)), data, first.sync)
+        file.sync()
+
+
+def _check_alike(first: ContainerReader, other: ContainerReader) -> None:
+    for key in ("avro.schema", "avro.codec"):
+        if other.metadata.get(key) != first.metadata.get(key):
+            raise SchemaError(
+                f"{other.path}: expected the {key} of the files before, {first.metadata.get(key)!r}, "
+                f"found {other.metadata.get(key)!r}: write a batch with one schema and one codec"
+            )
+
+
+def _deflate(data: bytes) -> bytes:
+    compress = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # bare, as Avro wants it
+    return compress.compress(data) + compress.flush()
+
+
+def _snappy(data: bytes) -> bytes:
+    compressed: bytes = pa.compress(data, codec="snappy", asbytes=True)
+    return compressed + zlib.crc32(data).to_bytes(4, "big")
+
+
+_COMPRESS: dict[Codec, Callable[[bytes], bytes]] = {
+    Codec.NULL: lambda data: data,
+    Codec.DEFLATE: _deflate,
+    Codec.SNAPPY: _snappy,
+    Codec.BZIP2: bz2.compress,
+    Codec.XZ: lzma.compress,
+}
