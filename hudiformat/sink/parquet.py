@@ -8,6 +8,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudiformat.errors import SchemaError
 from hudiformat.storage import OutputFile, Storage, arrow_stream
 
 ROW_GROUP = 64 << 20
@@ -64,6 +65,9 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     """Write the rows of *sources*, in their order, to the new file *target*.
 
     Row groups are decoded and encoded anew, column by column: pyarrow cannot copy them, and many small ones would stay.
+
+    Raises:
+        SchemaError: they are not of one schema.
     """
     with storage.open_new(target) as file:
         batches = _batches(storage, sources)
@@ -76,6 +80,14 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
 
 
 def _batches(storage: Storage, sources: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    first: pa.Schema | None = None
     for source in sources:
         with storage.open_input(source) as opened:
-            yield from pq.ParquetFile(opened).iter_batches(_READ_ROWS)
+            found = pq.ParquetFile(opened)
+            first = first or found.schema_arrow
+            if not found.schema_arrow.equals(first):
+                raise SchemaError(
+                    f"{source}: expected the schema of the files before\n{first}\nfound\n{found.schema_arrow}\n"
+                    "write a batch with one schema"
+                )
+            yield from found.iter_batches(_READ_ROWS)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 from hudiformat.avro import avro_to_arrow, resolve
 from hudiformat.errors import CorruptBlockError, DataError, EncodeError, SchemaError, TruncatedBlockError
-from hudiformat.sink import FileSink, SinkOptions, TaskWriter, avro_files, parse_sink_options
+from hudiformat.sink import FileSink, SinkOptions, TaskWriter, avro_files, parquet, parse_sink_options
 from hudiformat.sink.avro_files import AvroRows, AvroSchema, merge_files
 from hudiformat.sink.container import ContainerReader
 from hudiformat.sink.options import Codec
@@ -263,6 +263,16 @@ def test_files_that_are_unlike_are_not_merged(storage: Storage, make: Callable[[
     make(storage)
     with pytest.raises(SchemaError, match=message):
         merge_files(storage, ["a", "b"], "c")
+
+
+def test_parquet_files_that_are_unlike_are_not_merged_either(storage: Storage) -> None:
+    for name, batch in (("a", small(1)), ("b", rows([1]))):
+        with storage.open_new(name) as file:
+            written = parquet.ParquetRows(file, batch.schema)
+            written.write(batch)
+            written.close()
+    with pytest.raises(SchemaError, match="b: expected the schema of the files before\na: int64"):
+        parquet.merge_files(storage, ["a", "b"], "c")
 
 
 BLOCK_AT = len(HEADER) + 16
