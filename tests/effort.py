@@ -9,10 +9,10 @@ THOROUGH = LONG or os.environ.get("CI") == "true"
 
 
 def examples(count: int) -> int:
-    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, half of them in CI, a quarter elsewhere."""
-    return count if LONG else max(count // (2 if THOROUGH else 4), 2)
+    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, a third of them in CI, a quarter elsewhere."""
+    return count if LONG else max(count // (3 if THOROUGH else 4), 2)
 
 
 def every(count: int) -> int:
-    """The step through moments that are alike: each in a long run, every second in CI, each *count*-th elsewhere."""
-    return 1 if LONG else min(2, count) if THOROUGH else count
+    """The step through moments that are alike: each in a long run, every third in CI, each *count*-th elsewhere."""
+    return 1 if LONG else min(3, count) if THOROUGH else count

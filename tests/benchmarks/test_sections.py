@@ -241,6 +241,7 @@ def test_every_target_is_that_of_a_section() -> None:
     measured |= {(SMALL.name, measure) for measure in ("scan", "decode", "append", "encode")}
     measured |= {(DELETES.name, measure) for measure in ("encode", "decode")}
     measured |= {("slice", measure) for measure in ("read", "read narrow rows", "base only")}
+    measured |= {("spark", measure) for measure in sections.SPARK_MEASURES}
     assert {(case, measure) for case, measure, _ in TARGETS} <= measured
 
 

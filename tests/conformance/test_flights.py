@@ -18,7 +18,7 @@ from tests.conformance.hudi import ROOT, RealHudi
 from tests.rows import assert_same_rows
 
 ROW = ("_hoodie_partition_path", "_hoodie_record_key")
-MONTHS = int(os.environ.get("HUDIFORMAT_MONTHS", "4"))
+MONTHS = int(os.environ.get("HUDIFORMAT_MONTHS", "2"))
 """Of four commits each; ``make demo`` has all twelve."""
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
 COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"

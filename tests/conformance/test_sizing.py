@@ -215,7 +215,9 @@ def test_new_rows_go_where_hudi_puts_them(hudi: RealHudi, tmp_path: Path, kind: 
     chosen: list[Buckets] = []
     for step, options in enumerate(WRITTEN[kind]):
         asked = ASKED if kind == "COPY_ON_WRITE" else ASKED + SEEING
-        chosen += [assert_decides_alike(hudi, path, given, 5 + 37 * step) for given in asked]
+        chosen += [
+            assert_decides_alike(hudi, path, given, 5 + 37 * step + 3 * place) for place, given in enumerate(asked)
+        ]
         new = 25 + 5 * step
         data = rows(numbered(count - 3 * step, count + new), 2 + step)
         assert_writes_alike(hudi, path, options, data, new)

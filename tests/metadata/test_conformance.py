@@ -13,6 +13,7 @@ from hudiformat.metadata import METADATA_FOLDER
 from hudiformat.table import Operation
 from hudiformat.table.begin import start_write
 from tests.conformance.hudi import RealHudi
+from tests.effort import LONG
 from tests.metadata.tables import check_listing
 from tests.rows import assert_same_rows
 
@@ -31,7 +32,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("partition", ["p", ""], ids=["partitions", "none"])
+@pytest.mark.parametrize("partition", ["p", ""] if LONG else ["p"])
 def test_the_listing_is_that_of_the_folders_at_every_step(hudi: RealHudi, tmp_path: Path, partition: str) -> None:
     path = tmp_path / "t"
     options = {**OPTIONS, "hoodie.datasource.write.partitionpath.field": partition}

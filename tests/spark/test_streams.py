@@ -44,7 +44,7 @@ FLIGHTS = pa.schema(
         pa.field("delay", pa.float64()),
     ]
 )
-KILLS = int(os.environ.get("HUDIFORMAT_KILLS", "2"))
+KILLS = int(os.environ.get("HUDIFORMAT_KILLS", "1"))
 ROOT = Path(__file__).parents[2]
 STARTUP = Path(__file__).with_name("startup")
 SCRIPT = Path(__file__).with_name("stream_into_table.py")
