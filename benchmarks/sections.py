@@ -16,10 +16,10 @@ from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
 from benchmarks.instructions import NoCounterError, per_row
 from benchmarks.java import BEST, Jvm, Setting
 from benchmarks.results import Comparison, Growth, Limit
-from benchmarks.spark import NAME as SPARK
-from benchmarks.spark import NoHudiError, SparkReader
+from benchmarks.spark_tables import HUDI_ON_SPARK
 from benchmarks.suite import TARGETS, Run, Work
 from benchmarks.timing import Speed, interleaved, timed
+from tests.conformance.hudi import NoHudiError
 
 MOST_MB = 300.0
 MOST_GROWTH = 15.0
@@ -232,12 +232,13 @@ def _with_spark(run: Run, path: Path, count: int) -> None:
     if not run.settings:
         return
     try:
-        with SparkReader(path, count) as theirs:
-            mine = slice_tables.Measured("hudiformat", path)
-            best = interleaved({"hudiformat": mine, SPARK: theirs}, run.rounds)
-            _compared(run, "read", best, mine=mine.peak_mb, theirs=theirs.peak_mb())
+        theirs = spark_tables.whole_by_hudi(path, run.rounds)
     except NoHudiError as error:
         run.results.missing["Hudi on Spark"] = str(error)
+        return
+    mine = slice_tables.Measured("hudiformat", path)
+    best = interleaved({"hudiformat": mine}, run.rounds) | {HUDI_ON_SPARK: count / theirs["seconds"]}
+    _compared(run, "read", best, mine=mine.peak_mb, theirs=theirs["peak_mb"])
 
 
 def _compared(
@@ -311,8 +312,8 @@ def spark(run: Run) -> None:
         memory = {"peak_mb": ours_took["peak_mb"], "peer_peak_mb": hudi_took["peak_mb"]}
         for label, unit, took in ((measure, "rows/s", "seconds"), (f"{measure}, work", "rows/core s", "cpu_seconds")):
             speeds = (count / ours_took[took], count / hudi_took[took])
-            target = TARGETS.get(("spark", label, SPARK))
-            run.results.comparisons.append(Comparison("spark", label, SPARK, unit, *speeds, target, **memory))
+            target = TARGETS.get(("spark", label, HUDI_ON_SPARK))
+            run.results.comparisons.append(Comparison("spark", label, HUDI_ON_SPARK, unit, *speeds, target, **memory))
         most = Limit("spark", f"{measure}, memory", ours_took["peak_mb"], "MB", hudi_took["peak_mb"])
         run.results.limits.append(most)
     speeds = (count / mine["insert"]["seconds"], count / mine["parquet"]["seconds"])

@@ -1,10 +1,12 @@
 """Writes and reads of a table by Spark, by hudiformat's layer or by Hudi's own, in a process of its own.
 
     python -m benchmarks.spark_job hudiformat|hudi FOLDER ROUNDS [WORK]
+    python -m benchmarks.spark_job whole TABLE ROUNDS
 
-FOLDER is what :func:`benchmarks.spark_tables.prepare` has made.  Only Spark is imported for ``hudi``, which runs on the
-PySpark and in the environment of Hudi.  Prints JSON: by what was done, the seconds of the best round, on the clock
-and of the processors, and the most memory in MB that the driver, its JVM and Python's workers had together.
+FOLDER is what :func:`benchmarks.spark_tables.prepare` has made; of TABLE Hudi reads all rows, for nothing.  Only Spark
+is imported for Hudi, which runs on the PySpark and in the environment of its own.  Prints JSON: by what was done, the
+seconds of the best round, on the clock and of the processors, and the most memory in MB that the driver, its JVM and
+Python's workers had together.
 """
 
 from __future__ import annotations
@@ -38,12 +40,17 @@ ONLY_FILES = {"hoodie.metadata.enable": "false"}
 BUCKETS = {**ONLY_FILES, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 SIMPLE = {**ONLY_FILES, "hoodie.index.type": "SIMPLE"}
 
+WHOLE = "whole"
+
+Works = dict[str, tuple[Callable[[], object], Callable[[], object]]]
+"""By name, what comes before and is not timed, and what is."""
+
 Writer = Callable[["DataFrame", str, str, Mapping[str, str]], None]
 """Takes rows, a path, an operation and options."""
 
 
 class Peak(threading.Thread):
-    """The most memory that this process and all below it take together, looked at every 50 ms.  A context manager."""
+    """The most memory that this process and all below it take together, looked at four times a second.  A context manager."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -60,7 +67,7 @@ class Peak(threading.Thread):
 
     def run(self) -> None:
         """Look until the context is left."""
-        while not self._done.wait(0.05):
+        while not self._done.wait(0.25):
             self.mb = max(self.mb, sum(map(_own_mb, _family())))
 
 
@@ -134,8 +141,8 @@ class Job:
         self._rows = spark.read.parquet(str(folder / INPUT))
         self._count = self._rows.count()
 
-    def works(self) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-        """By name, what comes before and is not timed, and what is."""
+    def works(self) -> Works:
+        """What is measured."""
         return {
             "parquet": (self._empty, self._write_parquet),
             "insert": (self._empty, lambda: self._write("insert", SIMPLE)),
@@ -168,10 +175,16 @@ class Job:
         assert found[0] == self._count  # noqa: S101 - else it is no measurement
 
 
-def measure(job: Job, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
+def whole(spark: SparkSession, table: str) -> Works:
+    """Reading all of a table with Hudi."""
+    rows = spark.read.format("hudi").load(table)
+    return {"read": (bool, lambda: rows.write.format("noop").mode("overwrite").save())}
+
+
+def measure(works: Works, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
     """Each work, after one round that does not count."""
     found = {}
-    for name, (before, action) in job.works().items():
+    for name, (before, action) in works.items():
         if only not in (None, name):
             continue
         seconds, cpu = [], []
@@ -199,7 +212,8 @@ def main(engine: str, folder: str, rounds: str, only: str | None = None) -> None
         import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
 
         hudi_spark.register(spark)
-    found = measure(Job(spark, engine, Path(folder)), int(rounds), only)
+    works = whole(spark, folder) if engine == WHOLE else Job(spark, engine, Path(folder)).works()
+    found = measure(works, int(rounds), only)
     spark.stop()
     print(json.dumps(found))
 

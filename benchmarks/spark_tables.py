@@ -20,6 +20,7 @@ from hudiformat.basefile import META_FIELDS
 from tests.conformance.hudi import ROOMY, ROOT, RealHudi
 from tools.java import java_home
 
+HUDI_ON_SPARK = "Hudi 1.2.0 on Spark, two cores"
 _LONGEST = 3_600
 _PARTS = 8
 
@@ -58,6 +59,16 @@ def by_hudi(folder: Path, rounds: int) -> Found:
     """
     script = Path(spark_job.__file__)
     return _last_line(RealHudi().run_script(script, "hudi", str(folder), str(rounds), timeout=_LONGEST))
+
+
+def whole_by_hudi(path: Path, rounds: int) -> dict[str, float]:
+    """What Hudi takes to read the whole table at *path*, and throw the rows away.
+
+    Raises:
+        NoHudiError: there is no Hudi here.
+    """
+    script = Path(spark_job.__file__)
+    return _last_line(RealHudi().run_script(script, spark_job.WHOLE, str(path), str(rounds), timeout=_LONGEST))["read"]
 
 
 def _last_line(printed: str) -> Found:

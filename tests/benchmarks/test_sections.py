@@ -17,8 +17,8 @@ from benchmarks import java, ours, sections, slices, upserts
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, Case
 from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.results import Results
-from benchmarks.spark import NoHudiError
 from benchmarks.suite import TARGETS, Run
+from tests.conformance.hudi import NoHudiError
 
 pytestmark = pytest.mark.slow
 
@@ -222,7 +222,7 @@ def test_without_hudi_on_spark_the_reason_is_noted(tmp_path: Path, monkeypatch: 
     def nowhere() -> None:
         raise NoHudiError("there is no Java 17 or 21")
 
-    monkeypatch.setattr("benchmarks.spark.RealHudi", nowhere)
+    monkeypatch.setattr("benchmarks.spark_tables.RealHudi", nowhere)
     run = small_run(tmp_path, DEFAULT)
     sections._with_spark(run, tmp_path, 1)
     assert run.results.missing == {"Hudi on Spark": "there is no Java 17 or 21"}

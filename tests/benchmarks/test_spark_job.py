@@ -11,8 +11,9 @@ import pytest
 from benchmarks import sections, spark_job, spark_tables
 from benchmarks.java import DEFAULT, Setting
 from benchmarks.results import Results
-from benchmarks.spark import NAME, NoHudiError
+from benchmarks.spark_tables import HUDI_ON_SPARK
 from benchmarks.suite import Run
+from tests.conformance.hudi import NoHudiError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +37,7 @@ def test_a_table_is_written_and_read(spark: SparkSession, tmp_path: Path) -> Non
     for before, action in job.works().values():
         before()
         action()
-    found = spark_job.measure(job, 1, "read")
+    found = spark_job.measure(job.works(), 1, "read")
     assert list(found) == ["read"]
     assert found["read"]["seconds"] > 0
 
@@ -46,7 +47,7 @@ def test_speeds_and_memory_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(spark_tables, "by_hudiformat", lambda *_: took(2, 500))
     run = small_run(tmp_path, DEFAULT)
     sections.spark(run)
-    assert {item.ratio for item in run.results.comparisons if item.peer == NAME} == {3}
+    assert {item.ratio for item in run.results.comparisons if item.peer == HUDI_ON_SPARK} == {3}
     assert {item.measure: item.target for item in run.results.comparisons if item.target} == {
         "insert": 3,
         "upsert": 6,
