@@ -50,7 +50,7 @@ Writer = Callable[["DataFrame", str, str, Mapping[str, str]], None]
 
 
 class Peak(threading.Thread):
-    """The most memory that this process and all below it take together, looked at four times a second.  A context manager."""
+    """The most memory that this process and all below it take, looked at four times a second.  A context manager."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
