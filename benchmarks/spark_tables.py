@@ -57,8 +57,7 @@ def by_hudi(folder: Path, rounds: int) -> Found:
     Raises:
         NoHudiError: there is no Hudi here.
     """
-    script = Path(spark_job.__file__)
-    return _last_line(RealHudi().run_script(script, "hudi", str(folder), str(rounds), timeout=_LONGEST))
+    return _told_by_hudi("hudi", str(folder), str(rounds))
 
 
 def whole_by_hudi(path: Path, rounds: int) -> dict[str, float]:
@@ -67,8 +66,15 @@ def whole_by_hudi(path: Path, rounds: int) -> dict[str, float]:
     Raises:
         NoHudiError: there is no Hudi here.
     """
-    script = Path(spark_job.__file__)
-    return _last_line(RealHudi().run_script(script, spark_job.WHOLE, str(path), str(rounds), timeout=_LONGEST))["read"]
+    return _told_by_hudi(spark_job.WHOLE, str(path), str(rounds))["read"]
+
+
+def _told_by_hudi(*arguments: str) -> Found:
+    hudi = RealHudi()  # whose own session is not started
+    try:
+        return _last_line(hudi.run_script(Path(spark_job.__file__), *arguments, timeout=_LONGEST))
+    finally:
+        hudi.stop()
 
 
 def _last_line(printed: str) -> Found:
