@@ -20,6 +20,7 @@ from hudiformat.timeline import (
     META_FOLDER,
     PROPERTIES_FILE,
     MergeMode,
+    TableConfig,
     TableType,
     TimelineZone,
     format_table_config,
@@ -82,12 +83,7 @@ def create_table(
             **_change_properties(options),
         },
     )
-    RowKeys.of(config).check(schema)
-    if config.has_ambiguous_keys:
-        raise UnsupportedFeatureError(
-            f"{AMBIGUOUS_KEYS} cannot be written: name a second key column, or one partition column",
-            feature=AMBIGUOUS_KEYS,
-        )
+    _check_keys(config, schema)
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
     return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
@@ -101,6 +97,15 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
         raise UnsupportedFeatureError(
             f"tables of version {version} cannot be written; {', '.join(map(str, WRITABLE_VERSIONS))} can",
             feature=f"table version {version}",
+        )
+
+
+def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
+    RowKeys.of(config).check(schema)
+    if config.has_ambiguous_keys:
+        raise UnsupportedFeatureError(
+            f"{AMBIGUOUS_KEYS} cannot be written: name a second key column, or one partition column",
+            feature=AMBIGUOUS_KEYS,
         )
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from hudiformat.avro import arrow_to_avro, encode_records
 from hudiformat.errors import EncodeError, SchemaError
 from hudiformat.sink.container import SYNC_SIZE, ContainerReader, encode_block_head, encode_header
+from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Codec
 from hudiformat.storage import OutputFile, Storage
 from hudiformat.wire import INT32_MAX
@@ -46,56 +47,36 @@ class AvroSchema:
         return encode_header({"avro.schema": self.text.encode(), "avro.codec": self.codec.value.encode()})
 
 
-class AvroRows:
-    """Writes rows to *file*; closing the file is left to its owner.
+class AvroRows(GatheredRows):
+    """Writes rows to *file* in blocks.
 
     *label* tells the files of one writer apart: the sync marker is made of it, so that the same rows give the same
-    file.  ``rows`` counts them; ``waiting`` and ``flushed`` are bytes in Arrow: those in memory, and those in the file.
+    file.
     """
 
     def __init__(self, file: OutputFile, schema: AvroSchema, label: str) -> None:
+        super().__init__(BLOCK)
         self._file = file
         self._schema = schema
         header = schema.header()
         self._sync = hashlib.sha256(header + label.encode()).digest()[:SYNC_SIZE]
         file.write(header, self._sync)
-        self._batches: list[pa.RecordBatch] = []
-        self.rows = 0
-        self.waiting = 0
-        self.flushed = 0
 
     @property
     def written(self) -> int:
-        """Bytes in the file."""
+        """As :attr:`GatheredRows.written`."""
         return self._file.size
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add *batch*; blocks that are full go to the file.
-
-        Raises:
-            DataError: a null where the schema has none, or a value that its type does not hold.
-            EncodeError: a block of 2 GiB or more.
-        """
-        self._batches.append(batch)
-        self.rows += batch.num_rows
-        self.waiting += batch.nbytes
-        if self.waiting >= BLOCK:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows that are waiting, as blocks of like numbers of rows."""
-        if self._batches:
-            table = pa.Table.from_batches(self._batches).combine_chunks()
-            blocks = max(self.waiting // BLOCK, 1)
-            for rows in table.to_batches(max_chunksize=max(-(-table.num_rows // blocks), 1)):
-                self._write_block(rows)
-            self.flushed += self.waiting
-            self._batches, self.waiting = [], 0
 
     def close(self) -> int:
         """Write what is left; the size of the file in bytes."""
         self.flush()
         return self.written
+
+    def _write_piece(self, table: pa.Table) -> None:
+        """Write blocks of like numbers of rows."""
+        blocks = max(self.waiting // BLOCK, 1)
+        for rows in table.combine_chunks().to_batches(max_chunksize=max(-(-table.num_rows // blocks), 1)):
+            self._write_block(rows)
 
     def _write_block(self, rows: pa.RecordBatch) -> None:
         data = _COMPRESS[self._schema.codec](encode_records(rows, self._schema.text, framed=False))

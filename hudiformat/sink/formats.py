@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import pyarrow as pa
 
 from hudiformat.sink import avro_files, parquet
+from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.storage import OutputFile, Storage
 
 
-class Rows(Protocol):
-    """Writes rows to a file, of which closing is left to its owner.
-
-    ``rows`` counts them; ``waiting`` and ``flushed`` are bytes in Arrow: those in memory, and those in the file.
-    """
-
-    rows: int
-    waiting: int
-    flushed: int
-
-    @property
-    def written(self) -> int:
-        """Bytes in the file."""
-        ...
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add *batch*."""
-        ...
-
-    def flush(self) -> None:
-        """Write the rows that are waiting."""
-        ...
-
-    def close(self) -> int:
-        """Write what is left; the size of the file in bytes."""
-        ...
-
-
-def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile, str], Rows]:
+def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile, str], GatheredRows]:
     """What begins a file of *schema*, given a label that tells the files of one task apart.
 
     Raises:
@@ -56,7 +28,7 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str, kind: For
     """Write the rows of *sources*, in their order, to the new file *target*; all are of the format *kind*.
 
     Raises:
-        SchemaError: they are Avro files, not of one schema and codec.
+        SchemaError: they are not of one schema, or Avro files not of one codec.
         DecodeError: an Avro file is damaged.
     """
     merge = {Format.PARQUET: parquet.merge_files, Format.AVRO: avro_files.merge_files}[kind]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.errors import SchemaError
+from hudiformat.sink.gathering import GatheredRows
 from hudiformat.storage import OutputFile, Storage, arrow_stream
 
 ROW_GROUP = 64 << 20
@@ -16,41 +17,19 @@ ROW_GROUP = 64 << 20
 _READ_ROWS = 1 << 16
 
 
-class ParquetRows:
-    """Writes rows to *file*; closing the file is left to its owner.
-
-    ``rows`` counts them; ``waiting`` and ``flushed`` are bytes in Arrow: those in memory, and those in the file.
-    """
+class ParquetRows(GatheredRows):
+    """Writes rows to *file* in row groups."""
 
     def __init__(self, file: OutputFile, schema: pa.Schema) -> None:
+        super().__init__(ROW_GROUP)
         self._stream = arrow_stream(file)
         self._writer = pq.ParquetWriter(self._stream, schema)
-        self._batches: list[pa.RecordBatch] = []
-        self.rows = 0
-        self.waiting = 0
-        self.flushed = 0
 
     @property
     def written(self) -> int:
-        """Bytes in the file."""
+        """As :attr:`GatheredRows.written`."""
         size: int = self._stream.tell()
         return size
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add *batch*; a row group that is full goes to the file."""
-        self._batches.append(batch)
-        self.rows += batch.num_rows
-        self.waiting += batch.nbytes
-        if self.waiting >= ROW_GROUP:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows that are waiting as a row group."""
-        if self._batches:
-            table = pa.Table.from_batches(self._batches)
-            self._writer.write_table(table, row_group_size=table.num_rows)
-            self.flushed += self.waiting
-            self._batches, self.waiting = [], 0
 
     def close(self) -> int:
         """Write what is left and the footer; the size of the file in bytes."""
@@ -59,6 +38,9 @@ class ParquetRows:
         size = self.written
         self._stream.close()
         return size
+
+    def _write_piece(self, table: pa.Table) -> None:
+        self._writer.write_table(table, row_group_size=table.num_rows)
 
 
 def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:

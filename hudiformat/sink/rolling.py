@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import partition_paths
-from hudiformat.sink.formats import Rows, rows_writer
+from hudiformat.sink.formats import rows_writer
+from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import SinkOptions
 from hudiformat.storage import OutputFile, Storage
@@ -38,7 +39,7 @@ class _OpenFile:
     name: str
     path: str
     file: OutputFile
-    rows: Rows
+    rows: GatheredRows
     opened: int
     last_write: int
 
@@ -151,7 +152,7 @@ class TaskWriter:
         elif sum(other.rows.waiting for other in self._open.values()) > WAITING:
             max(self._open.values(), key=lambda other: other.rows.waiting).rows.flush()
 
-    def _measure(self, rows: Rows) -> None:
+    def _measure(self, rows: GatheredRows) -> None:
         if rows.flushed >= _MEASURED:
             self._ratio = rows.written / rows.flushed
 

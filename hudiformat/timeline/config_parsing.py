@@ -97,9 +97,6 @@ def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
     _check_checksum(properties, name, path)
     version = _supported_version(read.number("hoodie.table.version"))
     _refuse_foreign_format(properties)
-    layout = read.number("hoodie.timeline.layout.version")
-    if layout != (1 if version < VERSION_WITH_COMPLETION_TIMES else 2):
-        raise CorruptTableError(f"{path}: table version {version} with timeline layout {layout}", path=path)
     timeline_folder, history_folder = _timeline_folders(read, version)
     partitions = [entry.partition(":") for entry in read.names("hoodie.table.partition.fields")]
     ordering_fields = read.names("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
@@ -115,7 +112,7 @@ def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
         database=read.text("hoodie.database.name") or "",
         table_type=read.choice("hoodie.table.type", TableType) or TableType.COPY_ON_WRITE,
         version=version,
-        layout_version=layout,
+        layout_version=_layout(read, version, path),
         timeline_folder=timeline_folder,
         history_folder=history_folder,
         record_key_fields=read.names("hoodie.table.recordkey.fields"),
@@ -147,6 +144,13 @@ def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
         bootstrap_base_path=read.text("hoodie.bootstrap.base.path") or None,
         create_schema=read.text("hoodie.table.create.schema") or None,
     )
+
+
+def _layout(read: _Reader, version: int, path: str) -> int:
+    layout = read.number("hoodie.timeline.layout.version")
+    if layout != (1 if version < VERSION_WITH_COMPLETION_TIMES else 2):
+        raise CorruptTableError(f"{path}: table version {version} with timeline layout {layout}", path=path)
+    return layout
 
 
 def _check_checksum(properties: Mapping[str, str], name: str, path: str) -> None:
