@@ -104,7 +104,7 @@ def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> WritePlan:
     """The plan with a place for each row of an insert; reads what record keys and partition paths are made of."""
     keys = _without_deletes(df, plan).select(*map(quoted, key_columns(plan)))
     counts = _rows_by_path(with_tags(keys, plan, schema), plan)
-    return _planned(plan, counts, _slices_of(plan, counts))
+    return _planned(plan, counts, slices_of(plan, counts))
 
 
 def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
@@ -144,10 +144,11 @@ def _as_bulk_inserts_are_sorted(tagged: DataFrame, plan: WritePlan) -> DataFrame
 def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
     """The newest file slices of the partitions that *rows*, which have their tags, belong to."""
     paths = [row[0] for row in rows.select(PATH).distinct().collect()]
-    return _slices_of(plan, paths)
+    return slices_of(plan, paths)
 
 
-def _slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
+def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
+    """The newest file slices of the partitions with *paths*."""
     storage = open_storage(plan.root)
     return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
 
@@ -236,7 +237,7 @@ def _write(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatc
             if finds_groups:
                 task.write(rows)
             else:
-                task.write_placed(rows, kept[GROUP], kept[NEW])
+                task.write_placed(rows, kept[PATH], kept[GROUP], kept[NEW])
         yield encode_stats(task.finish())
 
 

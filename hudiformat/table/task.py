@@ -54,14 +54,13 @@ class WriteTask:
             self._partition(path).write(KeyedRows(batch, record_keys).at(rows))
         self._relieve()
 
-    def write_placed(self, batch: pa.RecordBatch, groups: pa.Array, is_new: pa.Array) -> None:
-        """As :meth:`write`, for rows whose file groups, and whether they are new there, are known already.
+    def write_placed(self, batch: pa.RecordBatch, paths: pa.Array, groups: pa.Array, is_new: pa.Array) -> None:
+        """As :meth:`write`, for rows whose partitions, file groups and whether they are new there are known already.
 
         Raises:
             DataError, UnsupportedFeatureError: as for :meth:`write`.
         """
         record_keys = self._keys.record_keys(batch)
-        paths = self._keys.partition_paths(batch)
         new = np.asarray(is_new)
         for path, in_path in _groups(paths):
             for group, in_group in _groups(groups.take(pa.array(in_path))):

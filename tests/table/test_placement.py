@@ -46,7 +46,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
         plan_with_placement = replace(write.plan, placements={"x": plan})
         with WriteTask(plan_with_placement, WriteToken(0, 0, 0)) as task:
             [batch] = data.combine_chunks().to_batches()
-            task.write_placed(batch, groups, pa.array(np.ones(17, np.bool_)))
+            task.write_placed(batch, data["p"].combine_chunks(), groups, pa.array(np.ones(17, np.bool_)))
             stats = task.finish()
         write.commit(stats)
     assert sorted(stat.num_inserts for stat in stats) == sorted(expected.values())
@@ -60,7 +60,7 @@ def test_updates_go_to_their_groups(small: Table) -> None:
     with begin_write(small.context, Operation.UPSERT) as write:
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             [batch] = data.to_batches()
-            task.write_placed(batch, pa.array([file_slice.file_id]), pa.array([False]))
+            task.write_placed(batch, pa.array(["x"]), pa.array([file_slice.file_id]), pa.array([False]))
             [stat] = task.finish()
         write.commit([stat])
     assert (stat.num_inserts, stat.num_update_writes) == (0, 1)
@@ -75,7 +75,7 @@ def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
         [batch] = rows(("k1", 5, "x", 9)).to_batches()
         task = WriteTask(plan, WriteToken(0, 0, 0))
         with pytest.raises(UnsupportedFeatureError, match="pending clustering"):
-            task.write_placed(batch, pa.array([file_slice.file_id]), pa.array([False]))
+            task.write_placed(batch, pa.array(["x"]), pa.array([file_slice.file_id]), pa.array([False]))
 
 
 def test_the_names_of_new_groups_are_numbers() -> None:
