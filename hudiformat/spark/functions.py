@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import DataFrame
 
-from hudiformat.api import open_table
 from hudiformat.errors import OptionError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.global_lookup import write_everywhere
 from hudiformat.spark.moving import write_moved
-from hudiformat.spark.options import WRITER, SourceOptions
+from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import QUERY_ID
 from hudiformat.table import REPLACING, Commit, Operation, WritePlan
@@ -130,7 +129,7 @@ def _write(
     options: Mapping[str, str] | None,
     extra: Mapping[str, str] | None = None,
 ) -> Commit:
-    context = open_table(path, options=options).context
+    context = open_for_tasks(path, options).context
     schema = check_rows(context, operation, arrow_schema(df.schema))
     rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
-from pyspark.sql.types import DataType, NumericType, StructType
+from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
 from hudiformat.spark.live_rows import live_rows, one_per_key
@@ -91,27 +91,32 @@ def _with_places(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], 
     """The rows with the places of their keys in the table, and the *ordering* values there; null if there are none."""
     reader = SliceReader(plan.config, plan.schema, plan.visibility, merge_memory=plan.options.merge_memory)
     live = live_rows(rows.sparkSession, plan.root, reader, slices, ordering, group=GROUP)
-    values = [_ordering_value(functions.col(quoted(one.name)), one.dataType) for one in spark_schema(ordering)]
-    place = [functions.col(PATH), functions.col(GROUP), functions.struct(*values).alias(_ORDERING)]
-    places = live.groupBy(KEY).agg(functions.collect_list(functions.struct(*place)).alias(_PLACES))
-    return rows.join(places, KEY, "left")
+    place = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
+    return rows.join(live.groupBy(KEY).agg(functions.collect_list(place).alias(_PLACES)), KEY, "left")
 
 
 def _may_leave(place: Column, plan: WritePlan, ordering: StructType) -> Column:
     """Whether a row may leave a place for its partition: it wins there, and is no delete."""
     leaves = functions.col(PATH) != place[PATH]
-    if ordering.fields:
-        columns = (functions.col(quoted(one.name)).cast(one.dataType) for one in ordering)
-        values = [_ordering_value(column, one.dataType) for column, one in zip(columns, ordering, strict=True)]
-        leaves &= functions.struct(*values) >= place[_ORDERING]
+    for values in _ordering_values(ordering):
+        leaves &= values >= place[_ORDERING]
     if plan.schema.delete_column is not None:
         leaves &= ~functions.coalesce(functions.col(quoted(plan.schema.delete_column)), functions.lit(False))
     return leaves
 
 
-def _ordering_value(column: Column, kind: DataType) -> Column:
-    """Null counts as Hudi's default, zero among numbers; of others, structs have it below everything else."""
-    return functions.coalesce(column, functions.lit(0).cast(kind)) if isinstance(kind, NumericType) else column
+def _ordering_values(ordering: StructType) -> list[Column]:
+    """The ordering values of a row, as one column that compares; none without ordering columns.
+
+    Null counts as Hudi's default, zero among numbers; in a struct it is below everything else.
+    """
+    values = []
+    for field in ordering:
+        value = functions.col(quoted(field.name)).cast(field.dataType)
+        if isinstance(field.dataType, NumericType):
+            value = functions.coalesce(value, functions.lit(0).cast(field.dataType))
+        values.append(value)
+    return [functions.struct(*values).alias(_ORDERING)] if values else []
 
 
 def _route(path: Column, group: Column, *, new: bool = False, out: bool = False) -> Column:

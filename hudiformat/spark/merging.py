@@ -14,12 +14,12 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions
 
-from hudiformat.api import open_table
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.live_rows import live_rows, one_per_key
 from hudiformat.spark.moving import NEW, OUT, cached, newest_slices, write_found
+from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.tagging import GROUP, KEY, PATH, key_columns, quoted, with_tags
 from hudiformat.table import Commit, Operation, TableSchema, WritePlan
@@ -77,7 +77,7 @@ def merge(
 
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
     """
-    table = open_table(path, options=options)
+    table = open_for_tasks(path, options)
     context, clauses = table.context, [*when_matched, *when_not_matched]
     if context.options.is_global:
         raise UnsupportedFeatureError(

@@ -106,7 +106,11 @@ def test_tasks_write_what_one_process_does(spark: SparkSession, tmp_path: Path, 
 
 
 def test_rows_stay_where_they_may_not_move(spark: SparkSession, tmp_path: Path) -> None:
-    stays = {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path": "false"}
+    stays = {
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+        "hoodie.simple.index.update.partition.path": "false",
+        "hoodie.combine.before.upsert": "false",
+    }
     pair = Pair(spark, tmp_path, "MERGE_ON_READ", stays)
     pair.begin("upsert", rows_of(1))
     pair.write("upsert", rows_of(2))
