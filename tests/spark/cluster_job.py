@@ -202,7 +202,7 @@ def misfortune(marks: str, kinds: Collection[str]) -> None:
         raise OSError("this attempt fails")
     elif "hung" in kinds and mark(marks, "hung"):
         mark(marks, f"hung-{context.partitionId()}")
-        time.sleep(20)
+        time.sleep(60)  # Spark ends it when the copy is done; on a busy machine that takes its time
 
 
 def parent_of(pid: int) -> int:

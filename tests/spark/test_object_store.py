@@ -33,12 +33,16 @@ def place(spark: SparkSession, s3: S3Server, bucket: str, monkeypatch: pytest.Mo
 
 
 def things(spark: SparkSession, start: int, count: int, *, ts: int = 1) -> DataFrame:
-    rows = spark.range(start, start + count, 1, 2)
-    return rows.selectExpr("concat('k', id) as id", f"cast({ts} as bigint) as ts", "concat('p', id % 2) as p")
+    numbers = spark.range(start, start + count, 1, 2)
+    return numbers.selectExpr("concat('k', id) as id", f"cast({ts} as bigint) as ts", "concat('p', id % 2) as p")
 
 
-def found(rows: pa.Table) -> dict[str, int]:
-    return dict(zip(rows["id"].to_pylist(), rows["ts"].to_pylist(), strict=True))
+def rows(*values: tuple[str, int, str]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, value, strict=True)) for value in values], SCHEMA)
+
+
+def found(table: pa.Table) -> dict[str, int]:
+    return dict(zip(table["id"].to_pylist(), table["ts"].to_pylist(), strict=True))
 
 
 def test_a_table_is_written_and_streamed_out_of_and_into(spark: SparkSession, place: str, tmp_path: Path) -> None:
@@ -46,7 +50,7 @@ def test_a_table_is_written_and_streamed_out_of_and_into(spark: SparkSession, pl
     path, copy = f"{place}/table", f"{place}/copy"
     for made in (path, copy):
         hf.create_table(made, name="t", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"])
-    hudi_spark.insert(things(spark, 0, 6), path)
+    hf.open_table(path).insert(rows(*((f"k{i}", 1, f"p{i % 2}") for i in range(6))))  # by tasks: test_cluster.py
     hudi_spark.upsert(things(spark, 4, 4, ts=2), path)
     expected = {**{f"k{i}": 1 for i in range(4)}, **{f"k{i}": 2 for i in range(4, 8)}}
     assert found(hf.open_table(path).snapshot()) == expected
