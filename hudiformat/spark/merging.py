@@ -21,9 +21,9 @@ from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
-from hudiformat.spark.moving import NEW, OUT, cached, newest_slices, write_found
+from hudiformat.spark.moving import newest_slices, write_found
 from hudiformat.spark.schema import arrow_schema, spark_schema
-from hudiformat.spark.tagging import GROUP, KEY, PATH, key_columns, quoted, with_tags
+from hudiformat.spark.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.storage import open_storage
 from hudiformat.table import Commit, Operation, TableSchema, WritePlan
 from hudiformat.table.begin import check_rows, write_and_commit
