@@ -67,7 +67,7 @@ def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator
         return _written(_packed(df, plan, schema), plan, schema)
     if _only_adds(plan) and not combines_rows(plan):
         counts = _counted(df, plan, schema)
-        plan = _planned(plan, counts, _slices_of(plan, counts))
+        plan = _planned(plan, counts, slices_of(plan, counts))
         return _written(_packed(df, plan, schema), plan, schema)
     with ExitStack() as stack:
         rows = cached(with_tags(df, plan, schema), stack)
@@ -160,10 +160,11 @@ def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSch
 def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
     """The newest file slices of the partitions that *rows*, which have their tags, belong to."""
     paths = [row[0] for row in rows.select(PATH).distinct().collect()]
-    return _slices_of(plan, paths)
+    return slices_of(plan, paths)
 
 
-def _slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
+def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
+    """The newest file slices of the partitions with *paths*."""
     storage = open_storage(plan.root)
     return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
 
