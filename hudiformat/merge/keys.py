@@ -102,7 +102,8 @@ class KeyIndex:
         places = np.minimum(places, len(self) - 1)
         found = np.flatnonzero(self._hashes[places] == hashes)
         numbers = places[found]
-        if not _equal(keys.take(pa.array(found)), self._keys.take(pa.array(self.rows[numbers]))):
+        asked = keys if len(found) == len(keys) else keys.take(pa.array(found))
+        if not _equal(asked, self._keys.take(pa.array(self.rows[numbers]))):
             return self._find_by_table(keys)
         return found, numbers
 
