@@ -59,8 +59,12 @@ class BloomFilter:
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").view(np.bool_)
         found = np.ones(len(keys), np.bool_)
         for places, alike in _alike(keys):
+            may_be = found[places]
             for positions in alike.positions(self.num_hashes, self.num_bits):
-                found[places] &= flags[positions]
+                may_be &= flags[positions]
+                if not may_be.any():
+                    break
+            found[places] = may_be
         return found
 
     def fits(self, count: int, *, false_positive_rate: float = 1e-9) -> bool:
