@@ -8,8 +8,10 @@ Source: InternalBloomFilter, HashFunction, MurmurHash, BloomFilterUtils; footers
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +32,7 @@ _M = np.uint32(0x5BD1E995)
 _MAX_HASHES = 1_000  # a rate of false positives of 1e-300 asks for so many
 _CHUNK = 16_384  # keys hashed at once: the working arrays stay in cache
 _Words = npt.NDArray[np.uint32]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +46,30 @@ class BloomFilter:
     @classmethod
     def of(cls, keys: pa.Array, *, false_positive_rate: float = 1e-9) -> BloomFilter:
         """The filter of *keys* (strings, none null or empty), sized for as many as there are."""
-        entries = max(len(keys), 1)
-        # As BloomFilterUtils.getBitSize and getNumHashes.
-        num_bits = math.ceil(entries * (-math.log(false_positive_rate) / (math.log(2) * math.log(2))))
-        num_hashes = math.ceil(math.log(2) * num_bits / entries)
-        flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.bool_)
-        for start in range(0, len(keys), _CHUNK):
-            flags[_Keys.of(keys.slice(start, _CHUNK)).positions(num_hashes, num_bits).ravel()] = True
+        num_hashes, num_bits = _sizes(len(keys), false_positive_rate)
+        flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.uint8)
+        ones = np.ones(_CHUNK, np.uint8)  # a number alone takes longer to assign
+        for _, alike in _alike(keys):
+            for positions in alike.positions(num_hashes, num_bits):
+                flags[positions] = ones[: len(positions)]
         return cls(num_hashes, num_bits, np.packbits(flags, bitorder="little").tobytes())
 
     def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
         """For each key whether the filter may hold it; False is certain."""
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").view(np.bool_)
-        found = [
-            flags[_Keys.of(keys.slice(start, _CHUNK)).positions(self.num_hashes, self.num_bits)].all(axis=0)
-            for start in range(0, len(keys), _CHUNK)
-        ]
-        return np.concatenate([np.empty(0, np.bool_), *found])
+        found = np.ones(len(keys), np.bool_)
+        for places, alike in _alike(keys):
+            may_be = found[places]
+            for positions in alike.positions(self.num_hashes, self.num_bits):
+                may_be &= flags[positions]
+                if not may_be.any():
+                    break
+            found[places] = may_be
+        return found
+
+    def fits(self, count: int, *, false_positive_rate: float = 1e-9) -> bool:
+        """Whether it has the size of a filter of *count* keys: of the same keys it is then the same."""
+        return (self.num_hashes, self.num_bits) == _sizes(count, false_positive_rate)
 
     def serialize(self) -> str:
         """The text that stands in the footer."""
@@ -99,6 +109,16 @@ def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
     return tuple(_only_simple(data[start + i * size : start + (i + 1) * size]) for i in range(count))
 
 
+def _sizes(count: int, false_positive_rate: float) -> tuple[int, int]:
+    """The numbers of hashes and of bits of a filter of *count* keys.
+
+    Source: BloomFilterUtils.getNumHashes, getBitSize.
+    """
+    entries = max(count, 1)
+    num_bits = math.ceil(entries * (-math.log(false_positive_rate) / (math.log(2) * math.log(2))))
+    return math.ceil(math.log(2) * num_bits / entries), num_bits
+
+
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
@@ -127,53 +147,71 @@ def _only_simple(data: bytes) -> BloomFilter:
     return BloomFilter(num_hashes, num_bits, bits)
 
 
+def _alike(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys]]:
+    """*keys* in pieces whose keys have one number of whole words each, and their places."""
+    array = keys.cast(pa.large_binary())
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    counts = lengths // 4
+    if (counts == counts[:1]).all():
+        bounds, order = np.array([0, len(counts)]), None
+    else:
+        order = np.argsort(counts, kind="stable")
+        bounds = np.append(np.flatnonzero(np.diff(counts[order], prepend=-1)), len(counts))
+    for first, last in itertools.pairwise(bounds.tolist()):
+        for start in range(first, last, _CHUNK):
+            piece = slice(start, min(start + _CHUNK, last))
+            places = piece if order is None else order[piece]
+            yield places, _Keys.of(data, starts[places], lengths[places])
+
+
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """Keys as the hash takes them: their mixed 4-byte words, one array per place, and the up to three bytes left."""
+    """Keys as the hash takes them: their mixed 4-byte words, one array per place, and the up to three bytes left.
+
+    Their lengths in whole words are the same.  Without bytes left, ``tails`` is 0, and ``factors`` 1.
+    """
 
     words: list[_Words]
     tails: _Words
+    factors: _Words
     lengths: _Words
 
     @classmethod
-    def of(cls, keys: pa.Array) -> _Keys:
-        array = keys.cast(pa.large_binary())
-        offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
-        data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
-        lengths = np.diff(offsets)
-        padded = np.zeros((len(lengths), int(lengths.max(initial=0)) // 4 * 4 + 4), dtype=np.uint8)
-        padded[np.arange(padded.shape[1]) < lengths[:, None]] = data[offsets[0] : offsets[-1]]
+    def of(cls, data: npt.NDArray[np.uint8], starts: _Numbers, lengths: _Numbers) -> _Keys:
+        every = np.ndarray(max(len(data) - 3, 0), "<u4", data, strides=(1,))
+        words = [_mixed(every[starts + at].astype(np.uint32)) for at in range(0, int(lengths[0]) // 4 * 4, 4)]
         # Java's bytes are signed: a tail byte of 0x80 and above is XORed in with its sign bits.
-        signed = padded.view(np.int8)
-        tails = np.zeros(len(lengths), dtype=np.int32)
-        for i in range(3):  # counted from the end: the last byte is not shifted
-            byte = signed[np.arange(len(lengths)), np.maximum(lengths - 1 - i, 0)].astype(np.int32) << (8 * i)
-            tails ^= np.where(lengths % 4 > i, byte, 0)
-        mixed = np.ascontiguousarray(padded.view("<u4").astype(np.uint32)[:, :-1].T)
-        mixed *= _M
-        mixed ^= mixed >> np.uint32(24)
-        mixed *= _M
-        return cls(list(mixed), tails.view(np.uint32), lengths.astype(np.uint32))
+        left, tails = lengths & 3, np.zeros(len(lengths), np.int32)
+        for i in range(int(left.max())):  # counted from the end: the last byte is not shifted
+            has = np.flatnonzero(left > i)
+            tails[has] ^= data.view(np.int8)[(starts + lengths)[has] - 1 - i].astype(np.int32) << (8 * i)
+        factors = np.where(left > 0, _M, np.uint32(1))
+        return cls(words, tails.view(np.uint32), factors, lengths.astype(np.uint32))
 
-    def positions(self, num_hashes: int, num_bits: int) -> npt.NDArray[np.int64]:
-        """The bits of each key: one row per hash, one column per key."""
-        positions = np.empty((num_hashes, len(self.lengths)), dtype=np.int64)
-        count, has_tail = self.lengths >> np.uint32(2), (self.lengths & np.uint32(3)) != 0
-        shortest, bits = int(count.min(initial=0)), np.uint32(num_bits)
-        seed = np.zeros(len(self.lengths), dtype=np.uint32)
-        for row in positions:
+    def positions(self, num_hashes: int, num_bits: int) -> Iterator[_Numbers]:
+        """For each hash the bit of each key, in an array that the next ones overwrite."""
+        bits, positions = np.uint32(num_bits), np.empty(len(self.lengths), np.int64)
+        seed, size = np.zeros(len(self.lengths), np.uint32), np.empty(len(self.lengths), np.uint32)
+        for _ in range(num_hashes):
             seed ^= self.lengths
-            for i, word in enumerate(self.words):
-                if i < shortest:
-                    seed *= _M
-                    seed ^= word
-                else:
-                    np.copyto(seed, (seed * _M) ^ word, where=i < count)
-            np.copyto(seed, (seed ^ self.tails) * _M, where=has_tail)
-            seed ^= seed >> np.uint32(13)
+            for word in self.words:
+                seed *= _M
+                seed ^= word
+            seed ^= self.tails
+            seed *= self.factors
+            seed ^= np.right_shift(seed, np.uint32(13), out=size)
             seed *= _M
-            seed ^= seed >> np.uint32(15)
+            seed ^= np.right_shift(seed, np.uint32(15), out=size)
             # Java: Math.abs(hash % bits), where % keeps the hash's sign.  numpy divides faster than it takes rests.
-            size = np.abs(seed.view(np.int32)).view(np.uint32)
-            np.subtract(size, size // bits * bits, out=row)
-        return positions
+            np.abs(seed.view(np.int32), out=size.view(np.int32))
+            yield np.subtract(size, size // bits * bits, out=positions)
+
+
+def _mixed(words: _Words) -> _Words:
+    """*words* as they go into the hash, in their own memory."""
+    words *= _M
+    words ^= words >> np.uint32(24)
+    words *= _M
+    return words

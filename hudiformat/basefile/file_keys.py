@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ _BEYOND_UTF16_UNIT = 0xF0
 Booleans = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileKeys:
     """The range of a base file's record keys and their bloom filters; None for what is not known.
 
@@ -31,14 +32,25 @@ class FileKeys:
     """
 
     key_range: tuple[str, str] | None
-    filters: tuple[BloomFilter, ...] | None
+    filter_text: str | None
+    filter_type: str = "SIMPLE"
 
     @classmethod
     def of(cls, footer: Mapping[bytes, bytes] | None) -> FileKeys:
-        """What *footer* says; a filter that is damaged, or of a type that is not known, says nothing."""
-        texts = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in (footer or {}).items()}
-        least, greatest = texts.get(MIN_KEY), texts.get(MAX_KEY)
-        return cls(None if least is None or greatest is None else (least, greatest), _filters(texts))
+        """What *footer* says."""
+        names = (MIN_KEY, MAX_KEY, BLOOM_FILTER, BLOOM_FILTER_TYPE)
+        given = {name: (footer or {}).get(name.encode()) for name in names}
+        texts = {name: value.decode(errors="replace") for name, value in given.items() if value is not None}
+        key_range = (texts[MIN_KEY], texts[MAX_KEY]) if MIN_KEY in texts and MAX_KEY in texts else None
+        return cls(key_range, texts.get(BLOOM_FILTER), texts.get(BLOOM_FILTER_TYPE, "SIMPLE"))
+
+    @cached_property
+    def filters(self) -> tuple[BloomFilter, ...] | None:
+        """The filters; one that is damaged, or of a type that is not known, says nothing."""
+        try:
+            return None if self.filter_text is None else parse_filters(self.filter_text, self.filter_type)
+        except CorruptTableError:
+            return None
 
     def in_range(self, keys: pa.Array) -> Booleans:
         """Which of *keys* lie between the least and the greatest of the file."""
@@ -61,10 +73,3 @@ def beyond_utf16_unit(keys: pa.Array) -> bool:
         return False
     data = np.frombuffer(keys.buffers()[2], np.uint8)[places[0] : places[-1]]
     return bool(data.max() >= _BEYOND_UTF16_UNIT)
-
-
-def _filters(footer: Mapping[str, str]) -> tuple[BloomFilter, ...] | None:
-    try:
-        return parse_filters(footer[BLOOM_FILTER], footer.get(BLOOM_FILTER_TYPE, "SIMPLE"))
-    except (KeyError, CorruptTableError):
-        return None

@@ -65,7 +65,7 @@ def add_origin(
 ) -> Rows:
     """*rows* with the meta columns in front, but for the file's name; *counters* are the numbers of the rows."""
     count = rows.num_rows
-    seqno = pc.binary_join_element_wise(pa.scalar(f"{instant}_{task_partition}"), counters.cast(pa.string()), "_")
+    seqno = pc.binary_replace_slice(counters.cast(pa.string()), 0, 0, f"{instant}_{task_partition}_")
     meta: list[Any] = [_constant(instant, count), seqno, record_keys, _constant(partition_path, count)]
     make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
     return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(meta_schema(rows.schema))))

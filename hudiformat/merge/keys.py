@@ -19,6 +19,7 @@ _ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
 _WORD = 8
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
+_MOST = 1 << 31
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -41,14 +42,30 @@ def _hash_slice(keys: pa.Array) -> Hashes:
     words = np.ndarray(len(data) - _WORD + 1, "<u8", data, strides=(1,))
     starts, lengths = offsets[:-1] - first, np.diff(offsets)
     hashes: Hashes = lengths.astype(np.uint64) * _FACTOR  # spread over all bits, or it would cancel against the text
-    for begin in range(0, int(lengths.max(initial=0)), _WORD):
+    shortest, longest = int(lengths.min(initial=_MOST)), int(lengths.max(initial=0))
+    if shortest == longest:
+        lengths = lengths[:1]
+    for begin in range(0, longest, _WORD):
+        word = words[np.minimum(starts + begin, len(words) - 1)]
         left = np.clip(lengths - begin, 0, _WORD)
-        mask = np.where(left > 0, _ALL_BITS >> ((_WORD - left) * 8).astype(np.uint64) % np.uint64(64), 0)
-        word = words[np.minimum(starts + begin, len(words) - 1)] & mask.astype(np.uint64)
-        mixed = (hashes ^ word) * _FACTOR
+        if begin + _WORD > shortest:
+            mask = np.where(left > 0, _ALL_BITS >> ((_WORD - left) * 8).astype(np.uint64) % np.uint64(64), 0)
+            word &= mask.astype(np.uint64)
+        word ^= hashes
+        word *= _FACTOR
+        word ^= word >> _HALF
         # A key that has ended keeps its hash, however long the others of the array are.
-        hashes = np.where(left > 0, mixed ^ (mixed >> _HALF), hashes)
+        hashes = word if begin < shortest else np.where(left > 0, word, hashes)
     return hashes
+
+
+def _order(hashes: Hashes) -> Integers:
+    """The rows of *hashes* in ascending order of these."""
+    # The rows, in place of the lowest bits, are sorted along: that takes a fraction of the time of argsort.
+    low = np.uint64((1 << len(hashes).bit_length()) - 1)
+    order = (np.sort(hashes & ~low | np.arange(len(hashes), dtype=np.uint64)) & low).astype(np.int64)
+    ascending = hashes[order]
+    return order if (ascending[1:] >= ascending[:-1]).all() else np.argsort(hashes)
 
 
 def all_differ(keys: pa.ChunkedArray) -> bool:
@@ -60,7 +77,7 @@ def all_differ(keys: pa.ChunkedArray) -> bool:
 def number_keys(keys: pa.ChunkedArray) -> tuple[Integers, KeyIndex]:
     """Of each key its number among the different ones, and an index that finds them by their numbers."""
     hashes = key_hashes(keys)
-    order = np.argsort(hashes)
+    order = _order(hashes)
     ascending = hashes[order]
     new = np.ones(len(order), np.bool_)
     new[1:] = ascending[1:] != ascending[:-1]
@@ -96,13 +113,14 @@ class KeyIndex:
         if self._hashes is None:
             return self._find_by_table(keys)
         hashes = key_hashes(keys)
-        ascending = np.argsort(hashes)  # neighbours are looked up together, which spares the cache
+        ascending = _order(hashes)  # neighbours are looked up together, which spares the cache
         places = np.empty(len(hashes), np.int64)
         places[ascending] = np.searchsorted(self._hashes, hashes[ascending])
         places = np.minimum(places, len(self) - 1)
         found = np.flatnonzero(self._hashes[places] == hashes)
         numbers = places[found]
-        if not _equal(keys.take(pa.array(found)), self._keys.take(pa.array(self.rows[numbers]))):
+        asked = keys if len(found) == len(keys) else keys.take(pa.array(found))
+        if not _equal(asked, self._keys.take(pa.array(self.rows[numbers]))):
             return self._find_by_table(keys)
         return found, numbers
 

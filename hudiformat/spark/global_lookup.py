@@ -18,12 +18,13 @@ from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
 from hudiformat.spark.live_rows import live_rows, one_per_key
-from hudiformat.spark.moving import NEW, OUT, cached, slices_of, write_found, write_moved
+from hudiformat.spark.moving import slices_of, write_found, write_moved
 from hudiformat.spark.schema import spark_schema
-from hudiformat.spark.tagging import GROUP, KEY, PATH, TAGS, quoted, with_tags
+from hudiformat.spark.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
+from hudiformat.spark.writing import combines_rows
 from hudiformat.storage import open_storage
 from hudiformat.table import Operation, SliceReader, TableSchema, WritePlan
-from hudiformat.table.combining import combines, ordering_fields_of
+from hudiformat.table.combining import ordering_fields_of
 from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice, list_partitions
 
@@ -36,7 +37,7 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
     Raises:
         DataError: a record key is null, or there already where it must not be.
     """
-    is_combined = combines(plan.operation, plan.options)
+    is_combined = combines_rows(plan)
     if not (is_combined or plan.looks_everywhere):
         return write_moved(df, plan, schema)
     with ExitStack() as stack:

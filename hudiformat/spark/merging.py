@@ -18,10 +18,10 @@ from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.live_rows import live_rows, one_per_key
-from hudiformat.spark.moving import NEW, OUT, cached, newest_slices, write_found
+from hudiformat.spark.moving import newest_slices, write_found
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.schema import spark_schema
-from hudiformat.spark.tagging import GROUP, KEY, PATH, key_columns, quoted, with_tags
+from hudiformat.spark.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.table import Commit, Operation, TableSchema, WritePlan
 from hudiformat.table.begin import check_rows, write_and_commit
 from hudiformat.table.combining import ordering_fields_of

@@ -22,12 +22,14 @@ from hudiformat.table.stats import WriteCounts
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
+_LOWER_HALF = 0xFFFFFFFF
+
 
 class Meetings(Protocol):
     """Which rows of a base file which changes are about."""
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """The places in *rows* that meet a change, and which change each of them meets."""
+        """The places in *rows* that meet a change, in ascending order, and which change each of them meets."""
 
     def missed(self) -> Booleans:
         """Which changes have met no row, once all rows have come by."""
@@ -43,10 +45,11 @@ class KeyMeetings:
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
         """As :meth:`Meetings.of`."""
         at, numbers = self._index.find(pa.chunked_array([rows.head[RECORD_KEY]]))
-        change, first = np.unique(self._index.rows[numbers], return_index=True)
-        new = ~self._seen[change]
+        change = self._index.rows[numbers]
+        first = np.unique(change, return_index=True)[1]
+        new = np.sort(first[~self._seen[change[first]]])
         self._seen[change] = True
-        return at[first[new]], change[new]
+        return at[new], change[new]
 
     def missed(self) -> Booleans:
         """As :meth:`Meetings.missed`."""
@@ -58,8 +61,9 @@ class PositionMeetings:
 
     def __init__(self, positions: Integers) -> None:
         self._missed: Booleans = positions == NOWHERE
-        self._changes = np.argsort(positions, kind="stable")
-        self._positions = positions[self._changes]
+        # Sorted with their places in the lower half: several times as fast as argsort.
+        ascending = np.sort(positions << 32 | np.arange(len(positions)))
+        self._changes, self._positions = ascending & _LOWER_HALF, ascending >> 32
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
         """As :meth:`Meetings.of`."""
@@ -98,7 +102,7 @@ class Changes:
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
         if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
-            return self.stored(taken(self.rows, change[np.argsort(at)])), counts
+            return self.stored(taken(self.rows, change)), counts
         base = pa.Table.from_batches(rows.read(), self.schema)
         new = self.stored(taken(self.rows, change[updated]))
         if log is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 
+import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import add_meta_columns
+from hudiformat.basefile.meta_fields import add_file_name, add_origin
 from hudiformat.naming import WriteToken, new_file_id
 from hudiformat.storage import Storage
 from hudiformat.table.keyed_rows import KeyedRows
@@ -52,16 +53,16 @@ class CreateHandle:
         while start < len(rows):
             file = self._file()
             count = max(file.rows_before(self._plan.options.sizing.max_file_size), 1)
-            with_meta = add_meta_columns(
-                rows.rows.slice(start, count),
-                rows.keys.slice(start, count),
+            part = KeyedRows(rows.rows.slice(start, count), rows.keys.slice(start, count))
+            stored = add_origin(
+                part.rows,
+                part.keys,
+                pa.array(np.arange(first_counter + start, first_counter + start + len(part))),
                 instant=self._plan.instant,
                 partition_path=self._partition_path,
-                file_name=file.name,
                 task_partition=self._token.partition,
-                first_counter=first_counter + start,
             )
-            file.write(pa.Table.from_batches([with_meta]))
+            file.write(pa.Table.from_batches([add_file_name(stored, file.name)]))
             start += count
 
     def flush(self) -> None:

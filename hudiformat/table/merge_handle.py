@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.basefile import BaseRows, scan_base_rows
+from hudiformat.basefile import BaseRows, FileKeys, read_file_keys, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
 from hudiformat.merge.ordering import without_ordering
 from hudiformat.naming import WriteToken
@@ -23,6 +23,7 @@ from hudiformat.table.combining import combine, combines, ordering_fields_of
 from hudiformat.table.deletes import deleted_rows
 from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.open_file import OpenBaseFile
+from hudiformat.table.places import joined
 from hudiformat.table.plan import Operation, WritePlan
 from hudiformat.table.stats import WriteCounts, base_file_stat
 from hudiformat.timeline import WriteStat
@@ -32,8 +33,6 @@ Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Numbered = tuple[KeyedRows, int]
 """Rows, and the number of the first of them."""
-
-_COUNTER = pa.field("hudiformat.counter", pa.int64())
 
 
 class MergeHandle:
@@ -65,6 +64,7 @@ class MergeHandle:
         self._inserts: list[Numbered] = []
         self._deleted_keys: list[pa.Array] = []
         self._deleted_positions: list[Integers | None] = []
+        self._numbers: Integers = np.empty(0, np.int64)
         self._open: OpenBaseFile | None = None
         self._log = (
             ChangeLog(storage, plan, token, partition_path, file_id)
@@ -94,6 +94,7 @@ class MergeHandle:
         """Write the base file; its statistic."""
         file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._file_id)
         self._open = file
+        self._numbers = _numbers([*self._changes, *self._inserts])
         changes = self._gathered()
         counts = WriteCounts()
         for base in self._base_rows(changes.ordering_fields):
@@ -105,7 +106,8 @@ class MergeHandle:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
             file.write(add_file_name(rows, file.name))
-        rows_written, size = file.rows, file.close()
+        has_same_keys = not (counts.inserts or counts.deletes)
+        rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
         self._open = None
         stat = base_file_stat(
             partition_path=self._partition_path,
@@ -131,12 +133,30 @@ class MergeHandle:
         return without_file_name(self._plan.schema.arrow_with_meta)
 
     def _base_rows(self, ordering_fields: tuple[str, ...]) -> Iterator[BaseRows]:
-        if self._base is None:
+        if self._base_path is None:
             return
-        path = f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
         first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
-        yield from scan_base_rows(self._storage, path, self._schema, head)
+        yield from scan_base_rows(self._storage, self._base_path, self._schema, head)
+
+    @property
+    def _base_path(self) -> str | None:
+        if self._base is None:
+            return None
+        return f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
+
+    def _base_keys(self) -> FileKeys | None:
+        """What the old base file's footer says of its keys."""
+        return None if self._base_path is None else read_file_keys(self._storage, self._base_path)
+
+    @property
+    def _key(self) -> str:
+        """The column of changes that has their keys: the meta field, where they are no texts of the table's own."""
+        config, schema = self._plan.config, self._plan.schema.arrow
+        (name, *others) = config.record_key_fields
+        if others or config.uses_complex_keys or not pa.types.is_string(schema.field(name).type):
+            return RECORD_KEY
+        return name
 
     def _gathered(self) -> Changes:
         plan = self._plan
@@ -144,13 +164,13 @@ class MergeHandle:
         positions = self._positions()
         rows = self._bare(self._changes)
         if not combines(plan.operation, plan.options):  # else there is one row per key already
-            rows = combine(rows, [rows[RECORD_KEY].combine_chunks()], fields)
+            rows = combine(rows, [rows[self._key].combine_chunks()], fields)
         gone = self._gone(rows.schema)
         deleted = deleted_rows(rows, plan.schema.delete_column)
         wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = pa.concat_tables([rows, gone]).combine_chunks()
-        meetings = KeyMeetings(rows[RECORD_KEY]) if positions is None else PositionMeetings(positions)
+        rows = joined(pa.concat_tables([rows, gone]))
+        meetings = KeyMeetings(rows[self._key]) if positions is None else PositionMeetings(positions)
         return Changes(meetings, rows, self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields)
 
     def _positions(self) -> Integers | None:
@@ -166,27 +186,33 @@ class MergeHandle:
         keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
         if self._positions() is None:
             keys = keys.unique()
-        columns = [keys if field.name == RECORD_KEY else pa.nulls(len(keys), field.type) for field in schema]
+        columns = [keys if field.name == self._key else pa.nulls(len(keys), field.type) for field in schema]
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _bare(self, parts: list[Numbered]) -> pa.Table:
-        """Rows with their own columns, their keys and their numbers."""
-        schema = self._plan.schema.arrow.append(pa.field(RECORD_KEY, pa.string())).append(_COUNTER)
+        """Rows with their own columns, and their keys where no column has them."""
+        schema, extra = self._plan.schema.arrow, self._key == RECORD_KEY
+        if extra:
+            schema = schema.append(pa.field(RECORD_KEY, pa.string()))
         batches = [
-            pa.RecordBatch.from_arrays(
-                [*part.rows.columns, part.keys, pa.array(np.arange(first, first + len(part)))], schema=schema
-            )
-            for part, first in parts
+            pa.RecordBatch.from_arrays([*rows.rows.columns, *([rows.keys] if extra else [])], schema=schema)
+            for rows, _ in parts
         ]
         return pa.Table.from_batches(batches, schema)
 
     def _stored(self, rows: pa.Table) -> pa.Table:
-        """Rows of :meth:`_bare` with the meta fields, but for the file's name."""
+        """Rows of :meth:`_bare` with the meta fields but for the file's name, numbered in the order they come in."""
+        numbers, self._numbers = np.split(self._numbers, [rows.num_rows])
         return add_origin(
-            rows.drop_columns([RECORD_KEY, _COUNTER.name]),
-            rows[RECORD_KEY],
-            rows[_COUNTER.name],
+            rows.select(self._plan.schema.arrow.names),
+            rows[self._key],
+            pa.array(numbers),
             instant=self._plan.instant,
             partition_path=self._partition_path,
             task_partition=self._token.partition,
         )
+
+
+def _numbers(parts: list[Numbered]) -> Integers:
+    """The numbers of all rows of *parts*."""
+    return np.concatenate([np.empty(0, np.int64), *(np.arange(first, first + len(rows)) for rows, first in parts)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.basefile import BaseFileWriter
+from hudiformat.basefile import BaseFileWriter, FileKeys
 from hudiformat.naming import BaseFileName, WriteToken
 from hudiformat.storage import Storage
 from hudiformat.table.markers import create_marker
@@ -56,9 +56,9 @@ class OpenBaseFile:
         """Write the rows that are waiting."""
         self._writer.flush()
 
-    def close(self) -> int:
-        """Finish the file; its size in bytes."""
-        size = self._writer.close()
+    def close(self, *, same_keys: FileKeys | None = None) -> int:
+        """Finish the file; its size in bytes.  *same_keys* as in ``BaseFileWriter.close``."""
+        size = self._writer.close(same_keys=same_keys)
         if self._sync:
             self._file.sync()
         self._file.close()

@@ -20,6 +20,25 @@ def taken(rows: Rows, places: Integers) -> Rows:
     return rows.take(pa.array(places))
 
 
+def joined(rows: pa.Table) -> pa.Table:
+    """*rows* in one piece; columns whose pieces are neighbours in memory are not copied."""
+    return pa.Table.from_arrays([_uncut(column) for column in rows.columns], schema=rows.schema).combine_chunks()
+
+
+def _uncut(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    pieces = [piece for piece in column.chunks if len(piece)]
+    if not pieces or column.type.num_fields or not all(map(_touch, pieces, pieces[1:])):
+        return column
+    whole = pa.Array.from_buffers(column.type, len(column), pieces[0].buffers(), offset=pieces[0].offset)
+    return pa.chunked_array([whole])
+
+
+def _touch(array: pa.Array, other: pa.Array) -> bool:
+    """Whether *other* goes on in the same memory where *array* ends."""
+    places, others = ([buffer and buffer.address for buffer in one.buffers()] for one in (array, other))
+    return places == others and array.offset + len(array) == other.offset
+
+
 def groups_of_codes(codes: Integers) -> Iterator[tuple[int, Integers]]:
     """Each distinct code and the rows that have it, in order."""
     if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hudiformat.basefile import (
     BaseFileWriter,
     BloomFilter,
+    FileKeys,
     add_meta_columns,
     meta_schema,
     read_base_file,
@@ -119,6 +120,51 @@ def test_the_key_range_is_in_javas_order_of_texts() -> None:
     assert (found["hoodie_min_record_key"], found["hoodie_max_record_key"]) == ("a", "\uffff")
     found = footer(encode_base_file(table(["\ufffd", "\U0001f600"]), AVRO))
     assert (found["hoodie_min_record_key"], found["hoodie_max_record_key"]) == ("\U0001f600", "\ufffd")
+
+
+def test_the_filter_of_another_file_with_the_same_keys_is_taken_where_it_has_the_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows, filters = table(["a", "b"]), "org.apache.hudi.bloomfilter"
+    made = footer(encode_base_file(rows, AVRO))
+    small = BloomFilter.of(pa.array(["a"]))
+    others = [{}, {filters: small.serialize()}, {filters: "damaged"}]
+    for other in others:
+        assert footer(closed_after(rows, FileKeys.of({k.encode(): v.encode() for k, v in other.items()}))) == made
+    monkeypatch.setattr(BloomFilter, "of", None)
+    assert footer(closed_after(rows, FileKeys.of({k.encode(): v.encode() for k, v in made.items()}))) == made
+
+
+def closed_after(rows: pa.Table, same_keys: FileKeys) -> pa.Buffer:
+    file = Memory()
+    writer = BaseFileWriter(cast("OutputFile", file), rows.schema, AVRO)
+    writer.write(rows)
+    writer.close(same_keys=same_keys)
+    return pa.py_buffer(bytes(file.data))
+
+
+def test_columns_whose_values_all_differ_have_no_dictionary() -> None:
+    count = 10_000
+    rows = table([f"k{i}" for i in range(count)]).drop_columns(["n", "t"])
+    columns = {
+        "number": pa.array(range(count)),
+        "hole": pa.array([None, *range(count - 1)]),
+        "word": pa.array(["x", "y"] * (count // 2)),
+        "pair": pa.array([{"a": i, "b": "x"} for i in range(count)]),
+        "list": pa.array([[i] for i in range(count)]),
+    }
+    for name, values in columns.items():
+        rows = rows.append_column(name, values)
+    assert without_dictionaries(encode_base_file(rows, AVRO)) == {
+        "_hoodie_commit_seqno", "_hoodie_record_key", "k", "number",
+    }  # fmt: skip
+    assert not without_dictionaries(encode_base_file(rows.slice(1), AVRO))  # too few rows to tell
+
+
+def without_dictionaries(data: pa.Buffer) -> set[str]:
+    group = pq.read_metadata(pa.BufferReader(data)).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    return {column.path_in_schema for column in columns if not column.has_dictionary_page}
 
 
 def test_without_a_filter() -> None:

@@ -137,6 +137,21 @@ def test_filters_are_those_of_the_loop_and_hold_every_key(keys: list[str], skipp
     assert BloomFilter.parse(bloom.serialize()) == bloom
 
 
+def test_keys_of_several_lengths_are_answered_in_their_order() -> None:
+    there = ["a", "longer than the others", "ab", "abcd", "", "abcdefgh"]
+    bloom = BloomFilter.of(pa.array(there))
+    asked = ["", "not there", "abcd", "x", "ab", "nor is this one there", "a", "abcdefgh", "abcdefgi"]
+    assert bloom.might_contain(pa.array(asked)).tolist() == [key in there for key in asked]
+
+
+def test_the_size_tells_for_how_many_keys_a_filter_is() -> None:
+    bloom = BloomFilter.of(pa.array([f"k{i}" for i in range(1000)]))
+    assert bloom.fits(1000)
+    assert not bloom.fits(999)
+    assert not bloom.fits(1000, false_positive_rate=1e-8)
+    assert BloomFilter.of(pa.array([], pa.string())).fits(0)
+
+
 def damaged(at: int, new: bytes) -> str:
     return base64.b64encode(HAND_MADE[:at] + new + HAND_MADE[at + len(new) :]).decode()
 

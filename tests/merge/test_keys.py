@@ -20,12 +20,12 @@ def chunked(texts: list[str], cut: int = 0) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(texts[:cut], pa.string()), pa.array(texts[cut:], pa.string())])
 
 
-@pytest.fixture(params=["hashes", "all alike"])
+@pytest.fixture(params=[64, 4, 0])
 def hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real hashes, and the worst there can be."""
-    if request.param == "all alike":
-        alike: Callable[[pa.ChunkedArray], module.Hashes] = lambda keys: np.zeros(len(keys), np.uint64)  # noqa: E731
-        monkeypatch.setattr(module, "key_hashes", alike)
+    """The real hashes; such as differ in their lowest bits alone; and the worst there can be."""
+    few: Callable[[pa.ChunkedArray], module.Hashes] = lambda keys: key_hashes(keys) % np.uint64(2**request.param)  # noqa: E731
+    if request.param < 64:
+        monkeypatch.setattr(module, "key_hashes", few)
 
 
 @settings(deadline=None)
@@ -64,6 +64,13 @@ def test_keys_are_found() -> None:
     rows, numbers = index.find(chunked(["x", "a", "b", "a", "longer than nine", ""], 2))
     assert (rows.tolist(), [known[index.rows[number]] for number in numbers]) == ([1, 2, 3, 5], ["a", "b", "a", ""])
     assert [part.tolist() for part in index.find(chunked([]))] == [[], []]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9), max_size=40))
+def test_hashes_are_sorted_whichever_bits_they_differ_in(values: list[int]) -> None:
+    hashes = np.array(values, np.uint64)
+    assert hashes[module._order(hashes)].tolist() == sorted(values)
 
 
 def test_nothing_is_found_in_no_keys() -> None:

@@ -98,10 +98,10 @@ def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415 - after the session, as in a job that is given the package
 
     options = create(path, kind)
-    with struck("moving", "_write", partial(misfortune, marks, ("killed",))):
+    with struck("moving", "write_rows", partial(misfortune, marks, ("killed",))):
         hudi_spark.insert(rows(spark, 0, ts=1), path, options=options)
     # Not in one stage with the kill: what is missing of the shuffle then has the stage run again, and not its task.
-    with struck("moving", "_write", partial(misfortune, marks, ("failed", "hung"))):
+    with struck("moving", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
         hudi_spark.upsert(rows(spark, ROWS // 2, ts=2), path, options=options)
 
 
@@ -110,7 +110,7 @@ def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415
 
     options = create(path, "cow")
-    with struck("moving", "_write", partial(misfortune, marks, EVERYTHING)):
+    with struck("moving", "write_rows", partial(misfortune, marks, EVERYTHING)):
         hudi_spark.bulk_insert(rows(spark, 0, ts=1), path, options=options)
 
 
@@ -202,7 +202,7 @@ def misfortune(marks: str, kinds: Collection[str]) -> None:
         raise OSError("this attempt fails")
     elif "hung" in kinds and mark(marks, "hung"):
         mark(marks, f"hung-{context.partitionId()}")
-        time.sleep(60)  # Spark ends it when the copy is done; on a busy machine that takes its time
+        time.sleep(60)  # until the copy is done, and this is stopped
 
 
 def parent_of(pid: int) -> int:

@@ -277,7 +277,7 @@ def test_a_copy_on_write_failure_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         module, name = place.split(".")
         with monkeypatch.context() as patch:
 
-            def fail(*_arguments: object) -> None:
+            def fail(*_arguments: object, **_options: object) -> None:
                 raise OSError("no space left")
 
             patch.setattr(f"hudiformat.table.open_file.{module}.{name}", fail)
