@@ -83,7 +83,8 @@ def _routed(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice]) -> Da
     is_new = ~functions.coalesce(functions.exists(places, stays), functions.lit(False))
     added = functions.array(_route(functions.col(PATH), functions.lit(""), new=True))
     routes = [updated, left, functions.when(is_new, added)][: 1 if plan.operation is Operation.DELETE else 3]
-    route = functions.explode(functions.concat(*(functions.coalesce(one, functions.array()) for one in routes)))
+    every = functions.concat(*(functions.coalesce(one, functions.array()) for one in routes))
+    route = functions.explode(functions.array_distinct(every))  # a file group may have a key twice
     own = [quoted(name) for name in rows.columns if name not in TAGS.names]
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
 

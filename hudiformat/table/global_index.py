@@ -67,10 +67,11 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table) -> Routes:
     elsewhere = np.asarray(pc.not_equal(found_in, paths.take(pa.array(at))))
     moves = elsewhere & _may_move(plan, rows.take(pa.array(at)), places, fields)
     new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # also those that move from everywhere
+    kept = _once(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
     return Routes(
-        rows.take(pa.array(np.append(at[~moves], new))),
-        pa.concat_arrays([found_in.filter(pa.array(~moves)), paths.take(pa.array(new))]),
-        pa.concat_arrays([groups.filter(pa.array(~moves)), pa.nulls(len(new), pa.string())]),
+        rows.take(pa.array(np.append(kept["row"], new))),
+        pa.concat_arrays([kept["path"].combine_chunks(), paths.take(pa.array(new))]),
+        pa.concat_arrays([kept["group"].combine_chunks(), pa.nulls(len(new), pa.string())]),
         _by_group(found_in.filter(moves), groups.filter(moves), record_keys.take(pa.array(at[moves]))),
     )
 
@@ -121,6 +122,12 @@ def _may_move(plan: WritePlan, rows: pa.Table, places: pa.Table, fields: tuple[s
     if plan.schema.delete_column is not None:
         wins &= ~np.asarray(pc.fill_null(rows[plan.schema.delete_column], False))
     return wins
+
+
+def _once(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
+    """Each row once for each file group, however often that has its key."""
+    table = pa.table({"row": rows, "path": paths, "group": groups})
+    return table.group_by(table.schema.names, use_threads=False).aggregate([])
 
 
 def _without_duplicates(

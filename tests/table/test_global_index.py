@@ -81,6 +81,14 @@ def test_a_row_leaves_every_file_that_has_it(tmp_path: Path) -> None:
     assert [row for row in found(table) if row[1] == "a"] == [("z", "a", 4, 8)]
 
 
+@both_types
+def test_a_key_that_is_twice_in_one_file_is_not_there_a_third_time(tmp_path: Path, table_type: str) -> None:
+    table = made(tmp_path, table_type)
+    table.insert(rows(("i", 1, "w", 1), ("i", 1, "w", 2), schema=FLAGGED))
+    table.upsert(rows(("i", 2, "w", 3), schema=FLAGGED))
+    assert [row for row in found(table) if row[1] == "i"] == [("w", "i", 1, 2), ("w", "i", 2, 3)]  # as Hudi's reader
+
+
 def test_inserts_look_in_all_partitions_only_where_they_have_to(tmp_path: Path) -> None:
     policy = "hoodie.datasource.insert.dup.policy"
     made(tmp_path, "COPY_ON_WRITE").insert(rows(("a", 1, "y", 2), schema=FLAGGED))
