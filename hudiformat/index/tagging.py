@@ -36,17 +36,18 @@ class Tags:
     positions: Integers | None = None
 
 
-def bucket_tags(buckets: npt.NDArray[np.integer], known: Mapping[int, str], new_ids: Mapping[int, str]) -> Tags:
-    """Tags by bucket number: a bucket's file group is the one it has, else the new one.
+def bucket_tags(buckets: npt.NDArray[np.integer], groups: Mapping[int, tuple[str, bool]]) -> Tags:
+    """Tags by bucket number; *groups* gives each bucket's file group, and whether it was there before this write.
 
     Source: HoodieSimpleBucketIndex.
     """
     numbers, codes = np.unique(buckets, return_inverse=True)
+    found = [groups[number] for number in numbers.tolist()]
     return Tags(
         rows=np.arange(len(codes)),
         codes=codes.astype(np.int64),
-        file_ids=tuple(known.get(int(number)) or new_ids[int(number)] for number in numbers),
-        existing=tuple(int(number) in known for number in numbers),
+        file_ids=tuple(file_id for file_id, _ in found),
+        existing=tuple(existing for _, existing in found),
     )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import DataFrame
 
-from hudiformat.api import open_table
-from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.errors import OptionError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
+from hudiformat.spark.global_lookup import write_everywhere
 from hudiformat.spark.moving import write_moved
-from hudiformat.spark.options import WRITER, SourceOptions
+from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.tasks import QUERY_ID
 from hudiformat.table import REPLACING, Commit, Operation, WritePlan
@@ -129,17 +129,13 @@ def _write(
     options: Mapping[str, str] | None,
     extra: Mapping[str, str] | None = None,
 ) -> Commit:
-    context = open_table(path, options=options).context
+    context = open_for_tasks(path, options).context
     schema = check_rows(context, operation, arrow_schema(df.schema))
-    if context.options.is_global:
-        raise UnsupportedFeatureError(
-            f"{path}: tasks cannot write with the index {context.options.index_type}; the data source can",
-            feature="global index in tasks",
-        )
     rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:
-        return write_moved(rows, plan, schema)
+        by_tasks = write_everywhere if plan.options.is_global else write_moved
+        return by_tasks(rows, plan, schema)
 
     with reraised():
         write = overwrite_by if operation in REPLACING else write_and_commit

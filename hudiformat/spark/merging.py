@@ -7,33 +7,28 @@ conditions and values the columns are called ``source.<name>`` and ``target.<nam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window, functions
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql import Column, DataFrame, functions
 
-from hudiformat.api import Table, open_table
-from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
 from hudiformat.spark.errors import reraised
-from hudiformat.spark.moving import NEW, OUT, cached, newest_slices, write_found
-from hudiformat.spark.schema import arrow_schema, spark_schema
-from hudiformat.spark.tagging import GROUP, KEY, PATH, key_columns, quoted, with_tags
-from hudiformat.storage import open_storage
+from hudiformat.spark.live_rows import live_rows, one_per_key
+from hudiformat.spark.moving import newest_slices, write_found
+from hudiformat.spark.options import open_for_tasks
+from hudiformat.spark.schema import spark_schema
+from hudiformat.spark.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.table import Commit, Operation, TableSchema, WritePlan
 from hudiformat.table.begin import check_rows, write_and_commit
 from hudiformat.table.combining import ordering_fields_of
-from hudiformat.table.slice_query import SliceQuery
 from hudiformat.timeline import WriteStat
-from hudiformat.view import FileSlice
 
 SOURCE, TARGET = "source", "target"
-_CLAUSE, _RANK = "_hudiformat_clause", "_hudiformat_rank"
+_CLAUSE = "_hudiformat_clause"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +77,13 @@ def merge(
 
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
     """
-    table = open_table(path, options=options)
+    table = open_for_tasks(path, options)
     context, clauses = table.context, [*when_matched, *when_not_matched]
     if context.options.is_global:
         raise UnsupportedFeatureError(
-            f"{path}: tasks cannot write with the index {context.options.index_type}", feature="global index in tasks"
+            f"{path}: a merge matches rows by partition path and record key, which the index "
+            f"{context.options.index_type} does not; upsert and delete know it",
+            feature="merge with a global index",
         )
     schema = check_rows(context, Operation.UPSERT, context.schema().arrow)
 
@@ -95,7 +92,9 @@ def merge(
         with ExitStack() as stack:
             rows = cached(_one_per_key(with_tags(source, plan, schema), plan), stack)
             slices = newest_slices(rows, plan)
-            joined = rows.alias(SOURCE).join(_target(rows, table, schema, slices).alias(TARGET), [PATH, KEY], "left")
+            reader = table.slice_reader()
+            target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
+            joined = rows.alias(SOURCE).join(target.alias(TARGET), [PATH, KEY], "left")
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
@@ -125,9 +124,7 @@ def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) 
 def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
     fields = ordering_fields_of(plan.config, Operation.UPSERT)
     if fields and set(fields) <= set(rows.columns):
-        order = [functions.col(quoted(name)).desc_nulls_last() for name in fields]
-        rank = functions.row_number().over(Window.partitionBy(PATH, KEY).orderBy(*order))
-        return rows.withColumn(_RANK, rank).where(functions.col(_RANK) == 1).drop(_RANK)
+        return one_per_key(rows, (PATH, KEY), fields)
     double = rows.groupBy(PATH, KEY).count().where("count > 1").first()
     if double is not None:
         raise DataError(
@@ -135,28 +132,6 @@ def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
             "column that says which counts: leave one of them"
         )
     return rows
-
-
-def _target(rows: DataFrame, table: Table, schema: TableSchema, slices: Sequence[FileSlice]) -> DataFrame:
-    """The rows of *slices*, with their partition path, record key and file group."""
-    columns = spark_schema(schema.arrow)
-    tags = [StructField(name, StringType()) for name in (PATH, KEY, OUT)]
-    query = SliceQuery(table.slice_reader(), [RECORD_KEY, *schema.arrow.names])
-    read = partial(_read, table.path, query, slices, arrow_schema(columns))
-    numbers = rows.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-    return numbers.mapInArrow(read, StructType([*columns.fields, *tags]))
-
-
-def _read(
-    path: str, query: SliceQuery, slices: Sequence[FileSlice], target: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    storage = open_storage(path)
-    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-        one = slices[number]
-        for rows in query.scan(storage, [one]):
-            tags = [pa.repeat(one.partition_path, len(rows)), rows[RECORD_KEY], pa.repeat(one.file_id, len(rows))]
-            columns = rows.select(target.names).cast(target).columns
-            yield pa.RecordBatch.from_arrays([*columns, *tags], names=[*target.names, PATH, KEY, OUT])
 
 
 def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, plan: WritePlan) -> DataFrame:

@@ -28,6 +28,23 @@ _SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
 _OURS = {key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER)}
 
 
+def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
+    """The table, opened; tasks reach it by its path alone.
+
+    Raises:
+        OptionError: the path has credentials or options, which tasks are not handed; an unknown option, a bad value.
+        NotATableError: there is no table.
+    """
+    table = open_table(path, options=options)
+    if "://" in table.path and table.path != path.rstrip("/"):
+        raise OptionError(
+            f"{table.path}: expected a path without credentials or options, which tasks are not handed; give them by "
+            "the environment, as with spark.executorEnv.AWS_ENDPOINT_URL",
+            option="path",
+        )
+    return table
+
+
 @dataclass(frozen=True)
 class SourceOptions:
     """The options of one reader or writer."""
@@ -63,7 +80,7 @@ class SourceOptions:
             OptionError: no path, an unknown option, or a bad value.
             NotATableError: there is no table.
         """
-        return open_table(self.path, options=self.of_table)
+        return open_for_tasks(self.path, self.of_table)
 
     @property
     def query(self) -> str:

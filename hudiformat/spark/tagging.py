@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.table import RowKeys, TableSchema, WritePlan
@@ -16,6 +17,12 @@ from hudiformat.table.places import groups_of_codes
 
 PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])
+NEW = "_hudiformat_new"
+"""Whether a row is new; others have their file group."""
+
+OUT = "_hudiformat_out"
+"""The file group that a row is deleted from, null in rows that are written."""
+
 _TAG = "_hudiformat_tag"
 
 
@@ -24,7 +31,7 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     names = key_columns(plan)
     keys = schema.only(names)
     if not hasattr(functions, "arrow_udf"):  # before PySpark 4.1
-        return df.mapInArrow(partial(_tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
+        return df.mapInArrow(partial(tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
 
     def tag(*columns: pa.Array) -> pa.Array:
         return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
@@ -44,7 +51,23 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
+    """Whether a row of *df* is a delete."""
+    column = plan.schema.delete_column
+    if column is None or column not in df.columns:
+        return functions.lit(False)
+    return functions.coalesce(functions.col(quoted(column)), functions.lit(False))
+
+
+def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
+    """*df*, evaluated once: what is planned over its rows has to fit them when they are written."""
+    kept = df.persist()
+    stack.callback(kept.unpersist)
+    return kept
+
+
+def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches* with the tags of each row; *keys* are the columns that they are made of."""
     for batch in batches:
         tags = _tags(plan, keys, batch.select(keys.arrow.names))
         yield pa.RecordBatch.from_arrays(

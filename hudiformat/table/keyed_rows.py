@@ -45,6 +45,8 @@ class KeyedRows:
 
     def where(self, chosen: Booleans) -> KeyedRows:
         """Those for which *chosen* is true."""
+        if chosen.all():
+            return self
         mask = pa.array(chosen)
         positions = None if self.positions is None else self.positions[chosen]
         return KeyedRows(self.rows.filter(mask), self.keys.filter(mask), positions)

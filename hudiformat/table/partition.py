@@ -44,13 +44,17 @@ class PartitionIndex:
             self._look_into(record_keys)
             return merged_tags([known.tag(record_keys) for known in self._looked_into], len(record_keys))
         numbers = self._plan.buckets(record_keys)
-        known = {} if self._plan.operation in REPLACING else self._buckets  # those that are replaced are opened anew
-        new = {
-            number: bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number))
-            for number in np.unique(numbers).tolist()
-            if number not in known
-        }
-        return bucket_tags(numbers, known, new)
+        return bucket_tags(numbers, {number: self.bucket(number) for number in np.unique(numbers).tolist()})
+
+    def bucket(self, number: int) -> tuple[str, bool]:
+        """The file group of a bucket, and whether it was there before this write.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        if self._plan.operation not in REPLACING and number in self._buckets:  # those are all opened anew
+            return self._buckets[number], True
+        return bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number)), False
 
     @cached_property
     def slices(self) -> list[FileSlice]:

@@ -92,6 +92,17 @@ class PartitionWriter:
             handle = self._handles.of(group) if number is None else self._handles.of_new(number)
             handle.insert(rows, first_counter=self._count(len(rows)))
 
+    def write_bucket(self, bucket: int, rows: KeyedRows) -> None:
+        """Take rows that the hash of their keys puts into *bucket*.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+            UnsupportedFeatureError: an update of a file group in a pending clustering.
+        """
+        file_id, existing = self._index.bucket(bucket)
+        if self._plan.operation is not Operation.DELETE or existing:
+            self._add_known(file_id, rows)
+
     def write_found(self, file_id: str | None, rows: KeyedRows) -> None:
         """As :meth:`write`, for rows that a look-up in all partitions has found in *file_id*, or nowhere.
 

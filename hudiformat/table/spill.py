@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,10 +22,9 @@ from hudiformat.merge import (
     read_records,
     survivors,
 )
-from hudiformat.naming.bucket_hash import string_hashes
+from hudiformat.table.key_parts import KeyParts
 
 _AGE, _WRITTEN = "hudiformat.age", "hudiformat.written"
-_MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
 _PACKED = 4  # how much larger rows are than a compressed block
 _MOST_PARTS = 128
 
@@ -37,52 +35,6 @@ def memory_of(blocks: Iterable[LogBlock]) -> int:
         len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
         for block in blocks
     )
-
-
-@dataclass
-class _Parts:
-    """Rows, spread over files by the hash of their key."""
-
-    folder: Path
-    count: int
-    writers: dict[str, pa.ipc.RecordBatchStreamWriter] = field(default_factory=dict)
-
-    def add(self, kind: str, rows: pa.RecordBatch, keys: pa.Array) -> None:
-        """Write *rows* to the files of the parts that their *keys* belong to, in their order."""
-        numbers = self._numbers(keys)
-        order = np.argsort(numbers, kind="stable")
-        sorted_rows = rows.take(pa.array(order))
-        ends = np.cumsum(np.bincount(numbers, minlength=self.count)).tolist()
-        for part, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-            if end > start:
-                self._writer(f"{kind}-{part}", rows.schema).write_batch(sorted_rows.slice(start, end - start))
-
-    def read(self, kind: str, part: int, schema: pa.Schema) -> pa.Table:
-        """What has been written of a part."""
-        writer = self.writers.pop(f"{kind}-{part}", None)
-        if writer is None:
-            return schema.empty_table()
-        writer.close()
-        path = self.folder / f"{kind}-{part}"
-        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-            rows = reader.read_all()
-        path.unlink()
-        return rows
-
-    def close(self) -> None:
-        """Let go of the files."""
-        for writer in self.writers.values():
-            writer.close()
-
-    def _numbers(self, keys: pa.Array) -> npt.NDArray[np.int64]:
-        mixed = (string_hashes(keys) * _MIX) >> np.uint32(16)
-        numbers: npt.NDArray[np.int64] = (mixed % np.uint32(self.count)).astype(np.int64)
-        return numbers
-
-    def _writer(self, name: str, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
-        if name not in self.writers:
-            self.writers[name] = pa.ipc.new_stream(str(self.folder / name), schema)
-        return self.writers[name]
 
 
 def merge_on_disk(
@@ -103,7 +55,7 @@ def merge_on_disk(
     """
     count = min(2 * memory_of(blocks) // memory + 2, _MOST_PARTS)
     with TemporaryDirectory(prefix="hudiformat-") as folder:
-        parts = _Parts(Path(folder), count)
+        parts = KeyParts(Path(folder), count)
         try:
             layouts = _spread_log(parts, blocks, schema, rule, where)
             for part_of_base in base:
@@ -121,7 +73,7 @@ _Layouts = list[frozenset[str] | None]
 
 
 def _spread_log(
-    parts: _Parts, blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
+    parts: KeyParts, blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
 ) -> _Layouts:
     """Write what the log files say to the parts; the layouts of records that were met."""
     layouts: _Layouts = [None]
@@ -142,7 +94,7 @@ def _spread_log(
     return layouts
 
 
-def _candidates(parts: _Parts, part: int, schema: pa.Schema, rule: MergeRule, layouts: _Layouts) -> Candidates:
+def _candidates(parts: KeyParts, part: int, schema: pa.Schema, rule: MergeRule, layouts: _Layouts) -> Candidates:
     extra = [(_AGE, pa.int64()), (_WRITTEN, pa.int64())]
     records = parts.read("records", part, pa.schema([*schema, *map(pa.field, *zip(*extra, strict=True))]))
     deletes = parts.read("deletes", part, delete_schema(schema, rule).append(pa.field(_AGE, pa.int64())))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudiformat.errors import StorageError
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage, open_storage
-from hudiformat.table.keyed_rows import KeyedRows
+from hudiformat.table.keyed_rows import Booleans, KeyedRows
 from hudiformat.table.keys import RowKeys
 from hudiformat.table.partition_writer import PartitionWriter
 from hudiformat.table.places import Integers, groups_of_codes
@@ -54,22 +54,26 @@ class WriteTask:
             self._partition(path).write(KeyedRows(batch, record_keys).at(rows))
         self._relieve()
 
-    def write_placed(self, batch: pa.RecordBatch, groups: pa.Array, is_new: pa.Array) -> None:
-        """As :meth:`write`, for rows whose file groups, and whether they are new there, are known already.
+    def write_placed(self, path: str, group: str, rows: KeyedRows, *, is_new: Booleans) -> None:
+        """As :meth:`write`, for rows of a partition whose file group, and whether they are new there, are known.
 
         Raises:
-            DataError, UnsupportedFeatureError: as for :meth:`write`.
+            UnsupportedFeatureError: as for :meth:`write`.
         """
-        record_keys = self._keys.record_keys(batch)
-        paths = self._keys.partition_paths(batch)
-        new = np.asarray(is_new)
-        for path, in_path in _groups(paths):
-            for group, in_group in _groups(groups.take(pa.array(in_path))):
-                chosen = in_path[in_group]
-                for kind in (False, True):
-                    rows = KeyedRows(batch, record_keys).at(chosen[new[chosen] == kind])
-                    if len(rows):
-                        self._partition(path).write_placed(group, rows, is_new=kind)
+        for kind in (False, True):
+            chosen = rows.where(is_new == kind)
+            if len(chosen):
+                self._partition(path).write_placed(group, chosen, is_new=kind)
+        self._relieve()
+
+    def write_bucket(self, path: str, bucket: int, rows: KeyedRows) -> None:
+        """As :meth:`write`, for rows of a partition of which the bucket is known.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+            UnsupportedFeatureError: as for :meth:`write`.
+        """
+        self._partition(path).write_bucket(bucket, rows)
         self._relieve()
 
     def write_found(self, batch: pa.RecordBatch, paths: pa.Array, groups: pa.Array) -> None:

@@ -1,7 +1,8 @@
 """Jobs on a cluster where things go wrong, in a process of its own: a cluster cannot be had beside another session.
 
 Arguments: Spark's master, a folder for everything, an archive with the package, which the executors get by it alone,
-and the names of the jobs.
+a place on an object store, and the names of the jobs.  What a job with ``@store`` behind its name writes goes to that
+place.
 Leaves ``said.json`` in the folder: where each executor found the package, and for each job what went wrong in it.
 
 In every job the first task that is done kills its executor, another fails, and another hangs until a speculative copy
@@ -34,11 +35,11 @@ TASKS = 4
 
 
 def main() -> None:
-    master, folder, archive, *names = sys.argv[1:]
+    master, folder, archive, store, *names = sys.argv[1:]
     spark = start(master)
     spark.sparkContext.addPyFile(archive)
     found = set(spark.range(0, 4, 1, 4).mapInArrow(where_the_package_is, "path string").toArrow()["path"].to_pylist())
-    jobs = {name: run(spark, Path(folder), name) for name in names}
+    jobs = {name: run(spark, Path(folder), store, name) for name in names}
     (Path(folder) / "said.json").write_text(json.dumps({"packages": sorted(found), "jobs": jobs}))
     spark.stop()
 
@@ -64,6 +65,8 @@ def start(master: str) -> SparkSession:
         "spark.speculation.minTaskRuntime": "500ms",
     }.items():
         builder = builder.config(key, value)
+    for key in filter(lambda name: name.startswith("AWS_"), os.environ):
+        builder = builder.config(f"spark.executorEnv.{key}", os.environ[key])
     spark: SparkSession = builder.getOrCreate()
     return spark
 
@@ -75,11 +78,12 @@ def where_the_package_is(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         yield pa.record_batch({"path": [hudiformat.__file__]})
 
 
-def run(spark: SparkSession, folder: Path, name: str) -> list[str]:
+def run(spark: SparkSession, folder: Path, store: str, name: str) -> list[str]:
     """Run a job; what went wrong in it."""
     marks = folder / f"{name}-marks"
     marks.mkdir()
-    JOBS[name](spark, str(folder / name), str(marks))
+    kind, _, place = name.partition("@")
+    JOBS[kind](spark, f"{store}/{kind}" if place else str(folder / kind), str(marks))
     return sorted(path.name for path in marks.iterdir())
 
 
@@ -94,10 +98,10 @@ def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415 - after the session, as in a job that is given the package
 
     options = create(path, kind)
-    with struck("moving", "_write", partial(misfortune, marks, ("killed",))):
+    with struck("moving", "write_rows", partial(misfortune, marks, ("killed",))):
         hudi_spark.insert(rows(spark, 0, ts=1), path, options=options)
     # Not in one stage with the kill: what is missing of the shuffle then has the stage run again, and not its task.
-    with struck("moving", "_write", partial(misfortune, marks, ("failed", "hung"))):
+    with struck("moving", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
         hudi_spark.upsert(rows(spark, ROWS // 2, ts=2), path, options=options)
 
 
@@ -106,7 +110,7 @@ def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415
 
     options = create(path, "cow")
-    with struck("moving", "_write", partial(misfortune, marks, EVERYTHING)):
+    with struck("moving", "write_rows", partial(misfortune, marks, EVERYTHING)):
         hudi_spark.bulk_insert(rows(spark, 0, ts=1), path, options=options)
 
 
@@ -198,7 +202,7 @@ def misfortune(marks: str, kinds: Collection[str]) -> None:
         raise OSError("this attempt fails")
     elif "hung" in kinds and mark(marks, "hung"):
         mark(marks, f"hung-{context.partitionId()}")
-        time.sleep(20)
+        time.sleep(60)  # until the copy is done, and this is stopped
 
 
 def parent_of(pid: int) -> int:

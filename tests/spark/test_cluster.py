@@ -1,7 +1,8 @@
 """A cluster on which executors die, tasks fail and others are run twice: each row once, and nothing left behind.
 
-Two hosts, as Spark never runs a speculative copy on the host of the original; so no ``local-cluster``, which has one.
-Its Python does not have this package, but gets it with the job.
+What is written goes to a folder that all see, or to an object store.  Two hosts, as Spark never runs a speculative copy
+on the host of the original; so no ``local-cluster``, which has one.  Its Python does not have this package, but gets it
+with the job.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 
 import hudiformat as hf
+from hudiformat.storage import Storage, open_storage
 from hudiformat.timeline import read_metadata
+from hudiformat.view import PARTITION_METADATA_FILE
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
+from tools.s3_server import S3Server
 
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("pyspark.sql.datasource")
@@ -36,12 +41,25 @@ SCRIPT = Path(__file__).with_name("cluster_job.py")
 SPARK_HOME = Path(pyspark.__file__).parent
 HOSTS = ("127.0.0.1", "127.0.0.2")
 ROWS = 600
-JOBS = {"mor": True, "cow": True, "bulk": False, "source": False} if LONG else {"mor": True, "source": False}
-"""The jobs that write tables, and whether they update rows."""
+JOBS = {"mor@store": True, "source": False}
+"""The jobs that write tables, and whether they update rows; those ``@store`` on a server that speaks S3."""
+if LONG:
+    JOBS |= {"mor": True, "cow": True, "cow@store": True, "bulk": False, "source@store": False}
 
 
 @pytest.fixture(scope="module")
-def done(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def store(s3: S3Server) -> Iterator[str]:
+    """A bucket, which this process and those that it starts know how to reach."""
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in s3.environ.items():
+            patch.setenv(key, value)
+        filesystem, _ = fs.FileSystem.from_uri("s3://cluster?allow_bucket_creation=true")
+        filesystem.create_dir("cluster")
+        yield "s3://cluster"
+
+
+@pytest.fixture(scope="module")
+def done(java: Path, store: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The folder of the jobs' output, and what their script says of them."""
     folder = tmp_path_factory.mktemp("cluster")
     archive = packed(folder)
@@ -56,8 +74,8 @@ def done(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     }
     environment.pop("PYTHONPATH", None)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
-        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), *JOBS, "files"]
-        job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=400, check=False)
+        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), store, *JOBS, "files"]
+        job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=600, check=False)
     assert job.returncode == 0, (folder / "log").read_text()[-4000:]
     return folder, json.loads((folder / "said.json").read_text())
 
@@ -111,13 +129,10 @@ def wait_for(host: str, port: int, seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
-def data_files(folder: Path) -> list[str]:
+def data_files(storage: Storage) -> list[str]:
     """The files in the folders of partitions, beside those that make folders partitions."""
-    return sorted(
-        str(path.relative_to(folder))
-        for path in folder.glob("p*/*")
-        if path.name != ".hoodie_partition_metadata" and path.suffix != ".crc"
-    )
+    found = [f"{path}/{file.name}" for path in ("p0", "p1") for file in storage.list(path)]
+    return sorted(name for name in found if not name.endswith((PARTITION_METADATA_FILE, ".crc")))
 
 
 def committed_files(table: hf.Table) -> list[str]:
@@ -140,9 +155,10 @@ def test_an_executor_was_killed_a_task_failed_and_another_was_run_twice(done: An
 
 
 @pytest.mark.parametrize(("job", "updated"), JOBS.items())
-def test_each_row_is_in_the_table_once_and_nothing_else_is(done: Any, job: str, *, updated: bool) -> None:
+def test_each_row_is_in_the_table_once_and_nothing_else_is(done: Any, store: str, job: str, *, updated: bool) -> None:
     folder, _ = done
-    table = hf.open_table(folder / job)
+    kind, _, place = job.partition("@")
+    table = hf.open_table(f"{store}/{kind}" if place else folder / kind)
     found = table.snapshot(columns=["id", "ts", "p"]).to_pylist()
     expected = {f"k{number}": (1, f"p{number % 2}") for number in range(ROWS)}
     if updated:
@@ -151,8 +167,9 @@ def test_each_row_is_in_the_table_once_and_nothing_else_is(done: Any, job: str, 
     assert {row["id"]: (row["ts"], row["p"]) for row in found} == expected
     assert [commit.state.name for commit in table.timeline.instants] == ["COMPLETED"] * (2 if updated else 1)
     assert table.verify() == []
-    assert data_files(folder / job) == committed_files(table)
-    assert list((folder / job / ".hoodie" / ".temp").glob("*")) == []
+    storage = open_storage(table.path)
+    assert data_files(storage) == committed_files(table)
+    assert storage.list(".hoodie/.temp") == []
 
 
 def test_each_row_is_in_the_plain_files_once_and_nothing_is_staged(done: Any) -> None:

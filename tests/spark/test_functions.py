@@ -15,7 +15,7 @@ import hudiformat as hf
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
-from hudiformat.spark.moving import last_of_each_key  # noqa: E402
+from hudiformat.spark.writing import last_of_each_key  # noqa: E402
 from hudiformat.table.options import PARTIAL_SCHEMA  # noqa: E402
 from tests.rows import assert_same_rows  # noqa: E402
 
@@ -200,13 +200,12 @@ def test_a_path_without_a_table_is_refused(spark: SparkSession, tmp_path: Path) 
 
 
 def test_rows_are_combined_across_batches() -> None:
-    names = ["id", "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"]
+    names = ["id", "_hudiformat_path", "_hudiformat_key"]
 
     def batch(*ids: tuple[str, str]) -> pa.RecordBatch:
         columns = [
             [f"{path}{key}" for path, key in ids],
             [path for path, _ in ids],
-            [0] * len(ids),
             [key for _, key in ids],
         ]
         return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=names)

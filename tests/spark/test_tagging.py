@@ -29,7 +29,7 @@ def plan_of(folder: Path, options: dict[str, str]) -> WritePlan:
 
 
 def tags(plan: WritePlan, rows: pa.RecordBatch) -> pa.RecordBatch:
-    [tagged] = tagging._tag_rows(plan, plan.schema.only(tagging.key_columns(plan)), [rows])
+    [tagged] = tagging.tag_rows(plan, plan.schema.only(tagging.key_columns(plan)), [rows])
     assert tagged.select(rows.schema.names) == rows
     return tagged.select(tagging.TAGS.names)
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hudiformat import Table, UnsupportedFeatureError
 from hudiformat.naming import WriteToken
 from hudiformat.table import Operation, WriteTask
 from hudiformat.table.begin import begin_write
+from hudiformat.table.keyed_rows import KeyedRows
 from hudiformat.table.placement import groups_of_new, new_group_number
 from tests.table.support import new_table, rows
 
@@ -46,7 +48,9 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
         plan_with_placement = replace(write.plan, placements={"x": plan})
         with WriteTask(plan_with_placement, WriteToken(0, 0, 0)) as task:
             [batch] = data.combine_chunks().to_batches()
-            task.write_placed(batch, groups, pa.array(np.ones(17, np.bool_)))
+            for group in groups.unique().to_pylist():
+                part = batch.filter(pc.equal(groups, group))
+                task.write_placed("x", group, KeyedRows(part, part["k"]), is_new=np.ones(len(part), np.bool_))
             stats = task.finish()
         write.commit(stats)
     assert sorted(stat.num_inserts for stat in stats) == sorted(expected.values())
@@ -60,7 +64,7 @@ def test_updates_go_to_their_groups(small: Table) -> None:
     with begin_write(small.context, Operation.UPSERT) as write:
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             [batch] = data.to_batches()
-            task.write_placed(batch, pa.array([file_slice.file_id]), pa.array([False]))
+            task.write_placed("x", file_slice.file_id, KeyedRows(batch, batch["k"]), is_new=np.array([False]))
             [stat] = task.finish()
         write.commit([stat])
     assert (stat.num_inserts, stat.num_update_writes) == (0, 1)
@@ -75,7 +79,7 @@ def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
         [batch] = rows(("k1", 5, "x", 9)).to_batches()
         task = WriteTask(plan, WriteToken(0, 0, 0))
         with pytest.raises(UnsupportedFeatureError, match="pending clustering"):
-            task.write_placed(batch, pa.array([file_slice.file_id]), pa.array([False]))
+            task.write_placed("x", file_slice.file_id, KeyedRows(batch, batch["k"]), is_new=np.array([False]))
 
 
 def test_the_names_of_new_groups_are_numbers() -> None:

@@ -17,13 +17,13 @@ from hudiformat.errors import CorruptBlockError
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
-_GZIP_LEVEL = 5
+_GZIP_LEVEL = 3
 
 
 def level_of(compression: str) -> int | None:
     """How hard a codec tries.
 
-    Of gzip's levels Java takes 6 and Arrow 9; 5 takes two thirds and a quarter of their time, for 0.4 and 0.9 % more.
+    Of gzip's levels Java takes 6 and Arrow 9; 3 takes 0.6 and 0.2 of their time, for 2 and 3 % more bytes at most.
     """
     return _GZIP_LEVEL if compression == "gzip" else None
 

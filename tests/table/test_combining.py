@@ -1,0 +1,34 @@
+"""One row per key, in memory or by way of the disk."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.table.combining import combine_parts
+
+ROWS = st.lists(st.tuples(st.sampled_from("abcdef"), st.one_of(st.none(), st.integers(0, 3))), max_size=12)
+SCHEMA = pa.schema([pa.field("key", pa.string()), pa.field("ts", pa.int64()), pa.field("n", pa.int64())])
+
+
+@pytest.mark.parametrize("ordering", [("ts",), ()])
+@given(st.lists(ROWS, max_size=4), st.sampled_from([0, 50, 10**6]))
+def test_the_row_with_the_highest_ordering_value_is_kept_of_equals_the_last(
+    ordering: tuple[str, ...], parts: list[list[tuple[str, int | None]]], memory: int
+) -> None:
+    batches, number = [], 0
+    expected: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        rows = []
+        for key, ts in part:
+            rank = (ts or 0) if ordering else 0  # null counts as Hudi's default, 0
+            if key not in expected or rank >= expected[key][0]:
+                expected[key] = (rank, number)
+            rows.append({"key": key, "ts": ts, "n": number})
+            number += 1
+        batches.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    found = [row for batch in combine_parts(batches, "key", ordering, memory=memory) for row in batch.to_pylist()]
+    assert {row["key"]: row["n"] for row in found} == {key: last for key, (_, last) in expected.items()}
+    assert len(found) == len(expected)
