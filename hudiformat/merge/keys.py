@@ -19,7 +19,6 @@ _ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
 _WORD = 8
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-_MOST = 1 << 31
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -42,7 +41,7 @@ def _hash_slice(keys: pa.Array) -> Hashes:
     words = np.ndarray(len(data) - _WORD + 1, "<u8", data, strides=(1,))
     starts, lengths = offsets[:-1] - first, np.diff(offsets)
     hashes: Hashes = lengths.astype(np.uint64) * _FACTOR  # spread over all bits, or it would cancel against the text
-    shortest, longest = int(lengths.min(initial=_MOST)), int(lengths.max(initial=0))
+    shortest, longest = int(lengths.min(initial=last)), int(lengths.max(initial=0))
     if shortest == longest:
         lengths = lengths[:1]
     for begin in range(0, longest, _WORD):

@@ -27,7 +27,8 @@ def joined(rows: pa.Table) -> pa.Table:
 
 def _uncut(column: pa.ChunkedArray) -> pa.ChunkedArray:
     pieces = [piece for piece in column.chunks if len(piece)]
-    if not pieces or column.type.num_fields or not all(map(_touch, pieces, pieces[1:])):
+    is_flat = not (column.type.num_fields or pa.types.is_dictionary(column.type))
+    if not (pieces and is_flat and all(map(_touch, pieces, pieces[1:]))):
         return column
     whole = pa.Array.from_buffers(column.type, len(column), pieces[0].buffers(), offset=pieces[0].offset)
     return pa.chunked_array([whole])

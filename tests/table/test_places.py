@@ -41,6 +41,11 @@ def test_pieces_of_other_arrays_are_copied() -> None:
     assert found.equals(WHOLE)
 
 
+def test_dictionaries_stay_with_their_values() -> None:
+    words = pa.table({"w": pa.array(["x", "y", "x"]).dictionary_encode()})
+    assert joined(pa.concat_tables([words.slice(0, 1), words.slice(1)])).equals(words)
+
+
 def test_no_rows() -> None:
     assert joined(WHOLE.slice(0, 0)).equals(WHOLE.slice(0, 0))
     assert joined(WHOLE.schema.empty_table()).num_rows == 0
