@@ -32,6 +32,7 @@ from hudiformat.sink import (
 from hudiformat.sink.formats import rows_writer
 from hudiformat.sink.partition_commit import Extractor
 from hudiformat.sink.rolling import file_schema
+from hudiformat.spark.batches import cut_by_rows
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.storage import open_storage
@@ -72,7 +73,7 @@ class FileBatches:
             self._newest = sink.recover()
         if batch_id <= self._newest:
             return None
-        with reraised():
+        with reraised(), cut_by_rows(df.sparkSession):
             found = df.mapInArrow(partial(_write_share, self._share, schema), "message binary").collect()
             messages = [pickle.loads(bytes(row["message"])) for row in found]  # noqa: S301 - of our own tasks
             # An empty batch may have no tasks; it is finished all the same.

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.errors import OptionError
 from hudiformat.services import serve_inline
+from hudiformat.spark.batches import cut_by_rows
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.global_lookup import write_everywhere
 from hudiformat.spark.moving import write_moved
@@ -137,7 +138,7 @@ def _write(
         by_tasks = write_everywhere if plan.options.is_global else write_moved
         return by_tasks(rows, plan, schema)
 
-    with reraised():
+    with reraised(), cut_by_rows(df.sparkSession):
         write = overwrite_by if operation in REPLACING else write_and_commit
         commit = write(context, operation, write_files, extra)
     serve_inline(context)

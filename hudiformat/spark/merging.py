@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, functions
 
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.services import serve_inline
+from hudiformat.spark.batches import cut_by_rows
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.live_rows import live_rows, one_per_key
 from hudiformat.spark.moving import newest_slices, write_found
@@ -98,7 +99,7 @@ def merge(
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
-    with reraised():
+    with reraised(), cut_by_rows(source.sparkSession):
         commit = write_and_commit(context, Operation.UPSERT, write_files)
     serve_inline(context)
     return commit

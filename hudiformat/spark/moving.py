@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.errors import DataError
+from hudiformat.spark.batches import gathered
 from hudiformat.spark.packing import PACKED, moved, packed
 from hudiformat.spark.tagging import (
     GROUP,
@@ -98,13 +99,13 @@ def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
 
 
 def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tagged = (batch.drop_columns(KEY) for batch in tag_rows(plan, keys, batches))
+    tagged = (batch.drop_columns(KEY) for batch in tag_rows(plan, keys, gathered(batches)))
     return packed(batch.append_column(NEW, pa.repeat(True, batch.num_rows)) for batch in tagged)
 
 
 def _pack_found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The new rows with the file groups that they go to; deletes of what is not there are left out."""
-    parts = (part for batch in batches for part in ([batch] if plan.sizing is None else _placed(plan, batch)))
+    parts = (part for batch in gathered(batches) for part in ([batch] if plan.sizing is None else _placed(plan, batch)))
     return packed(part.drop_columns(KEY) for part in parts)
 
 

@@ -21,33 +21,20 @@ _ROWS = "_hudiformat_rows"
 PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
 """What packed rows are to Spark."""
 
-_PACKED_AT_ONCE = 16 * 1024 * 1024
-"""Bytes of rows that are gathered before they are packed: the more, the fewer values."""
-
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches*, which have PATH and GROUP, as rows of PACKED; memory is bounded by ``_PACKED_AT_ONCE``."""
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= _PACKED_AT_ONCE:
-            yield _packed(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield _packed(waiting)
+    """*batches*, which have PATH and GROUP, each as rows of PACKED."""
+    return map(_packed, batches)
 
 
-def _packed(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    rows = pa.Table.from_batches(batches).combine_chunks()
-    paths, groups = (rows[name].combine_chunks().dictionary_encode() for name in (PATH, GROUP))
+def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
+    paths, groups = (rows[name].dictionary_encode() for name in (PATH, GROUP))
     codes = np.asarray(paths.indices).astype(np.int64) * len(groups.dictionary) + np.asarray(groups.indices)
     rows = rows.drop_columns([PATH, GROUP])
     numbers, ends, sink = [], [0], pa.BufferOutputStream()
     for code, chosen in groups_of_codes(codes):
         with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(taken(rows, chosen))
+            writer.write_batch(taken(rows, chosen))
         numbers.append(code)
         ends.append(sink.tell())
     values = [None, pa.py_buffer(np.array(ends, np.int32)), sink.getvalue()]

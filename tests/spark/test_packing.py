@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark import packing
+from hudiformat.spark import batches, packing
 from hudiformat.spark.tagging import GROUP, PATH
 
 ROWS = st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["+0", "+1", "f-0"]), st.text(max_size=3)))
@@ -20,17 +20,17 @@ def batch_of(rows: list[tuple[str, str, str]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{PATH: path, GROUP: group, "text": text} for path, group, text in rows], SCHEMA)
 
 
-def sorted_by_group(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def sorted_by_group(packs: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """As Spark sorts them."""
-    values = pa.Table.from_batches(batches, batches[0].schema) if batches else None
+    values = pa.Table.from_batches(packs) if packs else None
     return [] if values is None else values.sort_by([(PATH, "ascending"), (GROUP, "ascending")]).to_batches()
 
 
 @given(st.lists(ROWS, max_size=4), st.sampled_from([1, 60, 10_000]))
 def test_rows_come_out_by_file_group(parts: list[list[tuple[str, str, str]]], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "_PACKED_AT_ONCE", at_once)
-        values = list(packing.packed(map(batch_of, parts)))
+        patch.setattr(batches, "_GATHERED_AT_ONCE", at_once)
+        values = list(packing.packed(batches.gathered(map(batch_of, parts))))
     found: dict[tuple[str, str], list[str]] = {}
     for path, group, rows in packing.unpacked(sorted_by_group(values)):
         assert (path, group) not in found
@@ -45,5 +45,5 @@ def test_rows_come_out_by_file_group(parts: list[list[tuple[str, str, str]]], at
 
 def test_rows_of_one_file_group_are_one_value() -> None:
     rows = batch_of([("a", "+0", "x"), ("b", "+0", "y"), ("a", "+0", "z")])
-    [values] = packing.packed([rows, rows])
+    [values] = packing.packed(batches.gathered([rows, rows]))
     assert values.select([PATH, GROUP]).to_pydict() == {PATH: ["a", "b"], GROUP: ["+0", "+0"]}

@@ -1,0 +1,49 @@
+"""The batches of rows that Spark hands to Python: how long they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+_LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
+_NO_LIMIT = str(2**31 - 1)
+
+_GATHERED_AT_ONCE = 16 * 1024 * 1024
+"""Bytes of rows that are worked on at once: the more, the fewer calls, and the fewer values to move."""
+
+
+@contextmanager
+def cut_by_rows(spark: SparkSession) -> Iterator[None]:
+    """Have Spark cut batches by the number of their rows alone, unless the session says how many bytes they may have.
+
+    From Spark 4.1 on it asks after each row how many bytes the batch has by now, which takes as long as adding the row.
+    """
+    is_ours = spark.conf.get(_LIMIT, None) is None
+    if is_ours:
+        spark.conf.set(_LIMIT, _NO_LIMIT)
+    try:
+        yield
+    finally:
+        if is_ours:
+            spark.conf.unset(_LIMIT)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches*, joined to larger ones of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= _GATHERED_AT_ONCE:
+            yield from _joined(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield from _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from (batch for batch in pa.Table.from_batches(batches).combine_chunks().to_batches() if batch.num_rows)

@@ -1,0 +1,35 @@
+"""Batches are cut by their rows while hudiformat works, and the session is left as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("pyspark.sql")
+
+from hudiformat.spark.batches import _LIMIT, cut_by_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_limit_in_bytes_is_lifted_for_as_long_as_it_is_sparks_own(spark: SparkSession) -> None:
+    with cut_by_rows(spark):
+        assert spark.conf.get(_LIMIT) == str(2**31 - 1)
+        with cut_by_rows(spark):  # in another thread
+            pass
+        assert spark.conf.get(_LIMIT) == str(2**31 - 1)
+    assert spark.conf.get(_LIMIT, None) is None
+
+
+def test_a_limit_that_the_session_has_set_counts(spark: SparkSession) -> None:
+    spark.conf.set(_LIMIT, "1000000")
+    try:
+        with cut_by_rows(spark):
+            assert spark.conf.get(_LIMIT) == "1000000"
+        assert spark.conf.get(_LIMIT) == "1000000"
+    finally:
+        spark.conf.unset(_LIMIT)
