@@ -51,6 +51,7 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
                         task.write_bucket(path, int(group), found)
                     else:
                         task.write_placed(path, group, found, is_new=np.asarray(kept[NEW]))
+                task.end_groups(path)
         yield encode_stats(task.finish())
 
 

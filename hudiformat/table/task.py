@@ -40,6 +40,7 @@ class WriteTask:
         self._storage = open_storage(plan.root) if storage is None else storage
         self._keys = RowKeys.of(plan.config)
         self._partitions: dict[str, PartitionWriter] = {}
+        self._stats: list[WriteStat] = []
         self._counter = 1
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -97,15 +98,19 @@ class WriteTask:
         """
         self._partition(path).take_out(file_id, record_keys)
 
+    def end_groups(self, path: str) -> None:
+        """Finish the file groups of a partition that rows have come for: no more will.  None of them stay in memory."""
+        partition = self._partitions.get(path)
+        if partition is not None and not partition.is_empty:
+            self._enter_partition(path)
+            self._stats += partition.close()
+
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
-        stats = []
-        for path, partition in self._partitions.items():
-            if not partition.is_empty:
-                self._enter_partition(path)
-                stats += partition.close()
+        for path in self._partitions:
+            self.end_groups(path)
         self._partitions = {}
-        return stats
+        return self._stats
 
     def __enter__(self) -> WriteTask:
         return self
