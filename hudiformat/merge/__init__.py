@@ -12,7 +12,7 @@ from hudiformat.merge.candidates import (
     read_candidates,
     read_records,
 )
-from hudiformat.merge.keys import KeyIndex, all_differ, number_keys
+from hudiformat.merge.keys import KeyIndex, all_differ, key_hashes, number_keys
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.merge.slice import merge_slice
 from hudiformat.merge.survivors import Survivors, survivors
@@ -29,6 +29,7 @@ __all__ = [
     "counting_blocks",
     "delete_schema",
     "deletes_of",
+    "key_hashes",
     "merge_slice",
     "number_keys",
     "read_candidates",

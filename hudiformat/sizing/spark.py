@@ -64,10 +64,12 @@ class PartitionPlan:
             return np.zeros(len(record_keys), np.int64)
         if self.in_order:
             return np.repeat(np.arange(len(self.buckets)), [bucket.records for bucket in self.buckets])
-        weights = np.array([bucket.records for bucket in self.buckets], np.float64) / self.inserts
-        cumulative = np.cumsum(weights)
-        share = (key_hashes(record_keys) % self.inserts).astype(np.float64) / self.inserts
-        places = np.searchsorted(cumulative, share, side="left")
+        return self.places((key_hashes(record_keys) % self.inserts).astype(np.float64) / self.inserts)
+
+    def places(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """The place in ``buckets`` of each number from 0 to 1, where all of them together are the inserts."""
+        ends = np.cumsum(np.array([bucket.records for bucket in self.buckets], np.float64) / self.inserts)
+        places = np.searchsorted(ends, shares, side="left")
         return np.where(places < len(self.buckets), places, 0)
 
 

@@ -140,8 +140,7 @@ def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSl
         )
         for path, count in counts.items()
     }
-    # Each task has a part of the new rows: their order says nothing, so they are told apart by their hashes.
-    return replace(plan, placements={path: replace(one, in_order=False) for path, one in plans.items()})
+    return replace(plan, placements=plans)
 
 
 def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
