@@ -134,13 +134,11 @@ def _with_paths(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Recor
 
 def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
     assert plan.sizing is not None  # noqa: S101 - whoever asks has looked
-    plans = {
-        path: plan.sizing.plan(
-            path, count, plan.sizing.small_files(path, [one for one in slices if one.partition_path == path])
-        )
-        for path, count in counts.items()
-    }
-    return replace(plan, placements=plans)
+    there: dict[str, list[FileSlice]] = {}
+    for one in slices:
+        there.setdefault(one.partition_path, []).append(one)
+    small = {path: plan.sizing.small_files(path, there.get(path, [])) for path in counts}
+    return replace(plan, placements={path: plan.sizing.plan(path, counts[path], small[path]) for path in counts})
 
 
 def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:

@@ -72,6 +72,25 @@ def test_inserted_rows_are_all_there(spark: SparkSession, table: hf.Table) -> No
     assert_same_rows(table.snapshot(columns=SCHEMA.names), expected, key=("id",))
 
 
+@pytest.mark.parametrize("by", [[], ["p", "n"]])
+def test_an_insert_is_counted_whatever_its_partitions(spark: SparkSession, tmp_path: Path, by: list[str]) -> None:
+    schema = pa.schema([pa.field("id", pa.string()), pa.field("p", pa.string()), pa.field("n", pa.int64())])
+    options = {"hoodie.copyonwrite.record.size.estimate": "1000", "hoodie.parquet.max.file.size": "20000"}
+    made = {name: hf.create_table(tmp_path / name, name="t", schema=schema, record_key=["id"], partition_by=by,
+                                  table_type="COPY_ON_WRITE") for name in ("spark", "plain")}  # fmt: skip
+    rows = spark.range(0, 90, 1, 3).selectExpr(
+        "concat('k', id) as id", "element_at(array('a b', '', null), cast(id % 3 + 1 as int)) as p", "int(id % 2) as n"
+    )
+    commit = hudi_spark.insert(rows, made["spark"].path, options=options)
+    assert commit.num_writes == 90
+    hf.open_table(made["plain"].path, options=options).insert(rows.toArrow())
+    columns = ["_hoodie_partition_path", *schema.names]
+    assert_same_rows(made["spark"].snapshot(columns=columns), made["plain"].snapshot(columns=columns), key=("id",))
+    groups = {name: sorted(one.partition_path for one in table.file_slices()) for name, table in made.items()}
+    assert groups["spark"] == groups["plain"]
+    assert len(groups["spark"]) == (5 if not by else 2 * (1 + 2))  # 20 rows to a file group
+
+
 def test_rows_take_the_place_of_others(spark: SparkSession, table: hf.Table) -> None:
     hudi_spark.insert(things(spark, 10), table.path)
     commit = hudi_spark.insert_overwrite(things(spark, 4, start=20).where("p = 'p0'"), table.path)
