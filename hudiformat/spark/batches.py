@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -32,10 +33,10 @@ def cut_by_rows(spark: SparkSession) -> Iterator[None]:
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches*, joined to larger ones of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
+    """*batches*, joined or cut to those of about ``_GATHERED_AT_ONCE`` bytes; none is empty."""
     waiting: list[pa.RecordBatch] = []
     size = 0
-    for batch in batches:
+    for batch in chain.from_iterable(map(_cut, batches)):
         waiting.append(batch)
         size += batch.nbytes
         if size >= _GATHERED_AT_ONCE:
@@ -43,6 +44,11 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             waiting, size = [], 0
     if waiting:
         yield from _joined(waiting)
+
+
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(batch.num_rows * _GATHERED_AT_ONCE // max(batch.nbytes, 1), 1)
+    return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def _joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
