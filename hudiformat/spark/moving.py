@@ -53,7 +53,7 @@ from hudiformat.timeline import WriteStat
 from hudiformat.view import FileSlice
 
 _KEY_ROWS = 65_536
-_ROWS = "_hudiformat_rows"
+_COUNT = "_hudiformat_count"
 
 
 def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
@@ -117,9 +117,11 @@ def _only_adds(plan: WritePlan) -> bool:
 def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Mapping[str, int]:
     """How many rows of an insert each partition gets: Spark counts them by what stands in the partition columns."""
     names = list(RowKeys.of(plan.config).partition_fields)
-    rows = functions.count_if(~is_deleted(df, plan)).alias(_ROWS)
-    counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_ROWS) > 0)
-    found = counted.mapInArrow(partial(_with_paths, plan, schema.only(names)), f"{PATH} string, {_ROWS} long").collect()
+    rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
+    counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
+    found = counted.mapInArrow(
+        partial(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long"
+    ).collect()
     counts: Counter[str] = Counter()
     for path, count in found:  # a null and an empty text have one path
         counts[path] += count
@@ -128,8 +130,8 @@ def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Mapping[str
 
 def _with_paths(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        paths = RowKeys.of(plan.config).partition_paths(schema.fit(batch.drop_columns(_ROWS)))
-        yield pa.RecordBatch.from_arrays([paths, batch[_ROWS]], names=[PATH, _ROWS])
+        paths = RowKeys.of(plan.config).partition_paths(schema.fit(batch.drop_columns(_COUNT)))
+        yield pa.RecordBatch.from_arrays([paths, batch[_COUNT]], names=[PATH, _COUNT])
 
 
 def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
