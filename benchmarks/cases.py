@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import add_meta_columns
+from hudiformat.basefile import add_meta_columns, meta_schema
 
 INSTANT = "20260101000000000"
 
@@ -45,7 +45,7 @@ def _one_of(words: list[str], numbers: Numbers) -> pa.Array:
 
 def _with_meta(columns: dict[str, pa.Array]) -> pa.RecordBatch:
     batch = pa.RecordBatch.from_pydict(columns)
-    return add_meta_columns(
+    rows = add_meta_columns(
         batch,
         batch["id"],
         instant=INSTANT,
@@ -54,6 +54,7 @@ def _with_meta(columns: dict[str, pa.Array]) -> pa.RecordBatch:
         task_partition=0,
         first_counter=0,
     )
+    return rows.cast(meta_schema(batch.schema))
 
 
 def _mixed(count: int) -> dict[str, pa.Array]:

@@ -27,6 +27,20 @@ def bitmap(valid: Mask | None) -> pa.Buffer | None:
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
+def one_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
+    """*rows* in one piece; a table is copied if it has several chunks."""
+    if isinstance(rows, pa.RecordBatch):
+        return rows
+    columns = [_one_array(column) for column in rows.columns]
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(columns, fields=list(rows.schema)))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
+
+
 def numbers(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """The values of a fixed-width array; what stands under nulls is arbitrary."""
     return _window(array.buffers()[1], dtype, array.offset, len(array))
@@ -45,7 +59,7 @@ def offsets(array: pa.Array) -> Longs:
     return _window(place, np.int64 if wide else np.int32, array.offset, len(array) + 1).astype(np.int64)
 
 
-def content(buffer: pa.Buffer | None) -> Bytes:
+def content(buffer: pa.Buffer | bytes | None) -> Bytes:
     """A buffer's bytes."""
     return np.zeros(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
 

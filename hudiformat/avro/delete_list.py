@@ -23,7 +23,7 @@ _FEW = 2048  # below, a plain loop is as fast
 
 def encode_delete_list(
     record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None = None
-) -> bytes:
+) -> memoryview:
     """The Avro bytes of a list of deletes, as Hudi writes them.
 
     Without *ordering*, and where it is null, int 0 is stored, which Hudi reads as "by commit time".  A struct stands
@@ -43,7 +43,7 @@ def encode_delete_list(
         raise DataError("a delete without a record key", column="record_key")
     schema, columns = ordering_columns(ordering)
     if not rows:
-        return b"\x00"
+        return memoryview(b"\x00")
     names = [name for name, _ in parse_schema(schema).fields]
     batch = pa.RecordBatch.from_arrays([record_keys, partition_paths, *columns], names=names)
     [(count, size, _)] = varint.encode(varint.zigzag(np.array([rows])))

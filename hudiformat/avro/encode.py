@@ -6,13 +6,14 @@ below a null struct or in another branch of a union a value takes no bytes.  Non
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.avro.buffers import Bytes, Longs, Mask, offsets, validity
+from hudiformat.avro.buffers import Bytes, Longs, Mask, content, offsets, one_batch, validity
 from hudiformat.avro.cells import Cell, Reference, Word, size
 from hudiformat.avro.joining import join
 from hudiformat.avro.leaves import byte, enum, fixed, integers, primitive, refuse, small, there
@@ -26,11 +27,12 @@ from hudiformat.wire import INT32_MAX
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
 _LENGTH_SIZE = 4
+_SPARE_BYTES = 64
 
 
 def encode_records(
-    batch: pa.RecordBatch, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
-) -> bytes:
+    batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
+) -> memoryview:
     """The records part of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
 
     Columns are matched to the schema's fields by name, in any order; a nullable field without a column is null, and
@@ -42,21 +44,37 @@ def encode_records(
         DataError: a null where the schema has none, or a value that its type does not hold.
         EncodeError: a record of 2 GiB or more.
     """
-    # Joined once at the end: a buffer that grows has its pages given back and faulted in anew.
-    return b"".join([head, *(data.data for data, _ in _chunks(batch, schema_json, framed=framed)), tail])
+    parts = (data for data, _ in _chunks(batch, schema_json, framed=framed))
+    return _gathered(chain([content(head)], parts, [content(tail)]), batch)
 
 
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
     """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
-    parts, starts = [], [np.zeros(1, np.int64)]
-    for data, ends in _chunks(batch, schema_json, framed=False):
-        parts.append(data.data)
-        starts.append(ends[1:] + starts[-1][-1])
-    buffers = [None, pa.py_buffer(np.concatenate(starts)), pa.py_buffer(b"".join(parts))]
-    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
+    starts = [np.zeros(1, np.int64)]
+
+    def parts() -> Iterator[Bytes]:
+        for data, ends in _chunks(batch, schema_json, framed=False):
+            starts.append(ends[1:] + starts[-1][-1])
+            yield data
+
+    data = pa.py_buffer(_gathered(parts(), batch))
+    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, [None, pa.py_buffer(np.concatenate(starts)), data])
 
 
-def _chunks(batch: pa.RecordBatch, schema_json: str, *, framed: bool) -> Iterator[tuple[Bytes, Longs]]:
+def _gathered(parts: Iterable[Bytes], batch: pa.RecordBatch | pa.Table) -> memoryview:
+    """*parts* in one piece, most often without being copied twice: records are seldom longer than what Arrow has."""
+    room, used = np.empty(batch.nbytes + batch.num_rows * _SPARE_BYTES + _SPARE_BYTES, np.uint8), 0
+    for part in parts:
+        end = used + len(part)
+        if end > len(room):
+            room, full = np.empty(end * 2, np.uint8), room
+            room[:used] = full[:used]
+        room[used:end] = part
+        used = end
+    return room[:used].data.toreadonly()
+
+
+def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool) -> Iterator[tuple[Bytes, Longs]]:
     """The bytes of some rows after the other, and where in them each row begins and the last one ends."""
     target = avro_to_arrow(schema_json)
     extra = next((name for name in batch.schema.names if target.get_field_index(name) < 0), None)
@@ -67,7 +85,7 @@ def _chunks(batch: pa.RecordBatch, schema_json: str, *, framed: bool) -> Iterato
     rows = -(-batch.num_rows // max(round(batch.num_rows / _CHUNK_ROWS), 1))  # of like size: each costs the same calls
     first = 0
     while first < batch.num_rows:
-        chunk = batch.slice(first, rows)
+        chunk = one_batch(batch.slice(first, rows))
         chunk = _not_too_large(chunk if fits else resolve(chunk, target))
         first += chunk.num_rows
         cells = _record_cells(record, chunk, None, "")

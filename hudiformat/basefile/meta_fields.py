@@ -46,12 +46,21 @@ def add_meta_columns(
     task_partition: int,
     first_counter: int,
 ) -> pa.RecordBatch:
-    """*batch* with the meta columns in front; its rows are numbered from *first_counter*."""
-    counters = pa.array(np.arange(first_counter, first_counter + batch.num_rows))
-    rows = add_origin(
-        batch, record_keys, counters, instant=instant, partition_path=partition_path, task_partition=task_partition
-    )
-    return rows.add_column(_PLACE_OF_NAME, pa.field(FILE_NAME, pa.string()), _constant(file_name, rows.num_rows))
+    """*batch* with the meta columns in front, its rows numbered from *first_counter*.
+
+    What is the same in all rows stands there once, as a dictionary.
+    """
+    count = batch.num_rows
+    counters = pa.array(np.arange(first_counter, first_counter + count))
+    meta = [
+        _shared(instant, count),
+        _sequence_numbers(counters, instant, task_partition),
+        record_keys,
+        _shared(partition_path, count),
+        _shared(file_name, count),
+    ]
+    fields = [pa.field(name, column.type) for name, column in zip(META_FIELDS, meta, strict=True)]
+    return pa.RecordBatch.from_arrays([*meta, *batch.columns], schema=pa.schema([*fields, *batch.schema]))
 
 
 def add_origin(
@@ -65,8 +74,8 @@ def add_origin(
 ) -> Rows:
     """*rows* with the meta columns in front, but for the file's name; *counters* are the numbers of the rows."""
     count = rows.num_rows
-    seqno = pc.binary_replace_slice(counters.cast(pa.string()), 0, 0, f"{instant}_{task_partition}_")
-    meta: list[Any] = [_constant(instant, count), seqno, record_keys, _constant(partition_path, count)]
+    numbers = _sequence_numbers(counters, instant, task_partition)
+    meta: list[Any] = [_constant(instant, count), numbers, record_keys, _constant(partition_path, count)]
     make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
     return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(meta_schema(rows.schema))))
 
@@ -78,8 +87,16 @@ def without_file_name(schema: pa.Schema) -> pa.Schema:
 
 def add_file_name(rows: Rows, file_name: str) -> Rows:
     """*rows* that have the other meta fields, with the name of their base file: once, as a dictionary."""
-    names = pa.DictionaryArray.from_arrays(np.zeros(rows.num_rows, np.int32), [file_name])
+    names = _shared(file_name, rows.num_rows)
     return rows.add_column(_PLACE_OF_NAME, pa.field(FILE_NAME, names.type), names)
+
+
+def _sequence_numbers(counters: Any, instant: str, task_partition: int) -> Any:
+    return pc.binary_replace_slice(counters.cast(pa.string()), 0, 0, f"{instant}_{task_partition}_")
+
+
+def _shared(value: str, count: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [value])
 
 
 def _constant(value: str, count: int) -> pa.Array:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro
+from hudiformat.avro.buffers import one_batch
 from hudiformat.blocks.block import LogBlock
 from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.content.positions import encode_positions
@@ -64,7 +65,7 @@ def data_block(
     if is_partial:
         entries[HeaderKey.IS_PARTIAL] = "true"
     codec = {} if compression is None else {"compression": compression}
-    rows = batch if isinstance(batch, pa.RecordBatch) else _one_batch(batch)
+    rows = batch if encode is avro_data.encode else one_batch(batch)  # records are put together some at a time
     return LogBlock(kind, BlockHeader(entries), encode(rows, schema, **codec))
 
 
@@ -120,14 +121,6 @@ def _positions(positions: Iterable[int] | None, base_instant: str | None) -> dic
         HeaderKey.RECORD_POSITIONS: encode_positions(positions),
         HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: base_instant,
     }
-
-
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    rows = pa.StructArray.from_arrays(
-        [pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type) for column in table.columns],
-        fields=list(table.schema),
-    )
-    return pa.RecordBatch.from_struct_array(rows)
 
 
 def _key_array(keys: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:

@@ -20,6 +20,7 @@ _MAX_INT = 0x7FFFFFFF
 _ROWS_AT_ONCE = 1 << 12  # the code units of so many keys stay in the processor's cache: twice as fast as 1 << 16
 _CONTINUATION = 0x80  # UTF-8: the first byte that no ASCII character has, and the mark of a continuation byte
 _FOUR_BYTE_LEAD = 0xF0
+_COMMA = ord(",")
 _PLACEHOLDERS = {"__null__": None, "__empty__": ""}
 
 
@@ -50,10 +51,10 @@ def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], bucket
 
     Source: BucketIdentifier.getBucketId(String, List, int), Hudi 1.2.0.
     """
-    composite = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
-    if not pc.any(composite).as_py():
-        return bucket_numbers([record_keys], buckets)
     numbers = bucket_numbers([record_keys], buckets)
+    if not (_utf8(record_keys.cast(pa.large_string()))[0] == _COMMA).any():  # a fraction of the time of two searches
+        return numbers
+    composite = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
     rows = np.flatnonzero(composite.to_numpy(zero_copy_only=False))
     numbers[rows] = _composite_buckets(record_keys.take(pa.array(rows)), hash_fields, buckets)
     return numbers
@@ -99,11 +100,7 @@ def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
 
 def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
     """The UTF-16 code units of all values in a row, and where each value ends in them."""
-    _, offsets_buffer, data = text.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int64)[text.offset : text.offset + len(text) + 1]
-    first, last = int(offsets[0]), int(offsets[-1])
-    utf8 = np.frombuffer(data, np.uint8, last - first, first) if last > first else np.empty(0, np.uint8)
-    ends = offsets[1:] - first
+    utf8, ends = _utf8(text)
     if not (utf8 & _CONTINUATION).any():
         return utf8.astype(np.uint32), ends
     utf16 = utf8.tobytes().decode("utf-8").encode("utf-16-le")
@@ -111,6 +108,15 @@ def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.
     opened = np.where((utf8 & 0xC0) == _CONTINUATION, 0, np.where(utf8 >= _FOUR_BYTE_LEAD, 2, 1))
     units_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(opened)))
     return np.frombuffer(utf16, "<u2").astype(np.uint32), units_before[ends]
+
+
+def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The bytes of all values of a large string array in a row, and where each value ends in them."""
+    _, offsets_buffer, data = text.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int64)[text.offset : text.offset + len(text) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    utf8 = np.frombuffer(data, np.uint8, last - first, first) if last > first else np.empty(0, np.uint8)
+    return utf8, offsets[1:] - first
 
 
 def _composite_buckets(keys: pa.Array, hash_fields: Sequence[str], buckets: int) -> npt.NDArray[np.int32]:

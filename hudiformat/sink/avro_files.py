@@ -116,17 +116,17 @@ def _check_alike(first: ContainerReader, other: ContainerReader) -> None:
             )
 
 
-def _deflate(data: bytes) -> bytes:
+def _deflate(data: memoryview) -> bytes:
     compress = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # bare, as Avro wants it
     return compress.compress(data) + compress.flush()
 
 
-def _snappy(data: bytes) -> bytes:
+def _snappy(data: memoryview) -> bytes:
     compressed: bytes = pa.compress(data, codec="snappy", asbytes=True)
     return compressed + zlib.crc32(data).to_bytes(4, "big")
 
 
-_COMPRESS: dict[Codec, Callable[[bytes], bytes]] = {
+_COMPRESS: dict[Codec, Callable[[memoryview], bytes | memoryview]] = {
     Codec.NULL: lambda data: data,
     Codec.DEFLATE: _deflate,
     Codec.SNAPPY: _snappy,

@@ -140,27 +140,24 @@ class AppendHandle:
     def _data_blocks(self) -> Iterator[tuple[LogBlock, WriteCounts]]:
         if not self._rows:
             return
-        rows = pa.Table.from_batches(self._rows).combine_chunks().to_batches()
+        rows = pa.Table.from_batches(self._rows)
         updates, positions = np.concatenate(self._updates), np.concatenate(self._positions)
         self._rows, self._updates, self._positions, size = [], [], [], self.buffered_bytes
         self.buffered_bytes = 0
         if self._row_size is None:
             self._row_size = max(size / max(len(updates), 1), 1.0)
-        done = 0
-        for batch in rows:
-            start = 0
-            while start < batch.num_rows:
-                count = max(1, int(self._plan.options.block_max_size // self._row_size))
-                part = batch.slice(start, count)
-                block = self._data_block(part, positions[done : done + part.num_rows])
-                # As HoodieAppendHandle: the newest block counts for a fifth of the average.
-                self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
-                updated = int(updates[done : done + part.num_rows].sum())
-                yield block, WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
-                start += part.num_rows
-                done += part.num_rows
+        start = 0
+        while start < rows.num_rows:
+            part = rows.slice(start, max(1, int(self._plan.options.block_max_size // self._row_size)))
+            end = start + part.num_rows
+            block = self._data_block(part, positions[start:end])
+            # As HoodieAppendHandle: the newest block counts for a fifth of the average.
+            self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
+            updated = int(updates[start:end].sum())
+            yield block, WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
+            start = end
 
-    def _data_block(self, rows: pa.RecordBatch, positions: Integers) -> LogBlock:
+    def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
         options = self._plan.options
         schema = self._plan.schema if self._partial is None else self._partial
         rows = rows.select(schema.arrow_with_meta.names)

@@ -45,7 +45,8 @@ def groups_of_codes(codes: Integers) -> Iterator[tuple[int, Integers]]:
     if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
         yield int(codes[0]), np.arange(len(codes))
         return
-    order = np.argsort(codes, kind="stable")
+    is_short = len(codes) and np.abs(codes).max() <= np.iinfo(np.int16).max
+    order = np.argsort(codes.astype(np.int16) if is_short else codes, kind="stable")  # short ones by radix
     starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
     for group in np.split(order, starts[1:]) if len(order) else ():
         yield int(codes[group[0]]), group

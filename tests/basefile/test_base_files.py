@@ -46,7 +46,7 @@ def table(keys: list[str]) -> pa.Table:
                 file_name="f",
                 task_partition=0,
                 first_counter=1,
-            )
+            ).cast(meta_schema(SCHEMA))
         ]
     )
 

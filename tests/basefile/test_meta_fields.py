@@ -38,8 +38,8 @@ def test_rows_are_numbered_from_the_first_counter() -> None:
         task_partition=7,
         first_counter=10,
     )
-    assert rows.schema == meta_schema(SCHEMA)
-    first, second = rows.to_pylist()
+    assert all(len(rows[name].dictionary) == 1 for name in META_FIELDS if not name.endswith(("_seqno", "_key")))
+    first, second = rows.cast(meta_schema(SCHEMA)).to_pylist()
     assert first == {
         "_hoodie_commit_time": "20240229120000001",
         "_hoodie_commit_seqno": "20240229120000001_7_10",
@@ -63,4 +63,4 @@ def test_no_rows() -> None:
         task_partition=0,
         first_counter=1,
     )
-    assert (rows.num_rows, rows.schema) == (0, meta_schema(SCHEMA))
+    assert (rows.num_rows, rows.schema.names) == (0, meta_schema(SCHEMA).names)

@@ -127,7 +127,7 @@ def test_nullable_longs_have_varints_of_every_length(size: int) -> None:
     schema = pa.schema([pa.field("n", pa.int64())])
 
     def has(batch: pa.RecordBatch) -> bool:
-        records = encode_records(batch, schema_of(batch))
+        records = bytes(encode_records(batch, schema_of(batch)))
         return batch["n"].null_count > 0 and bytes([0, 0, 0, size + 1, 2]) in records
 
     assert reaches(testing.batches(schema), has)

@@ -26,7 +26,7 @@ _READABLE = (1, 2, 3)
 _PROLOGUE = np.dtype([("version", ">i4"), ("count", ">i4")])
 
 
-def encode(batch: pa.RecordBatch, schema: str) -> bytes:
+def encode(batch: pa.RecordBatch | pa.Table, schema: str) -> memoryview:
     """The content for *batch* under the Avro schema *schema* (JSON)."""
     return encode_records(batch, schema, head=int32(CONTENT_VERSION) + int32(batch.num_rows))
 
