@@ -107,8 +107,9 @@ class KnownKeys:
         """The file groups of each of *keys*."""
         found, numbers = self._index.find(pa.chunked_array([keys]))
         rows, pairs = np.arange(len(keys)), np.full(len(keys), NEW)
-        pairs[found] = self._first[numbers]
-        if len(self._owners) > len(self._index):
+        is_once = len(self._owners) == len(self._index)
+        pairs[found] = numbers if is_once else self._first[numbers]
+        if not is_once:
             times = np.ones(len(keys), dtype=np.int64)
             times[found] = self._counts[numbers]
             rows, pairs = np.repeat(rows, times), np.repeat(pairs, times)

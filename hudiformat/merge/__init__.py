@@ -16,6 +16,7 @@ from hudiformat.merge.keys import KeyIndex, all_differ, key_hashes, number_keys
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.merge.slice import merge_slice
 from hudiformat.merge.survivors import Survivors, survivors
+from hudiformat.merge.taking import RowSource
 
 __all__ = [
     "Candidates",
@@ -23,6 +24,7 @@ __all__ = [
     "MergeRule",
     "PartialUpdate",
     "RecordMerger",
+    "RowSource",
     "Survivors",
     "all_differ",
     "candidates_of",

@@ -6,15 +6,19 @@ tables do the work.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.merge.rule import Integers
+from hudiformat.merge.taking import RowSource
 
 Hashes = npt.NDArray[np.uint64]
 
+_KEY = "key"
 _ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
 _WORD = 8
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -98,12 +102,16 @@ class KeyIndex:
         self.rows = rows
         self._hashes = hashes
 
+    @cached_property
+    def _source(self) -> RowSource:
+        return RowSource(pa.table([self._keys], [_KEY]))
+
     def __len__(self) -> int:
         return len(self.rows)
 
     def texts(self, numbers: Integers) -> pa.ChunkedArray:
         """The keys with these numbers."""
-        return self._keys.take(pa.array(self.rows[numbers]))
+        return self._source.at(self.rows[numbers])[_KEY]
 
     def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
         """The rows of *keys* that are there, in ascending order, and the number of each."""
@@ -119,7 +127,7 @@ class KeyIndex:
         found = np.flatnonzero(self._hashes[places] == hashes)
         numbers = places[found]
         asked = keys if len(found) == len(keys) else keys.take(pa.array(found))
-        if not _equal(asked, self._keys.take(pa.array(self.rows[numbers]))):
+        if not _equal(asked, self.texts(numbers)):
             return self._find_by_table(keys)
         return found, numbers
 

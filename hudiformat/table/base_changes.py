@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudiformat.basefile import BaseRows
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.index import NOWHERE
-from hudiformat.merge import number_keys
+from hudiformat.merge import RowSource, number_keys
 from hudiformat.merge.ordering import comparable
 from hudiformat.table.change_log import DELETE, UPDATE, ChangeLog
 from hudiformat.table.places import taken
@@ -79,12 +79,12 @@ class PositionMeetings:
 class Changes:
     """What is to change in a base file: ``rows`` take the place of those they meet, which go where ``deleted``.
 
-    A delete that ``wins`` has no ordering value.  ``rows`` have one chunk, or all would be copied before some are
-    taken, and no meta fields but the key: ``stored`` gives the others to those that are, which then have ``schema``.
+    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` gives the others
+    to those that are taken, which then have ``schema``.
     """
 
     meetings: Meetings
-    rows: pa.Table
+    rows: RowSource
     stored: Callable[[pa.Table], pa.Table]
     schema: pa.Schema
     deleted: Booleans
@@ -102,9 +102,9 @@ class Changes:
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
         if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
-            return self.stored(taken(self.rows, change)), counts
+            return self.stored(self.rows.at(change)), counts
         base = pa.Table.from_batches(rows.read(), self.schema)
-        new = self.stored(taken(self.rows, change[updated]))
+        new = self.stored(self.rows.at(change[updated]))
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
@@ -119,17 +119,15 @@ class Changes:
 
     def left(self) -> pa.Table:
         """The rows whose key was not there."""
-        return self.stored(self.rows.filter(pa.array(self.meetings.missed() & ~self.deleted)))
+        return self.stored(self.rows.rows.filter(pa.array(self.meetings.missed() & ~self.deleted)))
 
     def _beaten(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
         """Which of the rows that meet a change lose to it: all, but those with a higher ordering value."""
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
+        new = self.rows.at(change, self.ordering_fields)
         columns = tuple(
-            pa.chunked_array(
-                [*taken(self.rows[name], change).chunks, *taken(base[name], at).chunks],
-                base.schema.field(name).type,
-            )
+            pa.chunked_array([*new[name].chunks, *taken(base[name], at).chunks], base.schema.field(name).type)
             for name in self.ordering_fields
         )
         ranks = comparable(columns, 2 * len(at))

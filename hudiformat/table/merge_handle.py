@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudiformat.basefile import BaseRows, FileKeys, read_file_keys, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
+from hudiformat.merge import RowSource
 from hudiformat.merge.ordering import without_ordering
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
@@ -171,7 +172,9 @@ class MergeHandle:
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
         rows = joined(pa.concat_tables([rows, gone]))
         meetings = KeyMeetings(rows[self._key]) if positions is None else PositionMeetings(positions)
-        return Changes(meetings, rows, self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields)
+        return Changes(
+            meetings, RowSource(rows), self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields
+        )
 
     def _positions(self) -> Integers | None:
         """The rows of the base file that the changes are about, the deletes last; None where the keys have to tell."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import DataError
+from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table.begin import Commit, check_rows, write_and_commit
@@ -80,7 +82,8 @@ def _sorted(config: TableConfig, rows: pa.Table) -> pa.Table:
     """
     keys = RowKeys.of(config)
     sorting = pa.table({"path": keys.partition_paths(rows), "key": keys.record_keys(rows)})
-    return rows.take(pc.sort_indices(sorting, [("path", "ascending"), ("key", "ascending")]))
+    order = pc.sort_indices(sorting, [("path", "ascending"), ("key", "ascending")])
+    return RowSource(rows.combine_chunks()).at(np.asarray(order).astype(np.int64))
 
 
 def as_reader(data: Any) -> pa.RecordBatchReader:

@@ -15,10 +15,11 @@ import hudiformat as hf
 from examples.flights.reports import KEY, SCHEMA
 from examples.flights.source import read_flights
 from tests.conformance.hudi import ROOT, RealHudi
+from tests.effort import LONG
 from tests.rows import assert_same_rows
 
 ROW = ("_hoodie_partition_path", "_hoodie_record_key")
-MONTHS = int(os.environ.get("HUDIFORMAT_MONTHS", "2"))
+MONTHS = int(os.environ.get("HUDIFORMAT_MONTHS", "2" if LONG else "1"))
 """Of four commits each; ``make demo`` has all twelve."""
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
 COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1"

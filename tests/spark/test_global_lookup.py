@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from tests.effort import LONG
 
 pytest.importorskip("pyspark.sql")
 
@@ -95,7 +96,9 @@ def doubled(rows: list[Row]) -> list[Row]:
     return [*rows, *((key, 10, "y" if partition == "x" else "x", 9, False) for key, _, partition, *_ in rows)]
 
 
-@pytest.mark.parametrize(("table_type", "index"), [("MERGE_ON_READ", "BLOOM"), ("COPY_ON_WRITE", "SIMPLE")])
+@pytest.mark.parametrize(
+    ("table_type", "index"), [("MERGE_ON_READ", "BLOOM"), *([("COPY_ON_WRITE", "SIMPLE")] if LONG else [])]
+)
 def test_tasks_write_what_one_process_does(spark: SparkSession, tmp_path: Path, table_type: str, index: str) -> None:
     pair = Pair(spark, tmp_path, table_type, {"hoodie.index.type": f"GLOBAL_{index}"})
     pair.begin("upsert", rows_of(1))
