@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
 _LENGTH_SIZE = 4
 _SPARE_BYTES = 64
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def encode_records(
@@ -82,18 +83,46 @@ def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool)
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
     fits = batch.schema.equals(target)  # then there is nothing to resolve, and nulls are looked at below
-    rows = -(-batch.num_rows // max(round(batch.num_rows / _CHUNK_ROWS), 1))  # of like size: each costs the same calls
-    first = 0
-    while first < batch.num_rows:
-        chunk = one_batch(batch.slice(first, rows))
-        chunk = _not_too_large(chunk if fits else resolve(chunk, target))
-        first += chunk.num_rows
-        cells = _record_cells(record, chunk, None, "")
-        lengths = size(cells, chunk.num_rows)
-        if framed:
-            cells.insert(0, _length_prefix(lengths))
-            lengths += _LENGTH_SIZE
-        yield join(cells, lengths)
+    for piece in _pieces(batch):
+        while piece.num_rows:
+            chunk = _not_too_large(piece if fits else resolve(piece, _with_shared(target, record, piece)))
+            piece = piece.slice(chunk.num_rows)  # noqa: PLW2901
+            cells = _record_cells(record, chunk, None, "")
+            lengths = size(cells, chunk.num_rows)
+            if framed:
+                cells.insert(0, _length_prefix(lengths))
+                lengths += _LENGTH_SIZE
+            yield join(cells, lengths)
+
+
+def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
+    """*rows* some at a time; only batches that are short are put together, and so copied."""
+    batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
+    if len(batches) * _CHUNK_ROWS > 2 * rows.num_rows + _CHUNK_ROWS:
+        return map(one_batch, _cut(rows))
+    return (piece for batch in batches for piece in _cut(batch))
+
+
+def _cut(rows: Rows) -> Iterator[Rows]:
+    """*rows* in parts of like size, as each costs the same calls."""
+    size = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
+    return (rows.slice(first, size) for first in range(0, rows.num_rows, size))
+
+
+def _with_shared(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:
+    """*target*, but a text that is there once for all *rows* stays so: its cell is made once."""
+    for index, (name, node) in enumerate(record.fields):
+        place = rows.schema.get_field_index(name)
+        array = rows.column(place) if place >= 0 else None
+        is_plain = isinstance(node.inner if isinstance(node, Nullable) else node, Primitive)
+        if is_plain and isinstance(array, pa.DictionaryArray) and _is_shared_text(array, target.field(index).type):
+            target = target.set(index, target.field(index).with_type(array.type))
+    return target
+
+
+def _is_shared_text(array: pa.DictionaryArray, kind: pa.DataType) -> bool:
+    is_text = array.type.value_type == kind and (pa.types.is_string(kind) or pa.types.is_binary(kind))
+    return is_text and len(array.dictionary) == 1 and not (array.null_count or array.dictionary.null_count)
 
 
 def _not_too_large(chunk: pa.RecordBatch) -> pa.RecordBatch:

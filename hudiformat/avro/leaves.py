@@ -25,9 +25,12 @@ _DECIMAL_SIZE = 16
 
 
 def primitive(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    """The cells of numbers, booleans, strings and bytes."""
+    """The cells of numbers, booleans, strings and bytes; of a dictionary the one text that all rows share."""
     if pat.is_decimal(node.arrow):
         return _decimal_bytes(array, present)
+    if isinstance(array, pa.DictionaryArray):
+        shared = content(array.dictionary[0].as_buffer())
+        return _alike(shared, len(shared))
     if node.kind in ("string", "bytes"):
         return _text(array, present)
     if node.kind in ("int", "long"):

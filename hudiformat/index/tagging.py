@@ -41,11 +41,13 @@ def bucket_tags(buckets: npt.NDArray[np.integer], groups: Mapping[int, tuple[str
 
     Source: HoodieSimpleBucketIndex.
     """
-    numbers, codes = np.unique(buckets, return_inverse=True)
+    numbers = np.flatnonzero(np.bincount(buckets))
+    code_of = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
+    code_of[numbers] = np.arange(len(numbers))
     found = [groups[number] for number in numbers.tolist()]
     return Tags(
-        rows=np.arange(len(codes)),
-        codes=codes.astype(np.int64),
+        rows=np.arange(len(buckets)),
+        codes=code_of[buckets],
         file_ids=tuple(file_id for file_id, _ in found),
         existing=tuple(existing for _, existing in found),
     )

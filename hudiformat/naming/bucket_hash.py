@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from hudiformat.errors import OptionError
 
 _MAX_INT = 0x7FFFFFFF
+_FACTOR = np.uint32(31)
 _ROWS_AT_ONCE = 1 << 12  # the code units of so many keys stay in the processor's cache: twice as fast as 1 << 16
 _CONTINUATION = 0x80  # UTF-8: the first byte that no ASCII character has, and the mark of a continuation byte
 _FOUR_BYTE_LEAD = 0xF0
@@ -67,7 +68,7 @@ def list_hashes(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint32]:
     """
     hashes = np.ones(len(columns[0]), np.uint32)
     for column in columns:
-        hashes = hashes * np.uint32(31) + string_hashes(column)
+        hashes = hashes * _FACTOR + string_hashes(column)
     return hashes
 
 
@@ -86,28 +87,33 @@ def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
     starts = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
     lengths = ends - starts
     hashes = np.zeros(len(ends), np.uint32)
+    if (lengths == lengths[0]).all():
+        for column in units.reshape(len(ends), -1).T:
+            hashes *= _FACTOR
+            hashes += column
+        return hashes
     filled = np.flatnonzero(lengths)  # reduceat cannot express an empty segment
     if len(filled) == 0:
         return hashes
     # A unit's weight is 31 to the number of units that follow it in its string.
-    powers = np.full(int(lengths.max()), 31, np.uint32)
+    powers = np.full(int(lengths.max()), _FACTOR)
     powers[0] = 1
     powers = np.cumprod(powers, dtype=np.uint32)
     following = np.repeat(ends, lengths) - np.arange(1, len(units) + 1)
-    hashes[filled] = np.add.reduceat(units * powers[following], starts[filled])
+    hashes[filled] = np.add.reduceat(units.astype(np.uint32) * powers[following], starts[filled])
     return hashes
 
 
-def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.int64]]:
     """The UTF-16 code units of all values in a row, and where each value ends in them."""
     utf8, ends = _utf8(text)
     if not (utf8 & _CONTINUATION).any():
-        return utf8.astype(np.uint32), ends
+        return utf8, ends
     utf16 = utf8.tobytes().decode("utf-8").encode("utf-16-le")
     # A lead byte opens one unit, that of a four-byte sequence two; a continuation byte opens none.
     opened = np.where((utf8 & 0xC0) == _CONTINUATION, 0, np.where(utf8 >= _FOUR_BYTE_LEAD, 2, 1))
     units_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(opened)))
-    return np.frombuffer(utf16, "<u2").astype(np.uint32), units_before[ends]
+    return np.frombuffer(utf16, "<u2"), units_before[ends]
 
 
 def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -44,7 +44,9 @@ class PartitionIndex:
             self._look_into(record_keys)
             return merged_tags([known.tag(record_keys) for known in self._looked_into], len(record_keys))
         numbers = self._plan.buckets(record_keys)
-        return bucket_tags(numbers, {number: self.bucket(number) for number in np.unique(numbers).tolist()})
+        return bucket_tags(
+            numbers, {number: self.bucket(number) for number in np.flatnonzero(np.bincount(numbers)).tolist()}
+        )
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """The file group of a bucket, and whether it was there before this write.

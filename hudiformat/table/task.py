@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.errors import StorageError
 from hudiformat.naming import WriteToken
@@ -161,6 +162,9 @@ def partition_metadata(path: str, instant: str) -> bytes:
 
 def _groups(values: pa.Array) -> Iterator[tuple[str, Integers]]:
     """Each distinct value and the rows that have it, in order."""
+    if len(values) and pc.all(pc.equal(values, values[0])).as_py():
+        yield values[0].as_py(), np.arange(len(values))
+        return
     encoded = values.dictionary_encode()
     for code, rows in groups_of_codes(np.asarray(encoded.indices).astype(np.int64)):
         yield encoded.dictionary[code].as_py(), rows
