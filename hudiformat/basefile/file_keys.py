@@ -52,6 +52,11 @@ class FileKeys:
         except CorruptTableError:
             return None
 
+    def filter_of(self, count: int) -> str | None:
+        """The filter's text, if its size is that of a filter of *count* keys: of the same keys it is then the same."""
+        known = self.filters if self.filter_type == "SIMPLE" else None
+        return self.filter_text if known and known[0].fits(count) else None
+
     def in_range(self, keys: pa.Array) -> Booleans:
         """Which of *keys* lie between the least and the greatest of the file."""
         if self.key_range is None or beyond_utf16_unit(keys):

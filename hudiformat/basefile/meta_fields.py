@@ -7,6 +7,7 @@ Source: HoodieRecord.HOODIE_META_COLUMNS, HoodieRecord.generateSequenceId.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 META_FIELDS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 
+_SOME = 1 << 16
 _PLACE_OF_NAME = META_FIELDS.index(FILE_NAME)
 
 
@@ -100,4 +102,10 @@ def _shared(value: str, count: int) -> pa.Array:
 
 
 def _constant(value: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(value, pa.string()), count)
+    return _some(value).slice(0, count) if count <= _SOME else pa.repeat(pa.scalar(value, pa.string()), count)
+
+
+@lru_cache(maxsize=4)
+def _some(value: str) -> pa.Array:
+    """The constant for a batch of usual size: the next ones have the same."""
+    return pa.repeat(pa.scalar(value, pa.string()), _SOME)

@@ -131,8 +131,8 @@ class BaseFileWriter:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
         footer = {}
         if self._bloom_filter:
-            known = next((one for one in (same_keys and same_keys.filters) or () if one.fits(len(keys))), None)
-            footer[BLOOM_FILTER] = (known or BloomFilter.of(keys)).serialize()
+            known = same_keys and same_keys.filter_of(len(keys))
+            footer[BLOOM_FILTER] = known or BloomFilter.of(keys).serialize()
         if self._written:
             footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
         return footer

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.merge import number_keys
+from hudiformat.merge import KeyIndex
 
 NEW = -1
 """The code of a record that is in no file group yet."""
@@ -95,11 +95,14 @@ class KnownKeys:
         self._file_ids = tuple(keys)
         sizes = np.array([len(group) for group in keys.values()], np.int64)
         owners = np.repeat(np.arange(len(keys)), sizes)
-        numbers, self._index = number_keys(_chunked(keys.values()))
-        of_key, first = self._index_of_pairs(numbers, owners)
+        self._index = KeyIndex.of(_chunked(keys.values()))
+        self._is_once = len(self._index) == len(owners)
+        first = self._index.rows
+        if not self._is_once:
+            of_key, first = self._pairs(owners)
+            self._counts = np.bincount(of_key, minlength=len(self._index))
+            self._first = np.cumsum(self._counts) - self._counts
         self._owners = owners[first]
-        self._counts = np.bincount(of_key, minlength=len(self._index))
-        self._first = np.cumsum(self._counts) - self._counts
         starts = np.cumsum(sizes) - sizes
         in_base = np.array([(base_rows or {}).get(file_id, 0) for file_id in keys], np.int64)
         places = first - starts[self._owners]
@@ -109,9 +112,8 @@ class KnownKeys:
         """The file groups of each of *keys*."""
         found, numbers = self._index.find(pa.chunked_array([keys]))
         rows, pairs = np.arange(len(keys)), np.full(len(keys), NEW)
-        is_once = len(self._owners) == len(self._index)
-        pairs[found] = numbers if is_once else self._first[numbers]
-        if not is_once:
+        pairs[found] = numbers if self._is_once else self._first[numbers]
+        if not self._is_once:
             times = np.ones(len(keys), dtype=np.int64)
             times[found] = self._counts[numbers]
             rows, pairs = np.repeat(rows, times), np.repeat(pairs, times)
@@ -122,10 +124,9 @@ class KnownKeys:
         positions[is_known] = self._positions[pairs[is_known]]
         return Tags(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
 
-    def _index_of_pairs(self, numbers: Integers, owners: Integers) -> tuple[Integers, Integers]:
+    def _pairs(self, owners: Integers) -> tuple[Integers, Integers]:
         """Each distinct key with each of its owners, in the order of the keys: the key, and its first row there."""
-        if len(self._index) == len(numbers):
-            return np.arange(len(numbers)), self._index.rows
+        numbers = self._index.numbers()
         pairs = numbers * max(len(self._file_ids), 1) + owners
         order = np.argsort(pairs, kind="stable")
         first = order[np.diff(pairs[order], prepend=-1) != 0]

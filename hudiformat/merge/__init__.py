@@ -12,7 +12,7 @@ from hudiformat.merge.candidates import (
     read_candidates,
     read_records,
 )
-from hudiformat.merge.keys import KeyIndex, all_differ, key_hashes, number_keys
+from hudiformat.merge.keys import KeyIndex, all_differ, key_hashes
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.merge.slice import merge_slice
 from hudiformat.merge.survivors import Survivors, survivors
@@ -33,7 +33,6 @@ __all__ = [
     "deletes_of",
     "key_hashes",
     "merge_slice",
-    "number_keys",
     "read_candidates",
     "read_records",
     "survivors",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hudiformat.merge.candidates import Candidates
-from hudiformat.merge.keys import KeyIndex, number_keys
+from hudiformat.merge.keys import KeyIndex
 from hudiformat.merge.ordering import comparable
 from hudiformat.merge.rule import Booleans, Integers
 
@@ -55,7 +55,8 @@ def key_numbers(logs: Candidates) -> tuple[Integers, KeyIndex | Integers]:
     if logs.positions is not None:
         found, numbers = np.unique(logs.positions, return_inverse=True)
         return numbers.astype(np.int64), found
-    return number_keys(logs.keys)
+    index = KeyIndex.of(logs.keys)
+    return index.numbers(), index
 
 
 def runs(numbers: Integers, logs: Candidates, *, by_event_time: bool, deletes_win: bool = False) -> Runs:

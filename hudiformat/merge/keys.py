@@ -6,7 +6,8 @@ tables do the work.
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -77,30 +78,36 @@ def all_differ(keys: pa.ChunkedArray) -> bool:
     return bool((hashes[1:] != hashes[:-1]).all())
 
 
-def number_keys(keys: pa.ChunkedArray) -> tuple[Integers, KeyIndex]:
-    """Of each key its number among the different ones, and an index that finds them by their numbers."""
-    hashes = key_hashes(keys)
-    order = _order(hashes)
-    ascending = hashes[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = ascending[1:] != ascending[:-1]
-    again = np.flatnonzero(~new)
-    if len(again) and not _equal(keys.take(pa.array(order[again])), keys.take(pa.array(order[again - 1]))):
-        numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
-        rows = np.unique(numbers, return_index=True)[1].astype(np.int64)
-        return numbers, KeyIndex(keys, rows, None)
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.cumsum(new) - 1
-    return numbers, KeyIndex(keys, order[new], ascending[new])
-
-
 class KeyIndex:
-    """Finds keys; ``rows`` says in which row of *keys* each one is, *hashes* are theirs, ascending, if all differ."""
+    """Finds keys by their numbers among the different ones; ``rows`` says in which row of *keys* each one is first.
 
-    def __init__(self, keys: pa.ChunkedArray, rows: Integers, hashes: Hashes | None) -> None:
+    *hashes* are theirs, ascending, if all differ.  *numbering* gives the number of each of *keys*.
+    """
+
+    def __init__(
+        self, keys: pa.ChunkedArray, rows: Integers, hashes: Hashes | None, numbering: Callable[[], Integers]
+    ) -> None:
         self._keys = keys
         self.rows = rows
         self._hashes = hashes
+        self.numbers = numbering
+
+    @classmethod
+    def of(cls, keys: pa.ChunkedArray) -> KeyIndex:
+        """The index of *keys*, some of which may be the same."""
+        hashes = key_hashes(keys)
+        order = _order(hashes)
+        ascending = hashes[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = ascending[1:] != ascending[:-1]
+        again = np.flatnonzero(~new)
+        if not len(again):
+            return cls(keys, order, ascending, partial(_numbers, order, None))
+        if _equal(keys.take(pa.array(order[again])), keys.take(pa.array(order[again - 1]))):
+            return cls(keys, order[new], ascending[new], partial(_numbers, order, new))
+        numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
+        rows = np.unique(numbers, return_index=True)[1].astype(np.int64)
+        return cls(keys, rows, None, lambda: numbers)
 
     @cached_property
     def _source(self) -> RowSource:
@@ -136,6 +143,13 @@ class KeyIndex:
         every = np.asarray(pc.fill_null(pc.index_in(keys, value_set=known), -1)).astype(np.int64)
         found = np.flatnonzero(every >= 0)
         return found, every[found]
+
+
+def _numbers(order: Integers, new: npt.NDArray[np.bool_] | None) -> Integers:
+    """The number of each key, out of the keys in ascending *order*; *new* says which differ from those before them."""
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.arange(len(order)) if new is None else np.cumsum(new) - 1
+    return numbers
 
 
 def _equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:

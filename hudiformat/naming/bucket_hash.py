@@ -57,7 +57,8 @@ def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], bucket
         return numbers
     composite = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
     rows = np.flatnonzero(composite.to_numpy(zero_copy_only=False))
-    numbers[rows] = _composite_buckets(record_keys.take(pa.array(rows)), hash_fields, buckets)
+    if len(rows):
+        numbers[rows] = _composite_buckets(record_keys.take(pa.array(rows)), hash_fields, buckets)
     return numbers
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudiformat.basefile import BaseRows
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.index import NOWHERE
-from hudiformat.merge import RowSource, number_keys
+from hudiformat.merge import KeyIndex, RowSource
 from hudiformat.merge.ordering import comparable
 from hudiformat.table.change_log import DELETE, UPDATE, ChangeLog
 from hudiformat.table.places import taken
@@ -39,7 +39,7 @@ class KeyMeetings:
     """By record key: of several rows with one key only the first meets its change, as in Hudi."""
 
     def __init__(self, keys: pa.ChunkedArray) -> None:
-        self._index = number_keys(keys)[1]
+        self._index = KeyIndex.of(keys)
         self._seen = np.zeros(len(keys), np.bool_)
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.merge import all_differ, number_keys
+from hudiformat.merge import KeyIndex, all_differ
 from hudiformat.merge.ordering import comparable
 from hudiformat.table.key_parts import KeyParts
 from hudiformat.table.merging import merge_mode
@@ -46,8 +46,8 @@ def combine(rows: pa.Table, groups: list[pa.Array], ordering_fields: tuple[str, 
         return rows
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     for group in groups:
-        numbers, known = number_keys(pa.chunked_array([group]))
-        codes = codes * len(known) + numbers
+        known = KeyIndex.of(pa.chunked_array([group]))
+        codes = codes * len(known) + known.numbers()
     ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
     order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
     last = np.flatnonzero(np.diff(codes[order], append=-1))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import DataError
-from hudiformat.merge import KeyIndex, number_keys
+from hudiformat.merge import KeyIndex
 from hudiformat.merge.ordering import comparable
 from hudiformat.storage import Storage
 from hudiformat.table.combining import ordering_fields_of
@@ -54,12 +54,12 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table) -> Routes:
     keys = RowKeys.of(plan.config)
     record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
     fields = ordering_fields_of(plan.config, plan.operation)
-    numbers, index = number_keys(pa.chunked_array([record_keys]))
+    index = KeyIndex.of(pa.chunked_array([record_keys]))
     parts = list(_live(plan, storage, record_keys, index, fields))
     if not parts:
         return Routes(rows, paths, pa.nulls(rows.num_rows, pa.string()), {})
     live = pa.concat_tables(parts)
-    at, of_row = _pairs(numbers, np.asarray(live[_NUMBER]), len(index))
+    at, of_row = _pairs(index.numbers(), np.asarray(live[_NUMBER]), len(index))
     if plan.operation is Operation.INSERT:
         return _without_duplicates(plan, rows, record_keys, paths, at)
     places = live.take(pa.array(of_row))

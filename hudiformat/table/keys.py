@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from hudiformat.basefile.meta_fields import RECORD_KEY
@@ -66,7 +67,8 @@ class RowKeys:
             SchemaError: a partition column of a type whose text Hudi does not define.
         """
         if not self.partition_fields:
-            return pa.repeat(pa.scalar(""), rows.num_rows)
+            offsets = np.zeros(rows.num_rows + 1, np.int32)  # of which the system makes no memory
+            return pa.StringArray.from_buffers(rows.num_rows, pa.py_buffer(offsets), pa.py_buffer(b""))
         return partition_paths(
             self._columns(rows, self.partition_fields),
             list(self.partition_fields),

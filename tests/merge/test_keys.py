@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.merge import keys as module
-from hudiformat.merge.keys import KeyIndex, key_hashes, number_keys
+from hudiformat.merge.keys import KeyIndex, key_hashes
 
 TEXTS = st.lists(st.text(max_size=20) | st.sampled_from(["a", "b", "\0", "\0\0", ""]), max_size=30)
 
@@ -42,7 +42,7 @@ def test_different_texts_have_different_hashes() -> None:
 
 
 def index_of(keys: list[str]) -> KeyIndex:
-    return number_keys(chunked(keys, 1))[1]
+    return KeyIndex.of(chunked(keys, 1))
 
 
 KEYS = ["b", "a", "b", "", "c", "a", "b"]
@@ -50,11 +50,14 @@ KEYS = ["b", "a", "b", "", "c", "a", "b"]
 
 @pytest.mark.usefixtures("hashes")
 def test_keys_are_numbered() -> None:
-    numbers, index = number_keys(chunked(KEYS, 3))
+    index = KeyIndex.of(chunked(KEYS, 3))
     assert len(index) == 4
-    assert [KEYS[index.rows[number]] for number in numbers] == KEYS
-    numbers, index = number_keys(chunked([]))
-    assert (len(numbers), len(index)) == (0, 0)
+    assert [KEYS[index.rows[number]] for number in index.numbers()] == KEYS
+    index = KeyIndex.of(chunked(["b", "c", "a"]))
+    assert sorted(index.numbers().tolist()) == [0, 1, 2]
+    assert index.rows[index.numbers()].tolist() == [0, 1, 2]
+    index = KeyIndex.of(chunked([]))
+    assert (len(index.numbers()), len(index)) == (0, 0)
 
 
 @pytest.mark.usefixtures("hashes")
