@@ -133,7 +133,7 @@ class AppendHandle:
         self._rows.append(rows)
         self._updates.append(np.full(rows.num_rows, is_update))
         self._positions.append(positions)
-        self.buffered_bytes += self._rows[-1].nbytes
+        self.buffered_bytes += _bytes_apart(rows)
         if self.buffered_bytes >= self._plan.options.block_max_size:
             self.flush()
 
@@ -213,6 +213,12 @@ class AppendHandle:
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts) -> None:
         self._stats.add(self._writer.append(*blocks), counts)
+
+
+def _bytes_apart(rows: pa.RecordBatch) -> int:
+    """The bytes of *rows* if each had for itself what they share, as it will in the file."""
+    shared = [column.dictionary.nbytes for column in rows.columns if isinstance(column, pa.DictionaryArray)]
+    return int(rows.nbytes) + rows.num_rows * sum(shared)
 
 
 def first_log(

@@ -55,7 +55,7 @@ def test_blocks_keep_to_their_maximal_size(tmp_path: Path) -> None:
     blocks = list(LogReader(path))
     assert len(blocks) > 10
     assert sum(block.num_records() for block in blocks) == 5000
-    assert max(len(block.content) for block in blocks) < 20_000
+    assert max(len(block.content) for block in blocks) < 12_000
     single = new_table(tmp_path / "u", options=BUCKETS)
     (path,) = logs_of(single, single.upsert(many(5000)))
     assert len(list(LogReader(path))) == 1
