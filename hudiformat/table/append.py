@@ -218,7 +218,8 @@ class AppendHandle:
 def _bytes_apart(rows: pa.RecordBatch) -> int:
     """The bytes of *rows* if each had for itself what they share, as it will in the file."""
     shared = [column.dictionary.nbytes for column in rows.columns if isinstance(column, pa.DictionaryArray)]
-    return int(rows.nbytes) + rows.num_rows * sum(shared)
+    size: int = rows.nbytes + rows.num_rows * sum(shared)
+    return size
 
 
 def first_log(
