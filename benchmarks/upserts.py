@@ -27,10 +27,10 @@ from hudiformat.basefile import META_FIELDS
 COW, LOGS = "COW", "bucket index, logs"
 COMPRESSIONS = ("gzip", "zstd")
 _BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-_ONE_FILE = {"hoodie.copyonwrite.record.size.estimate": "100", "hoodie.parquet.max.file.size": str(1 << 40)}
+_MILLION_A_FILE = {"hoodie.copyonwrite.record.size.estimate": "100", "hoodie.parquet.max.file.size": str(100 * 10**6)}
 KINDS: dict[str, tuple[str, dict[str, str]]] = {
     **{
-        f"{COW}, {codec}": ("COPY_ON_WRITE", _ONE_FILE | {"hoodie.parquet.compression.codec": codec})
+        f"{COW}, {codec}": ("COPY_ON_WRITE", _MILLION_A_FILE | {"hoodie.parquet.compression.codec": codec})
         for codec in COMPRESSIONS
     },
     LOGS: ("MERGE_ON_READ", _BUCKETS),
