@@ -16,7 +16,7 @@ demo: java .venv/.demo ## set up, then run the flights pipeline on PySpark: a Hu
 	$(WITH_JAVA) $(BIN)/python -m examples.flights
 
 test: java .venv/.dev lint ## set up, then lint and run every test, those on Spark and with real Hudi too
-	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --numprocesses 3 --cov --durations 25
+	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --cov --durations 25
 
 fast: .venv/.dev ## run the tests that need no Java
 	$(BIN)/python -m pytest
