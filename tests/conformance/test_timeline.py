@@ -41,7 +41,7 @@ from hudiformat.timeline import (
 )
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import READ_OPTIMIZED
-from tests.effort import every
+from tests.effort import LONG, every
 from tests.timeline.conftest import GOLDEN, golden_tables, unpacked_table
 from tests.timeline.test_archiving import Table, number_of, time
 
@@ -372,7 +372,7 @@ def sorted_rows(hudi: RealHudi, table: Path, options: dict[str, str]) -> list[An
     return sorted(map(str, hudi.read(table, options).to_pylist()))
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [9, *([6] if LONG else [])])
 def test_hudi_goes_on_archiving_behind_us(asked: RealHudi, tmp_path: Path, version: int) -> None:
     table, mode = tmp_path / "t", MergeMode.COMMIT_TIME_ORDERING
     storage = begun(table, version, mode)

@@ -31,9 +31,10 @@ SIZES = {
     "hoodie.merge.small.file.group.candidates.limit": "2",
     "hoodie.parquet.bloom.filter.enabled": "false",  # it would be most of a file
 }
-TABLES = [("COPY_ON_WRITE", "SIMPLE"), *(("MERGE_ON_READ", index) for index in ("SIMPLE", "INMEMORY", "BUCKET"))]
+TABLES = [("COPY_ON_WRITE", "SIMPLE"), *(("MERGE_ON_READ", index) for index in ("INMEMORY", "BUCKET"))]
 if LONG:
-    TABLES += [("COPY_ON_WRITE", "BLOOM"), ("COPY_ON_WRITE", "INMEMORY"), ("MERGE_ON_READ", "BLOOM")]
+    TABLES += [("COPY_ON_WRITE", "BLOOM"), ("COPY_ON_WRITE", "INMEMORY")]
+    TABLES += [("MERGE_ON_READ", "SIMPLE"), ("MERGE_ON_READ", "BLOOM")]
 
 
 def create(folder: Path, table_type: str, index: str, **options: str) -> hf.Table:

@@ -12,6 +12,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.naming import WriteToken
 from hudiformat.timeline import read_metadata
+from tests.effort import LONG
 from tests.rows import assert_same_rows
 from tests.table.golden import unpack
 
@@ -34,7 +35,7 @@ SCHEMA = pa.schema(
 )
 
 
-@pytest.fixture(params=["BUCKET", "SIMPLE"])
+@pytest.fixture(params=["BUCKET", *(["SIMPLE"] if LONG else [])])
 def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> hf.Table:
     hudi_spark.register(spark)
     return hf.create_table(
