@@ -22,6 +22,7 @@ from hudiformat.table.task import WriteTask
 from hudiformat.timeline import TableConfig, WriteStat
 
 _BATCH_ROWS = 65_536
+_BATCHES = 16
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 
 
@@ -56,7 +57,8 @@ def write_prepared(plan: WritePlan, rows: pa.Table, *, storage: Storage | None =
     if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort != "NONE":
         rows = _sorted(plan.config, rows)
     with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
-        for batch in rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
+        # Of many rows more at once: what is near each other in the index is then looked up together.
+        for batch in rows.combine_chunks().to_batches(max_chunksize=max(_BATCH_ROWS, rows.num_rows // _BATCHES)):
             task.write(batch)
         return task.finish()
 
