@@ -27,7 +27,7 @@ from hudiformat.wire import INT32_MAX
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
 _LENGTH_SIZE = 4
-_SPARE_BYTES = 64
+_SPARE_BYTES = 64  # of a row, for lengths, branches and varints that are longer than what Arrow has
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
@@ -84,9 +84,10 @@ def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool)
     record = parse_schema(schema_json)
     fits = batch.schema.equals(target)  # then there is nothing to resolve, and nulls are looked at below
     for piece in _pieces(batch):
-        while piece.num_rows:
-            chunk = _not_too_large(piece if fits else resolve(piece, _with_shared(target, record, piece)))
-            piece = piece.slice(chunk.num_rows)  # noqa: PLW2901
+        left = piece
+        while left.num_rows:
+            chunk = _not_too_large(left if fits else resolve(left, _with_shared(target, record, left)))
+            left = left.slice(chunk.num_rows)
             cells = _record_cells(record, chunk, None, "")
             lengths = size(cells, chunk.num_rows)
             if framed:
@@ -105,8 +106,8 @@ def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
 
 def _cut(rows: Rows) -> Iterator[Rows]:
     """*rows* in parts of like size, as each costs the same calls."""
-    size = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
-    return (rows.slice(first, size) for first in range(0, rows.num_rows, size))
+    count = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
+    return (rows.slice(first, count) for first in range(0, rows.num_rows, count))
 
 
 def _with_shared(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,15 +36,15 @@ class Tags:
     positions: Integers | None = None
 
 
-def bucket_tags(buckets: npt.NDArray[np.integer], groups: Mapping[int, tuple[str, bool]]) -> Tags:
-    """Tags by bucket number; *groups* gives each bucket's file group, and whether it was there before this write.
+def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Tags:
+    """Tags by bucket number; *group_of* gives a bucket's file group, and whether it was there before this write.
 
     Source: HoodieSimpleBucketIndex.
     """
     numbers = np.flatnonzero(np.bincount(buckets))
     code_of = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
     code_of[numbers] = np.arange(len(numbers))
-    found = [groups[number] for number in numbers.tolist()]
+    found = [group_of(number) for number in numbers.tolist()]
     return Tags(
         rows=np.arange(len(buckets)),
         codes=code_of[buckets],

@@ -90,7 +90,7 @@ class KeyIndex:
         self._keys = keys
         self.rows = rows
         self._hashes = hashes
-        self.numbers = numbering
+        self._numbering = numbering
 
     @classmethod
     def of(cls, keys: pa.ChunkedArray) -> KeyIndex:
@@ -115,6 +115,10 @@ class KeyIndex:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def numbers(self) -> Integers:
+        """The number of each of the keys that the index is of; made when it is asked for."""
+        return self._numbering()
 
     def texts(self, numbers: Integers) -> pa.ChunkedArray:
         """The keys with these numbers."""

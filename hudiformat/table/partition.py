@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
 from hudiformat.basefile import FileKeys, read_base_file, read_file_keys
@@ -43,10 +42,7 @@ class PartitionIndex:
         if not self._plan.uses_buckets:
             self._look_into(record_keys)
             return merged_tags([known.tag(record_keys) for known in self._looked_into], len(record_keys))
-        numbers = self._plan.buckets(record_keys)
-        return bucket_tags(
-            numbers, {number: self.bucket(number) for number in np.flatnonzero(np.bincount(numbers)).tolist()}
-        )
+        return bucket_tags(self._plan.buckets(record_keys), self.bucket)
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """The file group of a bucket, and whether it was there before this write.
