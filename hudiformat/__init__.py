@@ -51,10 +51,12 @@ from hudiformat.logfile import (
     salvage,
     verify_log,
 )
+from hudiformat.merge import RecordMerger
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.query.scan import Scan
 from hudiformat.services import TableFinding, TableFindingKind
 from hudiformat.storage import open_storage
-from hudiformat.table import Commit, RecordMerger, Scan
+from hudiformat.transaction.begin import Commit
 from hudiformat.view import FileSlice
 
 __version__ = "0.1.0.dev0"

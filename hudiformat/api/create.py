@@ -9,13 +9,11 @@ import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
+from hudiformat.options.enums import CdcMode, IndexType
+from hudiformat.options.keys import TABLE_KEYS, parse_write_options
+from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.storage import Location, open_storage
-from hudiformat.table.begin import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
-from hudiformat.table.change_log import CHANGE_MODES
-from hudiformat.table.keys import RowKeys
-from hudiformat.table.option_parsers import parse_boolean
-from hudiformat.table.options import TABLE_KEYS, parse_write_options
-from hudiformat.table.schema import DELETED_FIELD, TableSchema
+from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
 from hudiformat.timeline import (
     META_FOLDER,
     PROPERTIES_FILE,
@@ -26,6 +24,7 @@ from hudiformat.timeline import (
     format_table_config,
     new_table_config,
 )
+from hudiformat.transaction.begin import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
 
 
 def create_table(
@@ -147,10 +146,10 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
     hash and of the record key as writers name them (HoodieIndexConfig.Builder.validateBucketIndexConfig).
     """
     chosen = parse_write_options(options)
-    if chosen.index_type != "BUCKET":
+    if chosen.index_type is not IndexType.BUCKET:
         return {}
     return {
-        "hoodie.index.type": chosen.index_type,
+        "hoodie.index.type": chosen.index_type.value,
         "hoodie.bucket.index.num.buckets": str(chosen.num_buckets),
         "hoodie.bucket.index.hash.field": ",".join(chosen.hash_fields or record_key),
         "hoodie.datasource.write.recordkey.field": ",".join(record_key),
@@ -161,9 +160,7 @@ def _change_properties(options: Mapping[str, str]) -> dict[str, str]:
     key = "hoodie.table.cdc.supplemental.logging.mode"
     if key not in options:
         return {}
-    if (mode := str(options[key]).upper()) not in CHANGE_MODES:
-        raise OptionError(f"{key}: expected one of {', '.join(CHANGE_MODES)}, found {options[key]!r}", option=key)
-    return {key: mode}
+    return {key: member_of(CdcMode)(key, str(options[key])).value}
 
 
 def _timeline_zone(options: Mapping[str, str]) -> TimelineZone:

@@ -8,16 +8,15 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.table.as_of import as_instant, check_as_of
-from hudiformat.table.changes import ChangeReader, change_schema, refuse_without_changes
-from hudiformat.table.context import TableContext
-from hudiformat.table.incremental import Span, writes_within, written_by, written_slices
+from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
+from hudiformat.query.incremental import Span, writes_within, written_by, written_slices
+from hudiformat.query.pruning import PartitionPruner, fits
+from hudiformat.query.scan import Scan, SliceQuery
+from hudiformat.query.skipping import without_skipped
+from hudiformat.query.slice_reader import SliceReader, refuse_unreadable
+from hudiformat.query.time_travel import as_instant, check_as_of
 from hudiformat.table.listing import partition_files
-from hudiformat.table.pruning import PartitionPruner, fits
-from hudiformat.table.read import SliceReader, refuse_unreadable
-from hudiformat.table.scan import Scan
-from hudiformat.table.skipping import without_skipped
-from hudiformat.table.slice_query import SliceQuery
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import TableConfig, Timeline
 from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
 

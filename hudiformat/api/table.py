@@ -8,18 +8,17 @@ from typing import Any
 from hudiformat import services
 from hudiformat.api.reading import ReadableTable
 from hudiformat.merge import RecordMerger
+from hudiformat.options.agreement import options_of
+from hudiformat.options.enums import Operation
 from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
-from hudiformat.table.agreement import options_of
-from hudiformat.table.begin import Commit
-from hudiformat.table.clock import Clock, TableClock
-from hudiformat.table.context import TableContext
-from hudiformat.table.overwrite import delete_partitions, overwrite
-from hudiformat.table.plan import Operation
-from hudiformat.table.planning import plan_inserts
-from hudiformat.table.write import write_rows
+from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.timeline import Instant, load_table_config
+from hudiformat.transaction.begin import Commit
+from hudiformat.write.overwrite import delete_partitions, overwrite
+from hudiformat.write.planning import plan_inserts
+from hudiformat.write.write import write_rows
 
 
 def open_table(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from hudiformat.avro.decode import Records, decode_records, find_records, find_runs
 from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
 from hudiformat.avro.encode import encode_datums, encode_records
-from hudiformat.avro.records import Records, decode_records, find_records, find_runs
-from hudiformat.avro.resolve import resolve
-from hudiformat.avro.schema import arrow_to_avro, avro_to_arrow
+from hudiformat.avro.schema import arrow_to_avro, avro_to_arrow, resolve
 
 __all__ = [
     "Records",

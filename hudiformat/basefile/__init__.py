@@ -1,13 +1,17 @@
 """Parquet base files with the footer that Hudi's readers and indexes expect.  Layout: spec/base-file.md."""
 
-from hudiformat.basefile.base_rows import BaseRows, as_base_rows, scan_base_rows
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
-from hudiformat.basefile.key_filter import KeyFilter
+from hudiformat.basefile.filters import KeyFilter, possible
 from hudiformat.basefile.meta_fields import META_FIELDS, add_meta_columns, meta_schema, without_meta_fields
-from hudiformat.basefile.opening import read_file_keys
-from hudiformat.basefile.possible import possible
-from hudiformat.basefile.read import read_base_file, scan_base_file
+from hudiformat.basefile.read import (
+    BaseRows,
+    as_base_rows,
+    read_base_file,
+    read_file_keys,
+    scan_base_file,
+    scan_base_rows,
+)
 from hudiformat.basefile.write import BaseFileWriter
 
 __all__ = [

@@ -1,11 +1,18 @@
 """One log block <-> bytes.  Pure: bytes, Arrow and values in and out; no file, clock or randomness."""
 
-from hudiformat.blocks.block import LogBlock
+from hudiformat.blocks.block import LogBlock, decode_block, encode_block, encode_block_parts
 from hudiformat.blocks.build import data_block, delete_block, rollback_block
 from hudiformat.blocks.content.parquet_data import encode_parquet
-from hudiformat.blocks.envelope import decode_block, encode_block, encode_block_parts
-from hudiformat.blocks.frame import FORMAT_VERSION, MAGIC, MAX_HEADER_ENTRIES
-from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey, Quirks
+from hudiformat.blocks.frame import (
+    FORMAT_VERSION,
+    MAGIC,
+    MAX_HEADER_ENTRIES,
+    BlockHeader,
+    BlockType,
+    CommandType,
+    HeaderKey,
+    Quirks,
+)
 
 __all__ = [
     "FORMAT_VERSION",

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.blocks.block import LogBlock
+from hudiformat.blocks.block import BlockRun, LogBlock
 from hudiformat.blocks.content import avro_data
-from hudiformat.blocks.run import BlockRun
-from hudiformat.blocks.types import BlockType
+from hudiformat.blocks.frame import BlockType
 from hudiformat.blocks.wanted import Wanted
 from hudiformat.errors import DecodeError
 from hudiformat.wire import offsets_from

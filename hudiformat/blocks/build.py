@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro
 from hudiformat.avro.buffers import one_batch
-from hudiformat.blocks.block import LogBlock
+from hudiformat.blocks.block import LogBlock, encode_positions
 from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
-from hudiformat.blocks.content.positions import encode_positions
-from hudiformat.blocks.types import BlockHeader, BlockType, CommandType, HeaderKey
+from hudiformat.blocks.frame import BlockHeader, BlockType, CommandType, HeaderKey
 from hudiformat.errors import DataError, EncodeError, UnsupportedFeatureError
 
 _FORMATS: dict[str, tuple[BlockType, Callable[..., bytes | memoryview]]] = {

@@ -11,6 +11,7 @@ from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
 from hudiformat.cli.output import Column, Table, say, say_json, warn_of
 from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.options.enums import SizingEngine
 from hudiformat.sizing import PartitionPlan
 
 _COLUMNS = (
@@ -33,7 +34,11 @@ Examples:
 @click.option("--inserts", type=click.IntRange(min=0), default=1, show_default=True, help="New rows per partition.")
 @click.option("--partition", metavar="PATH", help='Only this partition path; "" in a table without partitions.')
 @click.option(
-    "--engine", type=click.Choice(["spark", "flink"]), default="spark", show_default=True, help="Whose rules."
+    "--engine",
+    type=click.Choice([engine.value for engine in SizingEngine]),
+    default=SizingEngine.SPARK.value,
+    show_default=True,
+    help="Whose rules.",
 )
 @click.option("-o", "--option", "options", metavar="KEY=VALUE", multiple=True, help="An option of the writer's.")
 @json_option

@@ -20,7 +20,7 @@ from hudiformat.cli.output import say, say_json, warn_of
 from hudiformat.cli.rows import print_rows
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.cli.values import Row, rows_of
-from hudiformat.table.damage import AS_HUDI, DAMAGE_MODES
+from hudiformat.options.enums import DamageMode
 
 _QUERIES = ("snapshot", "read_optimized", "incremental", "cdc")
 _EVER = "000"
@@ -45,8 +45,8 @@ Batches = Iterator[pa.RecordBatch]
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a .parquet, .arrow or .jsonl file.")
 @click.option(
     "--damage",
-    type=click.Choice(DAMAGE_MODES),
-    default=AS_HUDI,
+    type=click.Choice([mode.value for mode in DamageMode]),
+    default=DamageMode.HUDI.value,
     show_default=True,
     help="What to do about damage: as Hudi; fail; or skip it all and warn of what is lost.",
 )

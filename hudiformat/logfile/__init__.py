@@ -1,9 +1,8 @@
 """A log file: a run of blocks, read forward, in reverse and as its bytes come, verified, salvaged and written."""
 
 from hudiformat.logfile.decoder import LogDecoder
-from hudiformat.logfile.reader import LogReader
+from hudiformat.logfile.reader import LogReader, scan_blocks, scan_blocks_reversed
 from hudiformat.logfile.salvage import SalvageReport, salvage
-from hudiformat.logfile.scan import scan_blocks, scan_blocks_reversed
 from hudiformat.logfile.verify import FindingKind, LogFinding, findings_of, verify_log
 from hudiformat.logfile.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogWriter
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.envelope import block_in_frame
+from hudiformat.blocks.block import LogBlock, block_in_frame
 from hudiformat.blocks.frame import MAGIC
 from hudiformat.errors import DecodeError, TruncatedBlockError
-from hudiformat.logfile.rules import corrupt_block, next_magic, sound_frame
+from hudiformat.logfile.reader import corrupt_block, next_magic, sound_frame
 
 
 class LogDecoder:

@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.envelope import decode_block
-from hudiformat.blocks.frame import FORMAT_VERSION, LENGTH_SIZE, MAGIC, MAX_HEADER_ENTRIES
-from hudiformat.blocks.types import BlockType, CommandType, HeaderKey
+from hudiformat.blocks.block import LogBlock, decode_block
+from hudiformat.blocks.frame import (
+    FORMAT_VERSION,
+    LENGTH_SIZE,
+    MAGIC,
+    MAX_HEADER_ENTRIES,
+    BlockType,
+    CommandType,
+    HeaderKey,
+)
 from hudiformat.errors import DecodeError, SchemaError, TruncatedBlockError, UnsupportedFeatureError
-from hudiformat.logfile.reader import Source, map_source
-from hudiformat.logfile.scan import scan_blocks
+from hudiformat.logfile.reader import Source, map_source, scan_blocks
 from hudiformat.storage import Storage, Trail
 from hudiformat.wire import Cursor
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
-from hudiformat.blocks.block import LogBlock
-from hudiformat.blocks.envelope import encode_block_parts
+from hudiformat.blocks.block import LogBlock, encode_block_parts
 from hudiformat.errors import OptionError, StorageError
 from hudiformat.naming import LogFileName
 from hudiformat.storage import OutputFile, Storage, open_storage

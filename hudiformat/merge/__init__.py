@@ -3,20 +3,18 @@
 Pure and columnar: keys and ordering values in arrays, rows gathered once at the end.  Rules: spec/merging.md.
 """
 
-from hudiformat.merge.blocks import counting_blocks
 from hudiformat.merge.candidates import (
     Candidates,
     candidates_of,
+    counting_blocks,
     delete_schema,
     deletes_of,
     read_candidates,
     read_records,
 )
-from hudiformat.merge.keys import KeyIndex, all_differ, key_hashes
+from hudiformat.merge.keys import KeyIndex, RowSource, all_differ, key_hashes
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
-from hudiformat.merge.slice import merge_slice
-from hudiformat.merge.survivors import Survivors, survivors
-from hudiformat.merge.taking import RowSource
+from hudiformat.merge.slice import Survivors, merge_slice, survivors
 
 __all__ = [
     "Candidates",

@@ -13,8 +13,7 @@ import numpy as np
 
 from hudiformat.merge.candidates import Candidates
 from hudiformat.merge.keys import KeyIndex
-from hudiformat.merge.ordering import comparable
-from hudiformat.merge.rule import Booleans, Integers
+from hudiformat.merge.rule import Booleans, Integers, comparable
 
 
 @dataclass(frozen=True, slots=True)

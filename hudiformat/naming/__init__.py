@@ -5,17 +5,23 @@ text; what does not parse raises a NameFormatError.
 """
 
 from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets
-from hudiformat.naming.file_ids import bucket_file_id, new_file_id, parse_bucket
-from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
+from hudiformat.naming.file_names import (
+    BaseFileName,
+    LogFileName,
+    WriteToken,
+    bucket_file_id,
+    new_file_id,
+    parse_bucket,
+)
 from hudiformat.naming.instants import format_instant, is_instant, next_instant, parse_instant
-from hudiformat.naming.partition_paths import (
+from hudiformat.naming.keys import (
     DEFAULT_PARTITION,
     format_partition_path,
     parse_partition_path,
     partition_paths,
+    record_keys,
     unescape_path_name,
 )
-from hudiformat.naming.record_keys import record_keys
 
 __all__ = [
     "DEFAULT_PARTITION",

@@ -1,4 +1,6 @@
-"""Names of base files and log files.  Grammar: spec/names.md.
+"""File ids: the names of file groups, made from a UUID or from a bucket number.
+
+Names of base files and log files.  Grammar: spec/names.md.
 
 Every name either parses, and ``str()`` gives back exactly the text that was parsed, or raises a NameFormatError.  A
 name is the last part of a path; a path is refused rather than guessed at.
@@ -8,9 +10,61 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from uuid import UUID, uuid5
 
 from hudiformat.errors import NameFormatError
 from hudiformat.wire import INT32_MAX
+
+_IDS = UUID("6a2d0b1c-9a0e-5d53-8c4e-0d6c1f5f7a11")
+"""The name space of new file ids: they are derived from the write, so that the same write gives the same names."""
+
+_BUCKET_DIGITS = 8
+_BUCKET = re.compile(r"[0-9]{8}-.*", re.DOTALL)
+
+
+def new_file_id(uuid: UUID, index: int = 0) -> str:
+    """The id of a new file group, ``<uuid>-<index>``; a writer that rolls over counts *index* up.
+
+    Source: FSUtils.createNewFileId and createNewFileIdPfx, Hudi 1.2.0.
+    """
+    return f"{uuid}-{index}"
+
+
+def new_group_uuid(instant: str, partition_path: str, task_partition: int, number: int) -> UUID:
+    """The UUID of a new file group, the task's *number*-th in its partition."""
+    return uuid5(_IDS, f"{instant}/{partition_path}/{task_partition}/{number}")
+
+
+def new_bucket_uuid(instant: str, partition_path: str, bucket: int) -> UUID:
+    """The random part of a new bucket's file id.
+
+    It is derived from the write, so that several tasks that open the same new bucket agree on its name.
+    """
+    return uuid5(_IDS, f"{instant}/{partition_path}/{bucket}")
+
+
+def bucket_file_id(bucket: int, uuid: UUID) -> str:
+    """The id of a bucket's file group: the bucket's number, eight digits wide, stands for the UUID's first part.
+
+    Raises:
+        NameFormatError: the number is negative or has more than eight digits.
+
+    Source: BucketIdentifier.newBucketFileIdPrefix, Hudi 1.2.0.
+    """
+    if not 0 <= bucket < 10**_BUCKET_DIGITS:
+        raise NameFormatError(f"bucket {bucket} is not within 0 to {10**_BUCKET_DIGITS - 1}", name=str(bucket))
+    return new_file_id(uuid).replace(str(uuid)[:_BUCKET_DIGITS], f"{bucket:0{_BUCKET_DIGITS}d}", 1)
+
+
+def parse_bucket(file_id: str) -> int | None:
+    """The bucket that a file id names, or None when it does not begin with eight digits and a dash.
+
+    About one random UUID in forty looks like this, too: only ask about tables with a bucket index.
+
+    Source: BucketIdentifier.bucketIdFromFileId, Hudi 1.2.0.
+    """
+    return int(file_id[:_BUCKET_DIGITS]) if _BUCKET.fullmatch(file_id) else None
+
 
 CDC_SUFFIX = ".cdc"
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")

@@ -14,13 +14,11 @@ from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant, next_instant
+from hudiformat.options.enums import CleanPolicy
+from hudiformat.options.values import ServiceOptions
 from hudiformat.storage import FileInfo
-from hudiformat.table.context import TableContext
 from hudiformat.table.listing import PartitionFiles, partition_files
-from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.publishing import publish
-from hudiformat.table.service_options import BY_COMMITS, BY_HOURS, BY_VERSIONS, ServiceOptions
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import (
     SAVEPOINTED_TIMESTAMPS,
     Action,
@@ -40,6 +38,8 @@ from hudiformat.timeline import (
     read_metadata,
     transition_inflight,
 )
+from hudiformat.transaction.metadata_table import prepare_metadata_table
+from hudiformat.transaction.publishing import exclusive, publish
 from hudiformat.view import FileSlice, build_slices
 
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
@@ -70,7 +70,7 @@ def plan_clean(context: TableContext) -> CleanerPlan | None:
     """What a clean would delete now; None where that is nothing."""
     timeline, options = context.timeline(), context.options.services
     earliest = _earliest_to_retain(context, timeline, options)
-    if earliest is None and options.clean_policy != BY_VERSIONS:
+    if earliest is None and options.clean_policy is not CleanPolicy.BY_VERSIONS:
         return None
     planner = _Planner(context, timeline, earliest)
     files = {path: found for path, found in planner.partitions() if found}
@@ -82,7 +82,7 @@ def plan_clean(context: TableContext) -> CleanerPlan | None:
         if earliest is None
         else ActionInstant(earliest.time, earliest.action.value, earliest.state.name),
         last_completed_commit_timestamp=timeline.completed_writes[-1].time,
-        policy=options.clean_policy,
+        policy=options.clean_policy.value,
         file_paths_to_be_deleted_per_partition={
             path: tuple(CleanFileInfo(f"{context.storage.root}/{file}", is_bootstrap_base_file=False) for file in found)
             for path, found in files.items()
@@ -94,10 +94,10 @@ def plan_clean(context: TableContext) -> CleanerPlan | None:
 def _earliest_to_retain(context: TableContext, timeline: Timeline, options: ServiceOptions) -> Instant | None:
     """The first commit of the window that is kept; nothing pending may be older."""
     writes = timeline.completed_writes
-    if options.clean_policy == BY_HOURS:
+    if options.clean_policy is CleanPolicy.BY_HOURS:
         begin = format_instant(context.clock() - timedelta(hours=options.clean_hours))
         return next((write for write in writes if write.time >= begin), None)
-    if options.clean_policy != BY_COMMITS or len(writes) <= options.clean_commits:
+    if options.clean_policy is not CleanPolicy.BY_COMMITS or len(writes) <= options.clean_commits:
         return None
     earliest = writes[len(writes) - options.clean_commits]
     pending = next((instant for instant in timeline.pending if instant.action in _PENDING), None)
@@ -162,7 +162,7 @@ class _Planner:
 
     def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
         """The slices of one file group that go, out of all of them from the oldest to the newest."""
-        if self.context.options.services.clean_policy == BY_VERSIONS:
+        if self.context.options.services.clean_policy is CleanPolicy.BY_VERSIONS:
             free = [item for item in slices if compacted_from is None or item.base_instant < compacted_from]
             kept = self.context.options.services.clean_versions - (compacted_from is not None)
             return free[: max(len(free) - kept, 0)]

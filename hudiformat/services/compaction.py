@@ -14,19 +14,10 @@ import pyarrow as pa
 from hudiformat.basefile.meta_fields import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
-from hudiformat.table.begin import Commit, refuse_unwritable
-from hudiformat.table.context import TableContext
-from hudiformat.table.leftovers import take_files_away
+from hudiformat.options.enums import Operation
+from hudiformat.query.slice_reader import SliceReader
 from hudiformat.table.listing import partition_files
-from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.open_file import OpenBaseFile
-from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.profile import groups_in_clustering
-from hudiformat.table.publishing import publish
-from hudiformat.table.read import SliceReader
-from hudiformat.table.rollback import WRITES
-from hudiformat.table.stats import WriteCounts, base_file_stat
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     Action,
@@ -41,7 +32,14 @@ from hudiformat.timeline import (
     read_compaction_plan,
     transition_inflight,
 )
+from hudiformat.transaction.begin import Commit, refuse_unwritable
+from hudiformat.transaction.files import WriteCounts, base_file_stat, take_files_away
+from hudiformat.transaction.metadata_table import prepare_metadata_table
+from hudiformat.transaction.plan import WritePlan, groups_in_clustering
+from hudiformat.transaction.publishing import exclusive, publish
+from hudiformat.transaction.rollback import WRITES
 from hudiformat.view import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+from hudiformat.write.handles.create import OpenBaseFile
 
 _COMPACT = "COMPACT"
 _MIB = 1024 * 1024

@@ -11,9 +11,9 @@ from hudiformat.errors import HudiFormatError, HudiFormatWarning
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.metadata_services import serve_metadata_table
-from hudiformat.table.context import TableContext
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive
+from hudiformat.transaction.publishing import exclusive
 
 
 def serve_inline(context: TableContext) -> None:

@@ -17,20 +17,11 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken, next_instant
+from hudiformat.options.enums import Operation
 from hudiformat.services.compaction import compaction_operation, groups_in_compaction, slice_of
-from hudiformat.table.append import AppendHandle
-from hudiformat.table.begin import Commit, refuse_unwritable, write_plan
-from hudiformat.table.context import TableContext
-from hudiformat.table.deletes import delete_ordering
-from hudiformat.table.leftovers import take_files_away
 from hudiformat.table.listing import partition_files
-from hudiformat.table.markers import delete_markers
 from hudiformat.table.merging import merge_rule
-from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.plan import Operation, WritePlan
-from hudiformat.table.profile import groups_in_clustering
-from hudiformat.table.publishing import publish
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -46,7 +37,14 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
+from hudiformat.transaction.begin import Commit, refuse_unwritable, write_plan
+from hudiformat.transaction.files import delete_markers, take_files_away
+from hudiformat.transaction.metadata_table import prepare_metadata_table
+from hudiformat.transaction.plan import WritePlan, groups_in_clustering
+from hudiformat.transaction.publishing import exclusive, publish
 from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
+from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.rows import delete_ordering
 
 _LOG_COMPACT = "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)

@@ -10,15 +10,11 @@ from dataclasses import replace
 
 from hudiformat.metadata import FILES, encode_base_file, listing
 from hudiformat.naming import BaseFileName, WriteToken
+from hudiformat.options.enums import CleanPolicy
+from hudiformat.options.values import WriteOptions
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compaction_operation
-from hudiformat.table.context import TableContext
-from hudiformat.table.leftovers import take_files_away
-from hudiformat.table.metadata_table import FILE_ID, MetadataTable
-from hudiformat.table.options import WriteOptions
-from hudiformat.table.service_options import BY_VERSIONS
-from hudiformat.table.stats import base_file_stat
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import (
     Action,
     ArchiveLimits,
@@ -33,6 +29,9 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
+from hudiformat.transaction.files import base_file_stat, take_files_away
+from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
+from hudiformat.transaction.publishing import exclusive
 from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
 
 _KEPT_VERSIONS = 2
@@ -62,7 +61,7 @@ def serve_metadata_table(context: TableContext) -> None:
 def _clean(table: MetadataTable) -> None:
     since = _since_compaction(table.timeline())
     if since is not None and len(since) >= _CLEAN_AFTER:
-        services = replace(WriteOptions().services, clean_policy=BY_VERSIONS, clean_versions=_KEPT_VERSIONS)
+        services = replace(WriteOptions().services, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=_KEPT_VERSIONS)
         clean(TableContext(table.storage, table.config, WriteOptions(services=services), table.clock))
 
 

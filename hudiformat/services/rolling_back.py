@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hudiformat.errors import CommitError
-from hudiformat.table.context import TableContext
-from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.rollback import WRITES, Rollbacks
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, Instant, Timeline, read_compaction_plan
+from hudiformat.transaction.metadata_table import prepare_metadata_table
+from hudiformat.transaction.publishing import exclusive
+from hudiformat.transaction.rollback import WRITES, Rollbacks
 
 
 def roll_back(context: TableContext, instant: str) -> Instant:

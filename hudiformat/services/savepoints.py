@@ -10,12 +10,8 @@ import time
 from hudiformat.errors import CommitError, CorruptTableError
 from hudiformat.naming import next_instant
 from hudiformat.services.rolling_back import find_write, refuse_savepoint
-from hudiformat.table.context import TableContext
 from hudiformat.table.listing import partition_files
-from hudiformat.table.metadata_state import prepare_metadata_table
-from hudiformat.table.publishing import publish
-from hudiformat.table.rollback import WRITES, Rollbacks
-from hudiformat.table.transaction import exclusive
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     Action,
@@ -34,6 +30,9 @@ from hudiformat.timeline import (
     read_content,
     transition_inflight,
 )
+from hudiformat.transaction.metadata_table import prepare_metadata_table
+from hudiformat.transaction.publishing import exclusive, publish
+from hudiformat.transaction.rollback import WRITES, Rollbacks
 from hudiformat.view import build_slices, latest_slices
 
 _WRITES = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)

@@ -4,8 +4,7 @@ Plain values in and out.  A plan says of every file group why it takes records o
 """
 
 from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order
-from hudiformat.sizing.options import SizingOptions
-from hudiformat.sizing.record_size import Commits, RecordSize, flink_record_size, spark_record_size
+from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import (
     GroupVerdict,
     Kind,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.naming.bucket_hash import string_hashes
-from hudiformat.sizing.options import SizingOptions
+from hudiformat.sizing.record_size import SizingOptions
 from hudiformat.view import FileSlice
 
 _LOAD_FACTOR = 0.75

@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.sizing.key_hash import key_hashes
-from hudiformat.sizing.options import SizingOptions
-from hudiformat.sizing.record_size import RecordSize
+from hudiformat.sizing.record_size import RecordSize, SizingOptions
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from hudiformat.spark.catalog import CatalogMetastore
-from hudiformat.spark.files import file_sink
-from hudiformat.spark.functions import (
+from hudiformat.spark.files.catalog import CatalogMetastore
+from hudiformat.spark.files.sink import file_sink
+from hudiformat.spark.write.functions import (
     bulk_insert,
     delete,
     insert,
@@ -19,7 +19,7 @@ from hudiformat.spark.functions import (
     upsert,
     write_batch,
 )
-from hudiformat.spark.merging import Delete, Insert, Update, merge
+from hudiformat.spark.write.merging import Delete, Insert, Update, merge
 
 __all__ = [
     "CatalogMetastore",
@@ -48,7 +48,7 @@ def register(spark: SparkSession) -> None:
     Source: pyspark.sql.datasource.DataSource.
     """
     try:
-        from hudiformat.spark.source import HudiDataSource  # noqa: PLC0415 - PySpark 3.5 has no data source API
+        from hudiformat.spark.source.source import HudiDataSource  # noqa: PLC0415 - PySpark 3.5 has no data source API
     except ImportError as error:
         import pyspark  # noqa: PLC0415
 

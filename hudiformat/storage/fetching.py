@@ -14,7 +14,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.storage.file_map import FileMap
+from hudiformat.storage.local import FileMap
 
 RANGE = 8 << 20
 """Bytes of one request: large enough that its round trip does not count, as Arrow's readers have it too."""

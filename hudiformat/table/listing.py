@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, HudiFormatWarning
 from hudiformat.metadata import listing
 from hudiformat.storage import FileInfo
-from hudiformat.table.context import TableContext
-from hudiformat.table.pruning import PartitionPruner
+from hudiformat.table.state import TableContext
 from hudiformat.timeline import load_table_config
 from hudiformat.view import list_partitions
 
 _FILES = "files"
+
+
+class Pruner(Protocol):
+    """Decides by partition paths which partitions a query needs."""
+
+    def may_hold(self, path: str) -> bool:
+        """Whether the partition at *path* can have rows that the query wants."""
+        ...
+
+    def may_enter(self, folder: str) -> bool:
+        """Whether *folder*, or a folder below it, can be a partition for :meth:`may_hold`."""
+        ...
+
 
 PartitionFiles = tuple[str, list[FileInfo]]
 """A partition path and the files in it."""
 
 
 def partition_files(
-    context: TableContext, partition: str | None = None, *, pruner: PartitionPruner | None = None
+    context: TableContext, partition: str | None = None, *, pruner: Pruner | None = None
 ) -> Iterable[PartitionFiles]:
     """The files of one partition path, or of all, or of all that *pruner* leaves.
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 from hudiformat.basefile import META_FIELDS
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import MergeRule, PartialUpdate, RecordMerger
-from hudiformat.table.keys import RowKeys, stored_keys
-from hudiformat.table.schema import TableSchema
+from hudiformat.table.schema import RowKeys, TableSchema, stored_keys
 from hudiformat.timeline import MergeMode, PartialUpdateMode, TableConfig
 
 OPERATION_FIELD = "_hoodie_operation"

@@ -26,16 +26,14 @@ from hudiformat.timeline.commit_metadata import (
     encode_commit_json,
     encode_commit_metadata,
 )
-from hudiformat.timeline.config_parsing import (
+from hudiformat.timeline.config_files import (
     META_FOLDER,
+    PROPERTIES_FILE,
     SUPPORTED_VERSIONS,
     VERSION_WITH_COMPLETION_TIMES,
-    parse_table_config,
-)
-from hudiformat.timeline.config_storage import (
-    PROPERTIES_FILE,
     format_table_config,
     load_table_config,
+    parse_table_config,
     recover_table_config,
     update_table_config,
 )
@@ -43,15 +41,13 @@ from hudiformat.timeline.contents import (
     Content,
     Metadata,
     Plan,
+    complete,
+    create_requested,
     decode_content,
     encode_content,
     read_content,
-)
-from hudiformat.timeline.instant import (
-    Action,
-    Instant,
-    State,
-    parse_instant_name,
+    remove_pending,
+    transition_inflight,
 )
 from hudiformat.timeline.new_table import new_table_config
 from hudiformat.timeline.plans import (
@@ -67,11 +63,6 @@ from hudiformat.timeline.plans import (
     RequestedReplaceMetadata,
     SliceInfo,
     decode_compaction_plan,
-)
-from hudiformat.timeline.properties import (
-    format_properties,
-    parse_properties,
-    table_checksum,
 )
 from hudiformat.timeline.rollbacks import (
     InstantInfo,
@@ -91,21 +82,22 @@ from hudiformat.timeline.table_config import (
     TableConfig,
     TableType,
     TimelineZone,
+    format_properties,
+    parse_properties,
+    table_checksum,
 )
 from hudiformat.timeline.timeline import (
+    Action,
+    Instant,
+    State,
     Timeline,
     instant_path,
     latest_schema,
     list_instants,
     load_timeline,
+    parse_instant_name,
     read_compaction_plan,
     read_metadata,
-)
-from hudiformat.timeline.transitions import (
-    complete,
-    create_requested,
-    remove_pending,
-    transition_inflight,
 )
 
 __all__ = [

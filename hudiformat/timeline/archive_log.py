@@ -22,12 +22,11 @@ from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata, commit_of_record, commit_record
 from hudiformat.timeline.contents import Content, Metadata, Plan, read_content
-from hudiformat.timeline.instant import Action, Instant, State
 from hudiformat.timeline.plans import CompactionPlan, IndexCommitMetadata, RequestedReplaceMetadata
-from hudiformat.timeline.records import from_record, to_record
+from hudiformat.timeline.records import from_record, parsed_schema, schema_text, to_record
 from hudiformat.timeline.rollbacks import RollbackMetadata, SavepointMetadata
-from hudiformat.timeline.schemas import parsed_schema, schema_text
 from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline.timeline import Action, Instant, State
 from hudiformat.wire import Cursor, int32
 
 _NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(_.*)?")

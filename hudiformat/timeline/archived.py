@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudiformat.timeline.contents import Metadata, Plan
-from hudiformat.timeline.instant import Instant
+from hudiformat.timeline.timeline import Instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,11 @@ from hudiformat.storage import Storage
 from hudiformat.timeline.archive_log import read_archive_logs, write_archive_log
 from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
 from hudiformat.timeline.cleans import KEEP_LATEST_FILE_VERSIONS, SAVEPOINTED_TIMESTAMPS, CleanerPlan
-from hudiformat.timeline.config_parsing import META_FOLDER, VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.config_files import META_FOLDER, VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.history import read_history, write_history
-from hudiformat.timeline.instant import Action, Instant, State
 from hudiformat.timeline.table_config import TableConfig, TableType
-from hudiformat.timeline.timeline import Timeline, instant_path, list_instants, load_timeline
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
 
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _MARKERS = f"{META_FOLDER}/.temp"

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.timeline.avro_file import AVRO_MAGIC, decode_avro_file, encode_avro_file
-from hudiformat.timeline.records import avro_name
-from hudiformat.timeline.schemas import parsed_schema, schema_text
+from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"
 NO_PREVIOUS_COMMIT = "null"  # the word, not a null: HoodieWriteStat.NULL_COMMIT

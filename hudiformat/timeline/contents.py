@@ -1,9 +1,15 @@
-"""What the file of an instant holds, by its action and state: a plan, metadata, or nothing."""
+"""What the file of an instant holds, by its action and state: a plan, metadata, or nothing.
+
+From nothing to requested, inflight and completed: each step creates one file, and only the last shows anything.
+
+Whoever dies between two steps leaves a pending instant, which readers do not look at and the next writer removes.
+"""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
+from hudiformat.errors import CommitError
 from hudiformat.storage import Storage
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import (
@@ -12,8 +18,7 @@ from hudiformat.timeline.commit_metadata import (
     encode_commit_json,
     encode_commit_metadata,
 )
-from hudiformat.timeline.config_parsing import VERSION_WITH_COMPLETION_TIMES
-from hudiformat.timeline.instant import Action, Instant, State
+from hudiformat.timeline.config_files import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.plans import (
     CompactionPlan,
     IndexCommitMetadata,
@@ -30,7 +35,7 @@ from hudiformat.timeline.rollbacks import (
     SavepointMetadata,
 )
 from hudiformat.timeline.table_config import TableConfig
-from hudiformat.timeline.timeline import instant_path
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 
 Plan: TypeAlias = CleanerPlan | CompactionPlan | RequestedReplaceMetadata | RollbackPlan | RestorePlan | IndexPlan
 Metadata: TypeAlias = (
@@ -113,3 +118,91 @@ def read_content(storage: Storage, config: TableConfig, instant: Instant) -> Con
     """
     path = instant_path(config, instant)
     return decode_content(storage.read(path), instant, path=f"{storage.root}/{path}")
+
+
+def create_requested(
+    storage: Storage, config: TableConfig, time: str, action: Action, plan: Content | None = None
+) -> Instant:
+    """Announce an instant: its requested file, with a *plan* where it has one; that of a commit is empty.
+
+    A savepoint has no requested file; it begins inflight.
+
+    Raises:
+        CommitError: a clustering in timeline layout 1, where it is called a replace commit.
+        StorageError: there is one with this time already.
+
+    Source: ActiveTimelineV2.createNewInstant and saveToPendingReplaceCommit, Hudi 1.2.0.
+    """
+    if action is Action.CLUSTERING and config.version < VERSION_WITH_COMPLETION_TIMES:
+        raise CommitError("timeline layout 1 calls a clustering a replacecommit", path=storage.root)
+    instant = Instant(time, action, State.INFLIGHT if action is Action.SAVEPOINT else State.REQUESTED)
+    storage.create(instant_path(config, instant), _encoded(plan, config), overwrite=False)
+    return instant
+
+
+def transition_inflight(
+    storage: Storage, config: TableConfig, instant: Instant, metadata: Content | None = None
+) -> Instant:
+    """Begin a requested instant.  Hudi writes what it plans to write as *metadata*; an empty file is as good.
+
+    Raises:
+        CommitError: the instant is not requested, or its requested file is gone: somebody rolled it back.
+        StorageError: it has begun already.
+
+    Source: ActiveTimelineV2.transitionRequestedToInflight, Hudi 1.2.0.
+    """
+    _expect_state(storage, config, instant, State.REQUESTED)
+    inflight = Instant(instant.time, instant.action, State.INFLIGHT)
+    storage.create(instant_path(config, inflight), _encoded(metadata, config), overwrite=False)
+    return inflight
+
+
+def complete(
+    storage: Storage, config: TableConfig, instant: Instant, metadata: Metadata, *, completion_time: str
+) -> Instant:
+    """Make everything that an inflight instant did visible, in one atomic step.
+
+    *completion_time* is an instant later than every other time on the timeline, drawn when all files are on disk.
+    Timeline layout 1 has no place for it: there it only has to be right.
+
+    Raises:
+        CommitError: the instant is not inflight, its inflight file is gone, or it would complete before it began.
+        StorageError: the file cannot be created.
+
+    Source: ActiveTimelineV1 and V2.saveAsComplete, Hudi 1.2.0.
+    """
+    if completion_time <= instant.time:
+        raise CommitError(f"{instant} cannot complete at {completion_time}, which is not after it", path=storage.root)
+    _expect_state(storage, config, instant, State.INFLIGHT)
+    in_name = completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
+    done = Instant(instant.time, instant.action.completed_as, State.COMPLETED, in_name)
+    storage.create(instant_path(config, done), encode_content(metadata, config), overwrite=False)
+    return done
+
+
+def remove_pending(storage: Storage, config: TableConfig, instant: Instant) -> None:
+    """Take a pending instant off the timeline; the files that it wrote have to be gone before.
+
+    The inflight file goes first: whoever dies in between leaves an instant that is still pending.
+
+    Raises:
+        CommitError: the instant is completed.
+
+    Source: HoodieActiveTimeline.deleteInflight and deletePending, Hudi 1.2.0.
+    """
+    if instant.is_completed:
+        raise CommitError(f"{instant} is not pending and cannot be removed", path=storage.root)
+    states = (State.INFLIGHT,) if instant.action is Action.SAVEPOINT else (State.INFLIGHT, State.REQUESTED)
+    for state in states:
+        storage.delete(instant_path(config, Instant(instant.time, instant.action, state)))
+
+
+def _expect_state(storage: Storage, config: TableConfig, instant: Instant, state: State) -> None:
+    if instant.state is not state:
+        raise CommitError(f"expected an instant that is {state.name.lower()}, found {instant}", path=storage.root)
+    if not storage.exists(instant_path(config, instant)):
+        raise CommitError(f"{instant} is no longer on the timeline: it has been rolled back", path=storage.root)
+
+
+def _encoded(content: Content | None, config: TableConfig) -> bytes:
+    return b"" if content is None else encode_content(content, config)

@@ -22,12 +22,10 @@ from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
 from hudiformat.timeline.avro_file import decode_avro_file
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.contents import Metadata, Plan, decode_content
-from hudiformat.timeline.instant import Action, Instant, State
 from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan
-from hudiformat.timeline.records import decode_record_file, from_record
-from hudiformat.timeline.schemas import schema_text
+from hudiformat.timeline.records import decode_record_file, from_record, schema_text
 from hudiformat.timeline.table_config import TableConfig
-from hudiformat.timeline.timeline import instant_path
+from hudiformat.timeline.timeline import Action, Instant, State, instant_path
 
 _VERSION_FILE = "_version_"
 _MANIFEST = re.compile(r"manifest_([0-9]+)")

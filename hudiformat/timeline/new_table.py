@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hudiformat.errors import OptionError
-from hudiformat.timeline.config_parsing import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_of
-from hudiformat.timeline.properties import CHECKSUM_KEY, table_checksum
-from hudiformat.timeline.table_config import KeyGenerator, MergeMode, TableConfig, TableType, TimelineZone
+from hudiformat.timeline.config_files import SUPPORTED_VERSIONS, VERSION_WITH_COMPLETION_TIMES, config_of
+from hudiformat.timeline.table_config import (
+    CHECKSUM_KEY,
+    KeyGenerator,
+    MergeMode,
+    TableConfig,
+    TableType,
+    TimelineZone,
+    table_checksum,
+)
 
 _NEWEST_VERSION = 9
 _EXTRACTORS = "org.apache.hudi.hive."

@@ -1,4 +1,13 @@
-"""Frozen dataclasses <-> the records of Avro files, by the names and types of their fields.
+"""The Avro schemas of what the timeline's files hold, in the text that Hudi puts into them.
+
+``schemas.json`` has the fields of every record, where other records stand by their names alone.  A schema's text
+spells each record out where it comes first, and adds ``avro.java.string``, Java's note to itself about the class of
+its strings.  Readers take the schema from the file, so the text need not be Hudi's; it is but for the comments, so that
+a file of ours differs from Hudi's in nothing but its values.
+
+Source: hudi-common/src/main/avro, as Hudi 1.2.0 writes them.
+
+Frozen dataclasses <-> the records of Avro files, by the names and types of their fields.
 
 The class ``RollbackPlan`` is the record ``HoodieRollbackPlan``, its field ``instant_to_rollback`` the field
 ``instantToRollback``; where Hudi departs from that, the dataclass's field names the other one in its metadata, under
@@ -8,15 +17,59 @@ passed over.
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, partial
+from importlib.resources import files
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import fastavro
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudiformat.timeline.schemas import parsed_schema, schema_text
+
+_NAMESPACE = "org.apache.hudi.avro.model"
+_JAVA_STRING = {"avro.java.string": "String"}
+
+
+@cache
+def schema_text(name: str) -> str:
+    """The schema of the record *name*, such as ``HoodieRollbackPlan``, as JSON."""
+    schema = _spelled(name, set())
+    head = {"type": "record", "name": name, "namespace": _NAMESPACE}
+    return json.dumps({**head, "fields": schema["fields"]}, separators=(",", ":"))
+
+
+@cache
+def parsed_schema(name: str) -> Any:
+    """The schema of the record *name*, as fastavro takes it."""
+    return fastavro.parse_schema(json.loads(schema_text(name)))
+
+
+@cache
+def _records() -> dict[str, Any]:
+    return dict(json.loads(files("hudiformat.timeline").joinpath("schemas.json").read_text("utf-8")))
+
+
+def _spelled(kind: Any, known: set[str]) -> Any:
+    """*kind* as Avro's JSON has it; records that are in *known* by their names."""
+    if isinstance(kind, list):
+        return [_spelled(branch, known) for branch in kind]
+    if isinstance(kind, dict):
+        inner = "values" if kind["type"] == "map" else "items"
+        java = _JAVA_STRING if kind["type"] == "map" else {}
+        default = {"default": kind["default"]} if "default" in kind else {}
+        return {"type": kind["type"], inner: _spelled(kind[inner], known), **java, **default}
+    if kind == "string":
+        return {"type": "string", **_JAVA_STRING}
+    if kind not in _records() or kind in known:
+        return kind
+    known.add(kind)
+    fields = [{**field, "type": _spelled(field["type"], known)} for field in _records()[kind]]
+    return {"type": "record", "name": kind, "fields": fields}
+
 
 AVRO_NAME = "avro name"
 

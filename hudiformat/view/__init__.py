@@ -1,10 +1,8 @@
 """Names, a timeline and a listing handed in -> file groups and file slices; time travel."""
 
-from hudiformat.view.garbage import paused_collection
-from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions
-from hudiformat.view.slices import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions, paused_collection
+from hudiformat.view.slices import BaseFile, FileSlice, LogFile, Visibility, build_slices, latest_slices
 from hudiformat.view.totals import SliceTotals
-from hudiformat.view.visibility import Visibility
 
 __all__ = [
     "PARTITION_METADATA_FILE",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hudiformat.avro.buffers import Bytes, Longs, Mask
-from hudiformat.avro.chains import follow
+from hudiformat.avro.framing import follow
 
 COUNT = 2048
 DATA = np.tile(np.array([9, 1, 1, 1], np.uint8), COUNT)  # a link is a 9 and three bytes

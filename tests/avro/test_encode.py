@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudiformat.avro import arrow_to_avro, avro_to_arrow, decode_records, encode, encode_datums, encode_records, joining
+from hudiformat.avro import arrow_to_avro, avro_to_arrow, cells, decode_records, encode, encode_datums, encode_records
 from hudiformat.avro.buffers import numbers, offsets
 from hudiformat.avro.encode import _length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
@@ -248,13 +248,13 @@ def test_chunks_of_two_gigabytes_use_long_offsets(monkeypatch: pytest.MonkeyPatc
     batch = pa.RecordBatch.from_pydict({"a": ["x", None, "yz"], "b": [1.0, 2.0, 3.0], "c": [[1], [], [2, 3]]})
     schema = arrow_to_avro(batch.schema, name="r", namespace="n")
     expected = encode_records(batch, schema)
-    monkeypatch.setattr(joining, "INT32_MAX", len(expected) - 1)
+    monkeypatch.setattr(cells, "INT32_MAX", len(expected) - 1)
     assert encode_records(batch, schema) == expected
 
 
 def test_text_of_over_two_gigabytes_in_one_chunk_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_pydict({"a": ["x" * 13, "y" * 14]})
-    monkeypatch.setattr(joining, "INT32_MAX", 26)
+    monkeypatch.setattr(cells, "INT32_MAX", 26)
     with pytest.raises(EncodeError, match="27 bytes of one column"):
         encode_records(batch, arrow_to_avro(batch.schema, name="r", namespace="n"))
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hudiformat.avro import (
     arrow_to_avro,
     avro_to_arrow,
+    decode,
     decode_delete_list,
     decode_records,
     encode,
     encode_datums,
     encode_delete_list,
     encode_records,
-    records,
     resolve,
 )
 from hudiformat.errors import DecodeError
@@ -176,7 +176,7 @@ def test_junk_raises_only_our_errors(junk: bytes) -> None:
 
 @pytest.mark.parametrize("size", [63, 64, 65, 95, 97, 500])
 def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_CHUNK_ROWS", 64)
+    monkeypatch.setattr(decode, "_CHUNK_ROWS", 64)
     monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
     batch = pa.RecordBatch.from_pydict(
         {

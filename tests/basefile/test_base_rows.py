@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.basefile import as_base_rows, scan_base_rows
-from hudiformat.basefile.base_rows import _Later
+from hudiformat.basefile.read import _Later
 from hudiformat.errors import CorruptTableError
 from hudiformat.storage import LocalStorage
 

@@ -23,7 +23,7 @@ from hudiformat import (
     delete_block,
     rollback_block,
 )
-from hudiformat.blocks.content.positions import decode_positions, encode_positions
+from hudiformat.blocks.block import decode_positions, encode_positions
 
 BATCH = pa.record_batch({"k": ["a", "b", None], "n": pa.array([1, None, 3], pa.int32())})
 

@@ -14,7 +14,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.avro import arrow_to_avro
-from hudiformat.blocks.content.positions import decode_positions, encode_positions
+from hudiformat.blocks.block import decode_positions, encode_positions
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
 

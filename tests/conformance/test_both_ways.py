@@ -12,8 +12,9 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming import WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import start_write
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import start_write
+from hudiformat.write.task import WriteTask
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG
 from tests.rows import assert_same_rows

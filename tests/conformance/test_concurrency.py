@@ -8,9 +8,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming import WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import start_write
+from hudiformat.options.enums import Operation
 from hudiformat.timeline import Action
+from hudiformat.transaction.begin import start_write
+from hudiformat.write.task import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.conformance.test_timeline import ASK

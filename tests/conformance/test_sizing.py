@@ -19,8 +19,8 @@ import pytest
 import hudiformat as hf
 from hudiformat.naming.bucket_hash import string_hashes
 from hudiformat.sizing import GroupVerdict, PartitionPlan
-from hudiformat.table.profile import sizing_profile
 from hudiformat.timeline import Action, read_metadata
+from hudiformat.transaction.plan import sizing_profile
 from tests.conformance.hudi import RealHudi
 
 WRITE = {

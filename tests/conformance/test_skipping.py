@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import open_table
-from hudiformat.table.pruning import PartitionPruner
-from hudiformat.table.skipping import without_skipped
+from hudiformat.query.pruning import PartitionPruner
+from hudiformat.query.skipping import without_skipped
 from hudiformat.view import FileSlice
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.index import NEW, NOWHERE, KnownKeys, Tags, bucket_tags, merged_tags
+from hudiformat.index.lookup import NEW, NOWHERE, KnownKeys, Tags, bucket_tags, merged_tags
 
 
 def places(tags: Tags) -> list[tuple[int, str | None]]:

@@ -13,7 +13,8 @@ from types import FrameType
 import pytest
 
 from hudiformat.blocks import MAGIC, BlockType, encode_block
-from hudiformat.logfile import LogDecoder, LogReader, rules, scan
+from hudiformat.logfile import LogDecoder, LogReader
+from hudiformat.logfile.reader import next_magic
 from hudiformat.logfile.verify import parts_of
 from tests.blocks.vectors import entry, envelope
 
@@ -84,14 +85,14 @@ class Cost:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = self.searched = 0
-        search = rules.next_magic
+        search = next_magic
 
         def counting(data: bytes, start: int, *, searched: int = 0) -> int:
             end = search(data, start, searched=searched)
             self.searched += end - start - searched
             return end
 
-        monkeypatch.setattr(scan, "next_magic", counting)
+        monkeypatch.setattr("hudiformat.logfile.reader.next_magic", counting)
         monkeypatch.setattr("hudiformat.logfile.decoder.next_magic", counting)
 
     def __enter__(self) -> Cost:

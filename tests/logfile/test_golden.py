@@ -10,7 +10,7 @@ import pytest
 
 from hudiformat.avro import avro_to_arrow, decode_delete_list
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock, decode_block, encode_block
-from hudiformat.blocks.content.positions import encode_positions
+from hudiformat.blocks.block import encode_positions
 from hudiformat.errors import NameFormatError
 from hudiformat.logfile import LogReader
 from hudiformat.naming import LogFileName

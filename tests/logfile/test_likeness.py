@@ -19,8 +19,8 @@ from hudiformat.blocks import (
 )
 from hudiformat.blocks.batches import record_batches
 from hudiformat.errors import CorruptBlockError
-from hudiformat.logfile import LogReader, likeness, scan_blocks
-from hudiformat.logfile.scan import _block_at, scan_runs
+from hudiformat.logfile import LogReader, reader, scan_blocks
+from hudiformat.logfile.reader import _block_at, scan_runs
 
 
 def _alike(count: int) -> list[bytes]:
@@ -72,7 +72,7 @@ def test_one_bit_among_many_blocks_changes_nothing_between_the_two(at: int, bit:
 
 @pytest.mark.parametrize("limit", ["_RUN_BYTES", "_LEAD_BYTES"])
 def test_fewer_are_looked_at_where_blocks_or_headers_are_long(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likeness, limit, 1)
+    monkeypatch.setattr(reader, limit, 1)
     data = b"".join(_alike(100))
     assert list(scan_blocks(memoryview(data))) == _one_by_one(data)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.merge.ordering import comparable
+from hudiformat.merge.rule import comparable
 
 
 def ranks(kind: pa.DataType, values: list[Any]) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
-from hudiformat.blocks.content.positions import encode_positions
+from hudiformat.blocks.block import encode_positions
 from hudiformat.merge import MergeRule, merge_slice, read_candidates, survivors
 from hudiformat.timeline import MergeMode
 from tests.merge.blocks import KEY, data, deletes, keys_of

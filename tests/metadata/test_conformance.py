@@ -10,8 +10,8 @@ import pytest
 import hudiformat as hf
 from hudiformat import open_table
 from hudiformat.metadata import METADATA_FOLDER
-from hudiformat.table import Operation
-from hudiformat.table.begin import start_write
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import start_write
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG
 from tests.metadata.tables import check_listing

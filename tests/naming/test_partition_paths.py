@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import DataError, NameFormatError, SchemaError
 from hudiformat.naming import DEFAULT_PARTITION, format_partition_path, parse_partition_path, partition_paths
-from hudiformat.naming.partition_paths import escape_path_name, unescape_path_name
+from hudiformat.naming.keys import escape_path_name, unescape_path_name
 
 ODD = "a/b c=d%é"
 

@@ -14,10 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from hudiformat import CommitError, FileSlice, Table, open_table
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import start_write
-from hudiformat.table.service_options import BY_COMMITS, BY_VERSIONS, ServiceOptions
+from hudiformat.options.enums import CleanPolicy, Operation
+from hudiformat.options.values import ServiceOptions
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, load_table_config
+from hudiformat.transaction.begin import start_write
+from hudiformat.write.task import WriteTask
 from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
 from tests.table.support import Clock, content, new_table, rows
@@ -93,14 +94,14 @@ class Lifecycle(RuleBasedStateMachine):
         for commit in self.table.log_compact():
             self.remember(commit.instant, self.state)
 
-    @rule(policy=st.sampled_from([BY_COMMITS, BY_VERSIONS]), kept=st.integers(1, 3))
-    def clean(self, policy: str, kept: int) -> None:
+    @rule(policy=st.sampled_from([CleanPolicy.BY_COMMITS, CleanPolicy.BY_VERSIONS]), kept=st.integers(1, 3))
+    def clean(self, policy: CleanPolicy, kept: int) -> None:
         services = ServiceOptions(clean_policy=policy, clean_commits=kept, clean_versions=kept)
         context = replace(self.table.context, options=replace(self.table.context.options, services=services))
         if Table(context).clean() is not None:
             # By versions nothing but the newest rows are promised.
             writes = [write.time for write in self.table.timeline.completed_writes]
-            self.readable_from = max(self.readable_from, writes[-kept if policy == BY_COMMITS else -1])
+            self.readable_from = max(self.readable_from, writes[-kept if policy is CleanPolicy.BY_COMMITS else -1])
 
     @precondition(lambda self: self.history)
     @rule()

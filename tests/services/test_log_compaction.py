@@ -90,7 +90,7 @@ def test_one_that_was_stopped_is_planned_anew(tmp_path: Path, monkeypatch: pytes
         raise StorageError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.table.publishing.complete", fail)
+        patch.setattr("hudiformat.transaction.publishing.complete", fail)
         with pytest.raises(StorageError):
             table.log_compact()
     (stopped,) = table.timeline.pending
@@ -108,7 +108,7 @@ def test_files_that_cannot_be_written_are_let_go_of(tmp_path: Path, monkeypatch:
     def fail(*_args: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.table.append.AppendHandle.close", fail)
+    monkeypatch.setattr("hudiformat.write.handles.append.AppendHandle.close", fail)
     with pytest.raises(StorageError, match="the disk is full"):
         table.log_compact()
 

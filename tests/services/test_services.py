@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hudiformat import CommitError, HudiFormatWarning, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat.options.enums import CleanPolicy
+from hudiformat.options.values import ServiceOptions
 from hudiformat.services import clean, delete_savepoint, plan_clean, restore, savepoint
-from hudiformat.table.service_options import BY_HOURS, BY_VERSIONS, ServiceOptions
 from hudiformat.timeline import Action, CleanMetadata, RestoreMetadata, State, read_archived, read_content
 from tests.table.golden import unpack
 from tests.table.support import Clock, content, data_files, new_table, rows
@@ -103,7 +104,7 @@ def test_cleaning_keeps_the_newest_slice_and_those_of_the_window(table: Table) -
     assert clean(table.context) is None
 
 
-@pytest.mark.parametrize(("policy", "left"), [(BY_HOURS, 5), (BY_VERSIONS, 2)])
+@pytest.mark.parametrize(("policy", "left"), [(CleanPolicy.BY_HOURS, 5), (CleanPolicy.BY_VERSIONS, 2)])
 def test_other_policies(table: Table, policy: str, left: int) -> None:
     table = served(table, clean_policy=policy, clean_versions=2)
     for step in range(5):
@@ -114,7 +115,7 @@ def test_other_policies(table: Table, policy: str, left: int) -> None:
 
 
 def test_what_a_savepoint_keeps_is_not_cleaned(table: Table) -> None:
-    table = served(table, clean_policy=BY_VERSIONS, clean_versions=1)
+    table = served(table, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=1)
     commits = [table.insert(rows((f"k{step}", step, "x", step))) for step in range(3)]
     savepoint(table.context, commits[0].instant)
     assert clean(table.context) is not None
@@ -186,7 +187,7 @@ def test_a_compaction_that_was_stopped_is_run_again(table: Table, monkeypatch: p
     def stop(*_arguments: object, **_more: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.table.publishing.complete", stop)
+    monkeypatch.setattr("hudiformat.transaction.publishing.complete", stop)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()
@@ -205,7 +206,7 @@ def test_a_compaction_that_cannot_write_leaves_its_plan(table: Table, monkeypatc
     def fail(*_arguments: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.table.open_file.OpenBaseFile.write", fail)
+    monkeypatch.setattr("hudiformat.write.handles.create.OpenBaseFile.write", fail)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()

@@ -8,8 +8,9 @@ import pytest
 
 from hudiformat import Table, TableFindingKind, open_table
 from hudiformat.naming import WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import start_write
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import start_write
+from hudiformat.write.task import WriteTask
 from tests.cli.conftest import command
 from tests.cli.support import Command
 from tests.table.golden import NAMES, unpack

@@ -98,10 +98,10 @@ def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415 - after the session, as in a job that is given the package
 
     options = create(path, kind)
-    with struck("moving", "write_rows", partial(misfortune, marks, ("killed",))):
+    with struck("write.shuffle", "write_rows", partial(misfortune, marks, ("killed",))):
         hudi_spark.insert(rows(spark, 0, ts=1), path, options=options)
     # Not in one stage with the kill: what is missing of the shuffle then has the stage run again, and not its task.
-    with struck("moving", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
+    with struck("write.shuffle", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
         hudi_spark.upsert(rows(spark, ROWS // 2, ts=2), path, options=options)
 
 
@@ -110,7 +110,7 @@ def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415
 
     options = create(path, "cow")
-    with struck("moving", "write_rows", partial(misfortune, marks, EVERYTHING)):
+    with struck("write.shuffle", "write_rows", partial(misfortune, marks, EVERYTHING)):
         hudi_spark.bulk_insert(rows(spark, 0, ts=1), path, options=options)
 
 
@@ -129,7 +129,7 @@ def files(spark: SparkSession, path: str, marks: str) -> None:
     from hudiformat.spark import file_sink  # noqa: PLC0415
 
     sink = file_sink(path, partition_by=["p"], options={"auto-compaction": "true"})
-    with struck("files", "_write_share", partial(misfortune, marks, EVERYTHING)):
+    with struck("files.sink", "_write_share", partial(misfortune, marks, EVERYTHING)):
         sink(rows(spark, 0, ts=1), 0)
 
 

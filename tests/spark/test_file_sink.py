@@ -25,7 +25,7 @@ from hudiformat.spark import CatalogMetastore, file_sink
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hudiformat.spark.files import FileBatches
+    from hudiformat.spark.files.sink import FileBatches
 
 MERGED = {"auto-compaction": "true", "sink.partition-commit.policy.kind": "success-file"}
 DAYS = ["2024-05-06", "it's"]

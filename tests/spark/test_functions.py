@@ -15,8 +15,8 @@ import hudiformat as hf
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
-from hudiformat.spark.writing import last_of_each_key  # noqa: E402
-from hudiformat.table.options import PARTIAL_SCHEMA  # noqa: E402
+from hudiformat.options.keys import PARTIAL_SCHEMA  # noqa: E402
+from hudiformat.spark.write.tasks import last_of_each_key  # noqa: E402
 from tests.rows import assert_same_rows  # noqa: E402
 
 if TYPE_CHECKING:

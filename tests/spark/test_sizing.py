@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.table import Commit
-from hudiformat.table.placement import groups_of_new
+from hudiformat.transaction.begin import Commit
+from hudiformat.write.placement import groups_of_new
 from tests.effort import LONG
 from tests.rows import assert_same_rows
 
@@ -51,7 +51,7 @@ def create(folder: Path, table_type: str, index: str, **options: str) -> hf.Tabl
 
 
 def opened(table: hf.Table, **options: str) -> dict[str, str]:
-    index = table.context.options.index_type
+    index = table.context.options.index_type.value
     return {**SIZES, "hoodie.index.type": index, **options}
 
 

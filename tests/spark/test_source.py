@@ -11,6 +11,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming import WriteToken
+from hudiformat.options.enums import IndexType
 from hudiformat.timeline import read_metadata
 from tests.effort import LONG
 from tests.rows import assert_same_rows
@@ -19,7 +20,7 @@ from tests.table.golden import unpack
 pytest.importorskip("pyspark.sql.datasource")
 
 import hudiformat.spark as hudi_spark
-from hudiformat.spark.source import HudiDataSource
+from hudiformat.spark.source.source import HudiDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -194,7 +195,7 @@ def test_a_bulk_insert_makes_file_groups_of_its_own(spark: SparkSession, table: 
     key = {"hoodie.bulkinsert.sort.mode": sort, "operation": "bulk_insert"}
     write(things(spark, 20), table, **key)
     write(things(spark, 20), table, **key)
-    has_buckets = table.context.options.index_type == "BUCKET"
+    has_buckets = table.context.options.index_type is IndexType.BUCKET
     assert table.snapshot().num_rows == (20 if has_buckets else 40)
     slices = table.file_slices()
     tasks = 2 if sort == "NONE" else 1  # a sorted one is written by the commit
@@ -258,12 +259,12 @@ def test_files_of_attempts_that_failed_are_taken_away(spark: SparkSession, table
     rows = things(spark, 4).toArrow().to_batches()
     writer.write(iter(rows))  # an attempt that is lost before it has told anybody
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hudiformat.spark.source.write_token", lambda: WriteToken(0, 0, 1))
+        patch.setattr("hudiformat.spark.source.source.write_token", lambda: WriteToken(0, 0, 1))
         message = writer.write(iter(rows))
     writer.commit([message])
     assert table.snapshot().num_rows == 4
     data = [path.name for path in Path(table.path).rglob("*k*") if ".log." in path.name or path.suffix == ".parquet"]
-    assert not [name for name in data if "0-0-0" in name and table.context.options.index_type == "BUCKET"]
+    assert not [name for name in data if "0-0-0" in name and table.context.options.index_type is IndexType.BUCKET]
     assert not list((Path(table.path) / ".hoodie" / ".temp").glob("*"))
 
 

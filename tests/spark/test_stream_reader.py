@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.table import Operation
-from hudiformat.table.begin import begin_write
+from hudiformat.options.enums import Operation
 from hudiformat.timeline import ArchiveLimits, archive
+from hudiformat.transaction.begin import begin_write
 
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")
 
 from hudiformat.spark.options import SourceOptions  # noqa: E402 - needs PySpark
-from hudiformat.spark.queries import SlicePiece  # noqa: E402
-from hudiformat.spark.stream_reader import HudiStreamReader  # noqa: E402
+from hudiformat.spark.source.queries import SlicePiece  # noqa: E402
+from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: E402
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64())])
 

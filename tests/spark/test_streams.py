@@ -22,9 +22,9 @@ import pytest
 
 import hudiformat as hf
 from examples.flights.source import read_flights
-from hudiformat.table import Commit
-from hudiformat.table.checkpoints import newest_batch
 from hudiformat.timeline import ArchiveLimits, CommitMetadata, archive, read_archived, read_metadata
+from hudiformat.transaction.begin import Commit
+from hudiformat.transaction.checkpoints import newest_batch
 from tests.rows import assert_same_rows
 from tests.table.golden import unpack
 

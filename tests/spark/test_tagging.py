@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.table import Operation, WritePlan
-from hudiformat.table.begin import write_plan
-from hudiformat.table.placement import groups_of_new
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import write_plan
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.write.placement import groups_of_new
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark import tagging
+from hudiformat.spark.write import tagging
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("p", pa.string()), pa.field("n", pa.int64())])
 SMALL_GROUPS = {"hoodie.copyonwrite.record.size.estimate": "1000", "hoodie.parquet.max.file.size": "3000"}

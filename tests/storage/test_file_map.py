@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.storage import FileMap, LocalStorage, Trail, file_map, give_back
+from hudiformat.storage import FileMap, LocalStorage, Trail, give_back, local
 
 PAGE = mmap.PAGESIZE
 
@@ -26,8 +26,8 @@ class Spy(FileMap):
 
 @pytest.fixture
 def spy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spy:
-    monkeypatch.setattr(file_map, "_STRIDE", 4 * PAGE)
-    monkeypatch.setattr(file_map, "_MARGIN", PAGE)
+    monkeypatch.setattr(local, "_STRIDE", 4 * PAGE)
+    monkeypatch.setattr(local, "_MARGIN", PAGE)
     (tmp_path / "file").write_bytes(b"x" * (20 * PAGE + 5))
     with (tmp_path / "file").open("rb") as file:
         found = Spy(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -63,7 +63,7 @@ def test_a_local_file_is_a_file_map(tmp_path: Path) -> None:
 
 
 def test_nothing_is_given_back_of_what_a_caller_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_map, "_STRIDE", 1)
+    monkeypatch.setattr(local, "_STRIDE", 1)
     theirs = mmap.mmap(-1, 4 * PAGE)  # whose pages are in no file
     theirs.write(b"x" * 4 * PAGE)
     for data in (theirs, b"x" * 4 * PAGE):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat import Table, create_table, open_table
-from hudiformat.table.options import TABLE_KEYS
+from hudiformat.options.keys import TABLE_KEYS
 
 SCHEMA = pa.schema(
     [

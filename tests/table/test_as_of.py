@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import NameFormatError, Table, TableError, open_table
+from hudiformat.query.time_travel import as_instant
 from hudiformat.storage import LocalStorage
-from hudiformat.table.as_of import as_instant
 from hudiformat.timeline import (
     Action,
     CleanMetadata,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hudiformat import CorruptTableError, Table
-from hudiformat.table import Operation
-from hudiformat.table.begin import begin_write
-from hudiformat.table.checkpoints import checkpoint, newest_batch
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import begin_write
+from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 
 
 def commit(table: Table, extra: dict[str, str]) -> None:

@@ -11,9 +11,7 @@ import pytest
 
 from hudiformat import Commit, CommitError, OptionError, Table, UnsupportedFeatureError, WriteConflictError
 from hudiformat.naming import WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import OpenWrite, start_write
-from hudiformat.table.conflicts import Claim, conflict_with_commit, conflict_with_plan
+from hudiformat.options.enums import Operation
 from hudiformat.timeline import (
     Action,
     ClusteringGroup,
@@ -28,6 +26,9 @@ from hudiformat.timeline import (
     WriteStat,
     create_requested,
 )
+from hudiformat.transaction.begin import OpenWrite, start_write
+from hudiformat.transaction.conflicts import Claim, conflict_with_commit, conflict_with_plan
+from hudiformat.write.task import WriteTask
 from tests import racing
 from tests.effort import THOROUGH
 from tests.table.support import content, new_table, rows
@@ -161,7 +162,7 @@ def test_without_blocking_a_bucket_index_is_needed(tmp_path: Path) -> None:
 
 
 def test_eager_cleaning_beside_other_writers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="EAGER takes away what other writers are writing"):
+    with pytest.raises(OptionError, match="EAGER deletes what other writers are writing"):
         shared_table(tmp_path, **{"hoodie.clean.failed.writes.policy": "EAGER"})
 
 

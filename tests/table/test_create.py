@@ -24,7 +24,8 @@ from hudiformat import (
     create_table,
     open_table,
 )
-from hudiformat.table import options as table_options
+from hudiformat.options import keys as option_keys
+from hudiformat.options.enums import IndexType
 from hudiformat.timeline import MergeMode, TableType, TimelineZone
 from tests.table.support import SCHEMA, content, new_table, rows, tree
 
@@ -328,11 +329,11 @@ def test_options_that_are_what_happens_anyway(tmp_path: Path) -> None:
         "hoodie.parquet.compression.codec": "ZSTD",
         "hoodie.bucket.index.hash.field": "k",
     }
-    assert open_table(tmp_path / "t", options=options).context.options.index_type == "BLOOM"
+    assert open_table(tmp_path / "t", options=options).context.options.index_type is IndexType.BLOOM
 
 
 def test_a_key_of_hudis_that_means_nothing_here_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_options, "_warned", set())
+    monkeypatch.setattr(option_keys, "_warned", set())
     create(tmp_path / "t")
     options = {"hoodie.clean.parallelism": "4", "hoodie.insert.shuffle.parallelism": "2"}
     with pytest.warns(HudiFormatWarning, match="means nothing to hudiformat") as caught:
@@ -395,7 +396,7 @@ def test_what_a_table_is_may_not_be_contradicted(tmp_path: Path, key: str) -> No
 def test_an_option_that_repeats_the_properties_is_fine(tmp_path: Path) -> None:
     create(tmp_path / "t", options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
     table = open_table(tmp_path / "t", options={"hoodie.index.type": "bucket", "hoodie.bucket.index.num.buckets": "4"})
-    assert table.context.options.index_type == "BUCKET"
+    assert table.context.options.index_type is IndexType.BUCKET
 
 
 def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Path]) -> None:

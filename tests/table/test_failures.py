@@ -16,13 +16,14 @@ import pytest
 
 from hudiformat import CommitError, HudiFormatError, StorageError, Table, TableError, open_table
 from hudiformat.naming import WriteToken
+from hudiformat.options.enums import Operation
 from hudiformat.storage import LocalStorage
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import OpenWrite, begin_write, start_write
-from hudiformat.table.markers import create_marker, marked_files
-from hudiformat.table.staging import read_staged, stage
 from hudiformat.timeline import State
+from hudiformat.transaction.begin import OpenWrite, begin_write, start_write
+from hudiformat.transaction.files import create_marker, marked_files
+from hudiformat.transaction.staging import read_staged, stage
 from hudiformat.view import list_partitions
+from hudiformat.write.task import WriteTask
 from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing
@@ -130,7 +131,7 @@ def test_a_failed_write_leaves_the_table_as_it_was(table: Table, monkeypatch: py
     def fail(*_args: object, **_options: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.table.publishing.complete", fail)
+    monkeypatch.setattr("hudiformat.transaction.publishing.complete", fail)
     with pytest.raises(CommitError, match="could not be completed: the disk is full") as caught:
         table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
     assert caught.value.path == table.path
@@ -166,7 +167,7 @@ def test_a_process_that_is_killed(tmp_path: Path) -> None:
     table.insert(FIRST)
     script = (
         "import os, sys\n"
-        "import hudiformat.table.publishing as publishing\n"
+        "import hudiformat.transaction.publishing as publishing\n"
         "from hudiformat import open_table\n"
         "from tests.table.test_failures import SECOND, Clock\n"
         "publishing.complete = lambda *_a, **_k: os._exit(9)\n"

@@ -116,5 +116,5 @@ def test_columns_of_some_changes(golden: Callable[[str], GoldenTable], monkeypat
     def unread(*_: object) -> None:
         raise AssertionError("a file of a write that the filter rules out")
 
-    monkeypatch.setattr("hudiformat.table.changes.ChangeReader._of_write", unread)
+    monkeypatch.setattr("hudiformat.query.changes.ChangeReader._of_write", unread)
     assert table.cdc("000", columns=["op"], filter=moment > last).num_rows == 0

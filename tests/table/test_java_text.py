@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hudiformat.table.java_text import java_float
+from hudiformat.table.partition_columns import java_float
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat.table.key_filter import key_filter
+from hudiformat.query.key_filter import key_filter
 from hudiformat.timeline import KeyGenerator, TableConfig
 from tests.table.support import new_table
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat import LockError, StorageError, UnsupportedFeatureError, open_storage
+from hudiformat.options.values import IN_PROCESS_PROVIDER, ConcurrencyOptions
 from hudiformat.storage import LocalStorage
-from hudiformat.table.concurrency_options import IN_PROCESS_PROVIDER, ConcurrencyOptions
-from hudiformat.table.heartbeat import Heartbeat, forget, living
-from hudiformat.table.locks import FileSystemLock, InProcessLock, Lock, held, lock_of
+from hudiformat.transaction.locks import FileSystemLock, Heartbeat, InProcessLock, Lock, forget, held, living, lock_of
 
 
 @pytest.fixture(params=["file system", "in process"])

@@ -33,7 +33,7 @@ from hudiformat.timeline import (
     parse_properties,
     update_table_config,
 )
-from hudiformat.timeline.properties import CHECKSUM_KEY
+from hudiformat.timeline.table_config import CHECKSUM_KEY
 from tests.metadata.tables import add_metadata_table, check_listing
 from tests.table.support import content, multiset, new_table, rows, tree
 
@@ -215,7 +215,7 @@ def test_a_failed_commit_takes_back_what_it_said(tmp_path: Path, monkeypatch: py
     def fail(*_args: object, **_options: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.table.publishing.complete", fail)
+    monkeypatch.setattr("hudiformat.transaction.publishing.complete", fail)
     with pytest.raises(CommitError, match="the disk is full"):
         table.insert(rows(("b", 1, "new", 1)))
     assert tree(tmp_path / "t") == before
@@ -257,7 +257,9 @@ def test_a_compaction_that_is_run_again_says_it_once(tmp_path: Path, monkeypatch
     for number in (1, 2):
         table.upsert(rows(("a", number, "x", 1)))
     with monkeypatch.context() as patch:
-        patch.setattr("hudiformat.table.publishing.complete", lambda *_, **__: (_ for _ in ()).throw(StorageError("x")))
+        patch.setattr(
+            "hudiformat.transaction.publishing.complete", lambda *_, **__: (_ for _ in ()).throw(StorageError("x"))
+        )
         with pytest.raises(StorageError):
             table.compact()
     table.compact()

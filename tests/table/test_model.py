@@ -14,8 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hudiformat import open_table
 from hudiformat.naming import WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import start_write
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import start_write
+from hudiformat.write.task import WriteTask
 from tests.effort import examples
 from tests.table.support import SCHEMA, Clock, Row, content, new_table, rows
 

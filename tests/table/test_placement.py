@@ -13,10 +13,11 @@ import pytest
 
 from hudiformat import Table, UnsupportedFeatureError
 from hudiformat.naming import WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import begin_write
-from hudiformat.table.keyed_rows import KeyedRows
-from hudiformat.table.placement import groups_of_new, new_group_number
+from hudiformat.options.enums import Operation
+from hudiformat.transaction.begin import begin_write
+from hudiformat.write.placement import groups_of_new, new_group_number
+from hudiformat.write.rows import KeyedRows
+from hudiformat.write.task import WriteTask
 from tests.table.support import new_table, rows
 
 SIZES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hudiformat.table.places import joined
+from hudiformat.write.rows import joined
 
 WHOLE = pa.table({"n": range(9), "t": [None, *"bcdefghi"], "b": [True, None, False] * 3, "l": [[i] for i in range(9)]})
 

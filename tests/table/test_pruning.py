@@ -13,9 +13,9 @@ import pytest
 
 from hudiformat import SchemaError, Table, open_table
 from hudiformat.basefile import read_base_file
+from hudiformat.query.pruning import PartitionPruner
 from hudiformat.storage import LocalStorage
 from hudiformat.table.partition_columns import PartitionColumns
-from hudiformat.table.pruning import PartitionPruner
 from tests.table.golden import GoldenTable
 from tests.table.support import multiset, new_table, rows
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table
-from hudiformat.table.scan import Scan
+from hudiformat.query.scan import Scan
 from tests.table.support import new_table, rows
 
 

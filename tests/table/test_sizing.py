@@ -14,8 +14,8 @@ import pytest
 
 from hudiformat import DataError, Table, UnsupportedFeatureError, open_table
 from hudiformat.sizing import Verdict
-from hudiformat.table.profile import groups_in_clustering, sizing_profile
 from hudiformat.timeline import Action
+from hudiformat.transaction.plan import groups_in_clustering, sizing_profile
 from tests.table.support import SCHEMA, Row, content, new_table, rows, tree
 
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
@@ -150,8 +150,8 @@ def test_flinks_rules_fill_one_after_the_other(tmp_path: Path) -> None:
 def test_rows_that_come_in_portions_fill_what_the_first_portion_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.table.task._MAX_BUFFERED", 2_000)
-    monkeypatch.setattr("hudiformat.table.write._BATCH_ROWS", 50)
+    monkeypatch.setattr("hudiformat.write.task._MAX_BUFFERED", 2_000)
+    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 50)
     for index in ("SIMPLE", "INMEMORY"):
         for kind in ("MERGE_ON_READ", "COPY_ON_WRITE"):
             table = new_table(tmp_path / f"{index}{kind}", table_type=kind, options={"hoodie.index.type": index})
@@ -170,8 +170,8 @@ def test_a_group_that_got_a_log_takes_no_new_rows_that_come_later(
 ) -> None:
     table = new_table(tmp_path / "t")
     table.insert(keyed(0, 100))
-    monkeypatch.setattr("hudiformat.table.task._MAX_BUFFERED", 1)
-    monkeypatch.setattr("hudiformat.table.write._BATCH_ROWS", 10)
+    monkeypatch.setattr("hudiformat.write.task._MAX_BUFFERED", 1)
+    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 10)
     commit = table.upsert(keyed(50, 150, ts=2))
     assert sorted((stat.log_version or 0, stat.num_inserts) for stat in commit.stats) == [(0, 50), (1, 0)]
     assert len(content(table)) == 150
@@ -280,7 +280,7 @@ def test_a_copy_on_write_failure_leaves_nothing(tmp_path: Path, monkeypatch: pyt
             def fail(*_arguments: object, **_options: object) -> None:
                 raise OSError("no space left")
 
-            patch.setattr(f"hudiformat.table.open_file.{module}.{name}", fail)
+            patch.setattr(f"hudiformat.write.handles.create.{module}.{name}", fail)
             for write in (table.upsert, table.bulk_insert):
                 with pytest.raises(OSError, match="no space left"):
                     write(keyed(5, 15))

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hudiformat import HudiFormatWarning, Table, open_table
 from hudiformat.basefile import BloomFilter, possible
 from hudiformat.metadata import ColumnRange
+from hudiformat.query.pruning import PartitionPruner
+from hudiformat.query.skipping import _of_column, without_skipped
 from hudiformat.storage import LocalStorage
-from hudiformat.table.pruning import PartitionPruner
-from hudiformat.table.skipping import _of_column, without_skipped
 from tests.table.golden import GoldenTable
 from tests.table.support import multiset
 
@@ -100,7 +100,7 @@ def test_without_logs_those_of_the_base_file_count(golden: Callable[[str], Golde
 
 def test_log_files_of_version_6_may_grow(golden: Callable[[str], GoldenTable], monkeypatch: pytest.MonkeyPatch) -> None:
     table = open_table(golden(GOLDEN).table)
-    monkeypatch.setattr("hudiformat.table.skipping.VERSION_WITH_COMPLETION_TIMES", 10)
+    monkeypatch.setattr("hudiformat.query.skipping.VERSION_WITH_COMPLETION_TIMES", 10)
     with_logs = [one.file_id for one in table.file_slices() if one.log_files]
     assert left(table, K > "key-1") == with_logs
     assert left(table, K > "key-1", with_logs=False) == []
@@ -149,9 +149,9 @@ def test_base_files_whose_bloom_filter_has_none_of_the_keys_are_skipped(
         def get(self, _partition: str, name: str) -> tuple[BloomFilter, ...] | None:
             return known.get(name)
 
-    there = "hudiformat.table.skipping.has_metadata_partition"
+    there = "hudiformat.query.skipping.has_metadata_partition"
     monkeypatch.setattr(there, lambda _context, partition: partition == "bloom_filters")
-    monkeypatch.setattr("hudiformat.table.skipping.bloom_filters", lambda *_: Index())
+    monkeypatch.setattr("hudiformat.query.skipping.bloom_filters", lambda *_: Index())
     every = [one.file_id for one in slices]
     unknown = [one.file_id for one in slices if str(one.base_file and one.base_file.name) not in known]
     assert left(table, K == "nothing", with_logs=False) == unknown

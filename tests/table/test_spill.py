@@ -15,7 +15,7 @@ from hudiformat import DecodeError, Table, open_table
 from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.merge import MergeRule, PartialUpdate, merge_slice, read_candidates, survivors
-from hudiformat.table.spill import memory_of, merge_on_disk
+from hudiformat.query.spill import memory_of, merge_on_disk
 from hudiformat.timeline import MergeMode
 from tests.merge.blocks import KEY, data, deletes, keys_of
 from tests.merge.test_custom import Sum

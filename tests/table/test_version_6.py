@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import LogReader, TableError, open_table
+from hudiformat.query.time_travel import first_pending_write
 from hudiformat.storage import LocalStorage
-from hudiformat.table.as_of import first_pending_write
 from hudiformat.timeline import Action
 from tests.table.support import multiset
 

@@ -18,9 +18,10 @@ import pytest
 
 from hudiformat import BlockType, LogReader, NameFormatError, OptionError, SchemaError, Table, open_table
 from hudiformat.naming import DEFAULT_PARTITION, WriteToken
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import begin_write
+from hudiformat.options.enums import Operation
 from hudiformat.timeline import Action
+from hudiformat.transaction.begin import begin_write
+from hudiformat.write.task import WriteTask
 from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
@@ -466,7 +467,7 @@ def test_a_table_without_meta_fields_makes_its_keys_from_the_columns(tmp_path: P
 def test_rows_may_come_in_many_batches(
     tmp_path: Path, any_index: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.table.write._BATCH_ROWS", 7)
+    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 7)
     options = {**any_index, "hoodie.logfile.data.block.max.size": "500"}
     table = new_table(tmp_path / "t", schema=FLAGGED, options=options)
     table.insert(rows(*((f"k{i:02d}", 1, "xy"[i % 2], i) for i in range(60)), schema=FLAGGED))

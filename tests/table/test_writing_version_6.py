@@ -10,10 +10,8 @@ import pytest
 from hudiformat import BlockType, CommitError, LogFileName, LogReader, Table, UnsupportedFeatureError, open_table
 from hudiformat.blocks import HeaderKey
 from hudiformat.naming import WriteToken
+from hudiformat.options.enums import Operation
 from hudiformat.storage import LocalStorage
-from hudiformat.table import Operation, WriteTask
-from hudiformat.table.begin import begin_write, start_write
-from hudiformat.table.markers import create_marker
 from hudiformat.timeline import (
     Action,
     Instant,
@@ -23,6 +21,9 @@ from hudiformat.timeline import (
     instant_path,
     read_content,
 )
+from hudiformat.transaction.begin import begin_write, start_write
+from hudiformat.transaction.files import create_marker
+from hudiformat.write.task import WriteTask
 from tests.table.support import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
 FIRST = (("a", 1, "x", 1), ("b", 1, "x", 1))

@@ -24,7 +24,7 @@ from hudiformat.timeline import (
     encode_commit_json,
     encode_commit_metadata,
 )
-from hudiformat.timeline.schemas import schema_text
+from hudiformat.timeline.records import schema_text
 
 PATH = "/table/.hoodie/timeline/1_2.deltacommit"
 SYNC = 16

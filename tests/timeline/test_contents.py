@@ -49,8 +49,7 @@ from hudiformat.timeline import (
     read_content,
 )
 from hudiformat.timeline.contents import content_kind
-from hudiformat.timeline.records import decode_record_file, encode_record_file
-from hudiformat.timeline.schemas import schema_text
+from hudiformat.timeline.records import decode_record_file, encode_record_file, schema_text
 from tests.effort import examples
 
 PATH = "/table/.hoodie/timeline/1.rollback.requested"

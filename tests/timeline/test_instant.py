@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import NameFormatError
 from hudiformat.timeline import Action, Instant, State, parse_instant_name
-from hudiformat.timeline.instant import _BY_EXTENSION
+from hudiformat.timeline.timeline import _BY_EXTENSION
 
 T, C = "20240229120000007", "20240229120001000"
 

@@ -18,7 +18,7 @@ from hudiformat import BlockHeader, BlockType, HeaderKey, LogBlock
 from hudiformat.avro import avro_to_arrow
 from hudiformat.basefile import BloomFilter
 from hudiformat.blocks import decode_block
-from hudiformat.blocks.content.positions import decode_positions, encode_positions
+from hudiformat.blocks.block import decode_positions, encode_positions
 from hudiformat.errors import CorruptTableError, DataError, HudiFormatError
 from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.hfile.protobuf import decode_varint, encode_varint

@@ -14,4 +14,4 @@ if "pyspark.daemon" in sys.orig_argv:
     import pandas as pd  # noqa: F401
     import pyspark.worker  # noqa: F401
 
-    import hudiformat.spark.source  # noqa: F401
+    import hudiformat.spark.source.source  # noqa: F401

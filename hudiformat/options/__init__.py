@@ -1,0 +1,1 @@
+"""Every option: its enumeration, parser, default and Hudi key."""

@@ -1,0 +1,216 @@
+"""Hudi's keys of options, and what becomes of each: the field that it sets, and the parser of its text.
+
+An unknown key is an error that names the closest known one.  A ``hoodie.*`` key that Hudi has (``hudi_keys.txt`` lists
+them) and that has no effect here warns once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
+from hudiformat.options.enums import (
+    SUPPORTED_INDEX_TYPES,
+    CleanPolicy,
+    ConcurrencyMode,
+    DamageMode,
+    DuplicatePolicy,
+    FailedWritesPolicy,
+    IndexType,
+    SizingEngine,
+    SortMode,
+)
+from hudiformat.options.parsers import (
+    Keys,
+    member_of,
+    one_of,
+    parse_any_integer,
+    parse_boolean,
+    parse_count,
+    parse_fields,
+    parse_integer,
+    parse_share,
+    parse_text,
+    supporting,
+)
+from hudiformat.options.values import FAILED_WRITES_POLICY, FILE_SYSTEM_PROVIDER, IN_PROCESS_PROVIDER, WriteOptions
+
+PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
+"""The option that makes an upsert one of some columns: their Avro schema, as JSON."""
+
+
+_OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
+_NO_HFILES = (
+    "are avro and parquet; Hudi 1.x writes HFile blocks into tables of Parquet files, and cannot read them on Spark"
+)
+
+
+def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
+    """The options that *options* asks for; ``hoodie.*`` keys of table properties may stand among them.
+
+    Raises:
+        OptionError: an unknown key, or a value that a key does not take.
+        UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
+    """
+    given = {key: str(value) for key, value in (options or {}).items()}
+    for key in given:
+        if not any(key in keys for keys in (*_PARTS.values(), _KEYS, TABLE_KEYS)):
+            _refuse_unknown(key)
+    defaults = WriteOptions()
+    parts = {name: replace(getattr(defaults, name), **_parsed(keys, given)) for name, keys in _PARTS.items()}
+    result = replace(defaults, **_parsed(_KEYS, given), **parts)
+    result.concurrency.check()
+    return result
+
+
+def _parsed(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
+    return {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
+
+
+def _refuse_unknown(key: str) -> None:
+    """Raise an OptionError for a key that nobody knows; warn once for a key of Hudi's that means nothing here."""
+    if key not in _hudi_keys():
+        known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
+        close = difflib.get_close_matches(key, known | _hudi_keys(), n=1, cutoff=0.6)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+        raise OptionError(f"unknown option {key!r}{hint}", option=key)
+    if key not in _warned:
+        _warned.add(key)
+        message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out"
+        warnings.warn(message, HudiFormatWarning, stacklevel=4)
+
+
+@cache
+def _hudi_keys() -> frozenset[str]:
+    text = resources.files("hudiformat.options").joinpath("hudi_keys.txt").read_text("utf-8")
+    return frozenset(line for line in text.splitlines() if line.startswith("hoodie."))
+
+
+_warned: set[str] = set()
+
+_KEYS: Keys = {
+    "hoodie.index.type": (
+        "index_type",
+        supporting(
+            member_of(SUPPORTED_INDEX_TYPES),
+            said=f"are {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
+            others=tuple(one.value for one in IndexType if not one.is_supported and one is not IndexType.UNKNOWN),
+            feature="index",
+        ),
+    ),
+    "hoodie.bucket.index.num.buckets": ("num_buckets", parse_integer),
+    "hoodie.bucket.index.hash.field": ("hash_fields", parse_fields),
+    "hoodie.index.bucket.engine": (
+        "bucket_engine",
+        supporting(one_of("simple"), said="is simple", others=("consistent_hashing",)),
+    ),
+    "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
+    "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
+    "hoodie.logfile.max.size": ("log_max_size", parse_integer),
+    "hoodie.logfile.data.block.max.size": ("block_max_size", parse_integer),
+    "hoodie.logfile.data.block.format": (
+        "block_format",
+        supporting(one_of("avro", "parquet"), said=_NO_HFILES, others=("hfile",)),
+    ),
+    "hoodie.parquet.compression.codec": ("parquet_compression", one_of("gzip", "snappy", "zstd", "uncompressed")),
+    "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
+    "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
+    "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
+    "hoodie.merge.allow.duplicate.on.inserts": ("allow_duplicates", parse_boolean),
+    "hoodie.datasource.insert.dup.policy": ("insert_duplicates", member_of(DuplicatePolicy)),
+    "hoodie.bulkinsert.sort.mode": (
+        "bulk_insert_sort",
+        supporting(
+            member_of(SortMode), said=f"are {', '.join(one.value for one in SortMode)}", others=_OTHER_SORT_MODES
+        ),
+    ),
+    "hoodie.write.record.positions": ("record_positions", parse_boolean),
+    PARTIAL_SCHEMA: ("partial_schema", parse_text),
+    "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
+    "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
+    "hudiformat.damage": ("damage", member_of(DamageMode)),
+    "hudiformat.sizing": ("sizing_engine", member_of(SizingEngine)),
+    "hudiformat.sync": ("sync", parse_boolean),
+}
+
+_SIZING_KEYS: Keys = {
+    "hoodie.parquet.max.file.size": ("max_file_size", parse_integer),
+    "hoodie.parquet.small.file.limit": ("small_file_limit", parse_any_integer),
+    "hoodie.merge.small.file.group.candidates.limit": ("candidates_limit", parse_any_integer),
+    "hoodie.logfile.to.parquet.compression.ratio": ("log_ratio", parse_share),
+    "hoodie.copyonwrite.insert.split.size": ("insert_split_size", parse_integer),
+    "hoodie.copyonwrite.insert.auto.split": ("auto_split", parse_boolean),
+    "hoodie.copyonwrite.record.size.estimate": ("record_size_estimate", parse_integer),
+    "hoodie.record.size.estimation.threshold": ("estimation_threshold", parse_share),
+    "hoodie.record.size.estimator.average.metadata.size": ("metadata_size", parse_any_integer),
+}
+
+TABLE_KEYS = (
+    "hoodie.table.timeline.timezone",
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.partitionpath.urlencode",
+    "hoodie.record.merge.mode",
+    "hoodie.table.cdc.enabled",
+    "hoodie.table.cdc.supplemental.logging.mode",
+)
+"""Keys that a table is created with and that stay in its properties."""
+
+PERSISTED_KEYS = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
+"""Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
+
+
+def _lock_provider(key: str, value: str) -> str:
+    if value not in (FILE_SYSTEM_PROVIDER, IN_PROCESS_PROVIDER):
+        raise UnsupportedFeatureError(
+            f"{key}={value}: supported are {FILE_SYSTEM_PROVIDER} and {IN_PROCESS_PROVIDER}",
+            feature=f"lock provider {value}",
+        )
+    return value
+
+
+CONCURRENCY_KEYS: Keys = {
+    "hoodie.write.concurrency.mode": ("mode", member_of(ConcurrencyMode)),
+    FAILED_WRITES_POLICY: ("failed_writes", member_of(FailedWritesPolicy)),
+    "hoodie.cleaner.policy.failed.writes": ("failed_writes", member_of(FailedWritesPolicy)),
+    "hoodie.write.num.retries.on.conflict.failures": ("conflict_retries", parse_count),
+    "hoodie.write.lock.provider": ("lock_provider", _lock_provider),
+    "hoodie.write.lock.filesystem.path": ("lock_path", parse_text),
+    "hoodie.write.lock.filesystem.expire": ("lock_expire_minutes", parse_count),
+    "hoodie.write.lock.client.num_retries": ("lock_retries", parse_count),
+    "hoodie.write.lock.client.wait_time_ms_between_retry": ("lock_retry_wait_ms", parse_integer),
+    "hoodie.client.heartbeat.interval_in_ms": ("heartbeat_interval_ms", parse_integer),
+    "hoodie.client.heartbeat.tolerable.misses": ("heartbeat_misses", parse_integer),
+}
+
+
+SERVICE_KEYS: Keys = {
+    "hoodie.compact.inline": ("compact_inline", parse_boolean),
+    "hoodie.compact.inline.max.delta.commits": ("compact_delta_commits", parse_integer),
+    "hoodie.compaction.target.io": ("compaction_target_io_mb", parse_integer),
+    "hoodie.compaction.logfile.size.threshold": ("compaction_log_size", parse_count),
+    "hoodie.compaction.logfile.num.threshold": ("compaction_log_files", parse_count),
+    "hoodie.log.compaction.blocks.threshold": ("log_compaction_blocks", parse_integer),
+    "hoodie.clean.automatic": ("clean_automatic", parse_boolean),
+    "hoodie.clean.policy": ("clean_policy", member_of(CleanPolicy)),
+    "hoodie.cleaner.policy": ("clean_policy", member_of(CleanPolicy)),
+    "hoodie.clean.commits.retained": ("clean_commits", parse_integer),
+    "hoodie.cleaner.commits.retained": ("clean_commits", parse_integer),
+    "hoodie.clean.fileversions.retained": ("clean_versions", parse_integer),
+    "hoodie.cleaner.fileversions.retained": ("clean_versions", parse_integer),
+    "hoodie.clean.hours.retained": ("clean_hours", parse_integer),
+    "hoodie.cleaner.hours.retained": ("clean_hours", parse_integer),
+    "hoodie.archive.automatic": ("archive_automatic", parse_boolean),
+    "hoodie.keep.max.commits": ("archive_max_commits", parse_integer),
+    "hoodie.keep.min.commits": ("archive_min_commits", parse_integer),
+    "hoodie.metadata.compact.max.delta.commits": ("metadata_delta_commits", parse_integer),
+}
+
+_PARTS: Mapping[str, Keys] = {"sizing": _SIZING_KEYS, "concurrency": CONCURRENCY_KEYS, "services": SERVICE_KEYS}
+"""The parts of WriteOptions that are made of several options each."""

@@ -1,0 +1,158 @@
+"""The options of a write and of the services after it, as frozen values.  ``keys.py`` parses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hudiformat.errors import OptionError
+from hudiformat.options.enums import (
+    CleanPolicy,
+    ConcurrencyMode,
+    DamageMode,
+    DuplicatePolicy,
+    FailedWritesPolicy,
+    IndexType,
+    SizingEngine,
+    SortMode,
+)
+from hudiformat.sizing import SizingOptions
+
+FILE_SYSTEM_PROVIDER = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+IN_PROCESS_PROVIDER = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+
+FAILED_WRITES_POLICY = "hoodie.clean.failed.writes.policy"
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyOptions:
+    """Whether there are other writers, and how they keep out of each other's way.
+
+    ``mode`` and ``failed_writes`` are words of Hudi's WriteConcurrencyMode and HoodieFailedWritesCleaningPolicy.
+
+    Source: HoodieWriteConfig, HoodieLockConfig, HoodieCleanConfig, Hudi 1.2.0.
+    """
+
+    mode: ConcurrencyMode = ConcurrencyMode.SINGLE_WRITER
+    failed_writes: FailedWritesPolicy | None = None
+    conflict_retries: int = 0
+    lock_provider: str = FILE_SYSTEM_PROVIDER
+    lock_path: str = ""
+    lock_expire_minutes: int = 0
+    lock_retries: int = 50
+    lock_retry_wait_ms: int = 5000
+    heartbeat_interval_ms: int = 60_000
+    heartbeat_misses: int = 2
+
+    @property
+    def has_other_writers(self) -> bool:
+        """Whether other writers may be at work on the table at the same time."""
+        return self.mode is not ConcurrencyMode.SINGLE_WRITER
+
+    @property
+    def failed_writes_policy(self) -> FailedWritesPolicy:
+        """When failed writes of others are rolled back; beside other writers only those without a heartbeat are."""
+        return self.failed_writes or (FailedWritesPolicy.LAZY if self.has_other_writers else FailedWritesPolicy.EAGER)
+
+    @property
+    def lock_patience(self) -> float:
+        """How long a writer waits for the lock, in seconds."""
+        return self.lock_retries * self.lock_retry_wait_ms / 1000
+
+    @property
+    def heartbeat_tolerance(self) -> float:
+        """After how many seconds without a heartbeat a writer is taken for dead."""
+        return self.heartbeat_interval_ms * self.heartbeat_misses / 1000
+
+    def check(self) -> None:
+        """Raise an OptionError for options that contradict each other."""
+        if self.has_other_writers and self.failed_writes is FailedWritesPolicy.EAGER:
+            raise OptionError(
+                f"{FAILED_WRITES_POLICY}=EAGER deletes what other writers are writing:"
+                f" with {self.mode.value} it is LAZY",
+                option=FAILED_WRITES_POLICY,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """When services run after a write, and how much they keep.
+
+    Source: HoodieCleanConfig, HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
+    """
+
+    compact_inline: bool = False
+    compact_delta_commits: int = 5
+    compaction_target_io_mb: int = 512_000
+    compaction_log_size: int = 0
+    compaction_log_files: int = 0
+    log_compaction_blocks: int = 5
+    clean_automatic: bool = True
+    clean_policy: CleanPolicy = CleanPolicy.BY_COMMITS
+    clean_commits: int = 10
+    clean_versions: int = 3
+    clean_hours: int = 24
+    archive_automatic: bool = True
+    archive_max_commits: int = 30
+    archive_min_commits: int = 20
+    metadata_delta_commits: int = 10
+
+
+_MIB = 1024 * 1024
+
+DEFAULT_MERGE_MEMORY = 1024 * _MIB
+"""Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a write was asked to do.  Sizes are bytes.
+
+    ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
+    ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` says whose rules
+    place new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves`` say whether a row that a global index
+    finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file that has it.
+    ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
+    """
+
+    index_type: IndexType = IndexType.SIMPLE
+    num_buckets: int = 256
+    hash_fields: tuple[str, ...] = ()
+    bucket_engine: str = "simple"
+    simple_moves: bool = True
+    bloom_moves: bool = True
+    log_max_size: int = 1024 * _MIB
+    block_max_size: int = 256 * _MIB
+    block_format: str = "avro"
+    sizing: SizingOptions = field(default_factory=SizingOptions)
+    sizing_engine: SizingEngine = SizingEngine.SPARK
+    parquet_compression: str = "gzip"
+    bloom_filter: bool = True
+    combine_before_insert: bool = False
+    combine_before_upsert: bool = True
+    allow_duplicates: bool = True
+    insert_duplicates: DuplicatePolicy = DuplicatePolicy.NONE
+    bulk_insert_sort: SortMode = SortMode.NONE
+    record_positions: bool = True
+    partial_schema: str = ""
+    metadata_enable: bool | None = None
+    data_skipping: bool = True
+    damage: DamageMode = DamageMode.HUDI
+    merge_memory: int = DEFAULT_MERGE_MEMORY
+    sync: bool = True
+    concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
+    services: ServiceOptions = field(default_factory=ServiceOptions)
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a record key is looked for in all partitions."""
+        return self.index_type.is_global
+
+    @property
+    def moves_partitions(self) -> bool:
+        """Whether a row that a global index finds in another partition moves to its own."""
+        return self.bloom_moves if self.index_type.uses_bloom_filters else self.simple_moves
+
+    @property
+    def parquet_codec(self) -> str:
+        """``parquet_compression`` by the name that it has in Arrow."""
+        return "none" if self.parquet_compression == "uncompressed" else self.parquet_compression

@@ -1,0 +1,227 @@
+"""Change data: what each write did to each record, from change-data logs where there are some, else by comparison.
+
+A write of a file without a change-data log is told by what its file group held before and after: keys that are new,
+keys that are gone, and rows that are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.basefile import possible
+from hudiformat.basefile.meta_fields import FILE_NAME
+from hudiformat.errors import CorruptTableError, SchemaError, StorageError, UnsupportedFeatureError
+from hudiformat.logfile import LogReader
+from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.query.images import avro_images, row_images
+from hudiformat.query.incremental import Write
+from hudiformat.query.pruning import filtered, fits
+from hudiformat.query.slice_reader import SliceReader
+from hudiformat.storage import FileInfo
+from hudiformat.table.state import TableContext
+from hudiformat.timeline import CommitMetadata, Instant, WriteStat
+from hudiformat.view import BaseFile, FileSlice, LogFile, build_slices, latest_slices
+
+CHANGE_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
+"""What a change query gives: ``i``, ``u`` or ``d``, the instant of the write, and the record as JSON before and after.
+
+Source: CDCRelation.FULL_CDC_SPARK_SCHEMA.
+"""
+
+_SILENT = ("COMPACT", "CLUSTER", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "UNKNOWN", None)
+"""Operations that change no record.  Source: WriteOperationType.yieldChanges."""
+
+_Change = tuple[str, str | None, str | None]
+"""The operation and the images before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReader:
+    """Reads the changes of a table's writes."""
+
+    context: TableContext
+    reader: SliceReader
+
+    def changes(
+        self, writes: Sequence[Write], columns: Sequence[str] | None = None, condition: pc.Expression | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The changes of *writes*, in their order, a batch for each file: *columns* of those that fulfil *condition*.
+
+        Files of writes whose instants it rules out are not opened.
+
+        Raises:
+            StorageError: a file of that time has been cleaned away.
+            CorruptTableError: a change-data log says what its file group does not.
+            SchemaError: *condition* does not fit the columns.
+        """
+        for batch in self._changes(self._asked(writes, condition)):
+            found = batch if condition is None else filtered(batch, condition)
+            yield found if columns is None else found.select(list(columns))
+
+    def _asked(self, writes: Sequence[Write], condition: pc.Expression | None) -> Iterator[Write]:
+        if condition is None or not fits(condition, CHANGE_SCHEMA):
+            yield from writes
+            return
+        instants = [pc.field("ts_ms") == instant.time for instant, _ in writes]
+        for write, may_hold in zip(writes, possible(condition, CHANGE_SCHEMA, instants), strict=True):
+            if may_hold:
+                yield write
+
+    def _changes(self, writes: Iterable[Write]) -> Iterator[pa.RecordBatch]:
+        for instant, metadata in writes:
+            if metadata.operation_type in _SILENT:
+                continue
+            for changes in self._of_write(instant, metadata):
+                columns = list(zip(*((op, instant.time, before, after) for op, before, after in changes), strict=True))
+                if columns:
+                    arrays = [pa.array(column, pa.string()) for column in columns]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=CHANGE_SCHEMA)
+
+    def _of_write(self, instant: Instant, metadata: CommitMetadata) -> Iterator[list[_Change]]:
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                if stat.cdc_stats:
+                    yield self._logged(partition, stat)
+                elif stat.path:
+                    yield self._compared(partition, stat)
+        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+            for file_slice in self._slices_before(partition, instant):
+                if file_slice.file_id in file_ids:
+                    yield [("d", image, None) for image in row_images(self._read(file_slice))]
+
+    def _logged(self, partition: str, stat: WriteStat) -> list[_Change]:
+        """What change-data logs say; what they leave out, by their mode, is in the base files before and after."""
+        batches = [
+            block.to_arrow()
+            for path in sorted(stat.cdc_stats or {})
+            for block in LogReader(path, storage=self.context.storage)
+        ]
+        rows = pa.Table.from_batches(batches).combine_chunks()
+        operations = rows["op"].to_pylist()
+        if "after" in rows.column_names:
+            images = (avro_images(rows[name].combine_chunks()) for name in ("before", "after"))
+            return list(zip(operations, *images, strict=True))
+        keys = rows["record_key"].to_pylist()
+        later = self._images(self._base_slice(partition, stat))
+        after = [None if op == "d" else _image(later, key, stat) for op, key in zip(operations, keys, strict=True)]
+        if "before" in rows.column_names:
+            return list(zip(operations, avro_images(rows["before"].combine_chunks()), after, strict=True))
+        earlier = self._images(self._slice_before(partition, stat))
+        before = [None if op == "i" else _image(earlier, key, stat) for op, key in zip(operations, keys, strict=True)]
+        return list(zip(operations, before, after, strict=True))
+
+    def _compared(self, partition: str, stat: WriteStat) -> list[_Change]:
+        before = self._slice_before(partition, stat)
+        after = self._slice_after(partition, stat, before)
+        if before is None:
+            return [("i", None, image) for image in row_images(self._read(after))]
+        earlier, later = self._by_key(before), self._by_key(after)
+        changes: list[_Change] = [("d", row[1], None) for key, row in earlier.items() if key not in later]
+        for key, (content, image) in later.items():
+            if key not in earlier:
+                changes.append(("i", None, image))
+            elif earlier[key][0] != content:
+                changes.append(("u", earlier[key][1], image))
+        return changes
+
+    def _slice_before(self, partition: str, stat: WriteStat) -> FileSlice | None:
+        """What the file group of *stat* held before: under a base file the one before it, under a log what it names."""
+        file_id = stat.file_id or ""
+        if not _is_log(stat):
+            return self._base_at(partition, file_id, stat.prev_commit)
+        names = [LogFileName.parse(name) for name in stat.log_files or ()]
+        own = LogFileName.parse(_name(stat))
+        logs = [LogFile(name, 0) for name in names if not name.is_cdc and name.sort_key < own.sort_key]
+        base = BaseFile(BaseFileName.parse(stat.base_file), 0) if stat.base_file else None
+        if base is None and not logs:
+            return None
+        logs.sort(key=lambda log: log.name.sort_key)
+        return FileSlice(partition, file_id, base.name.instant if base else own.instant, base, tuple(logs))
+
+    def _slice_after(self, partition: str, stat: WriteStat, before: FileSlice | None) -> FileSlice:
+        if not _is_log(stat):
+            return self._base_slice(partition, stat)
+        own = LogFile(LogFileName.parse(_name(stat)), 0)
+        base, logs = (before.base_file, before.log_files) if before else (None, ())
+        return FileSlice(partition, stat.file_id or "", own.name.instant, base, (*logs, own))
+
+    def _base_slice(self, partition: str, stat: WriteStat) -> FileSlice:
+        name = BaseFileName.parse(_name(stat))
+        return FileSlice(partition, name.file_id, name.instant, BaseFile(name, stat.file_size_in_bytes))
+
+    def _base_at(self, partition: str, file_id: str, instant: str | None) -> FileSlice | None:
+        if instant is None or not instant.isdigit():
+            return None
+        for info in self.context.storage.list(partition):
+            if info.name.startswith(f"{file_id}_") and info.name.partition(".")[0].endswith(f"_{instant}"):
+                name = BaseFileName.parse(info.name)
+                return FileSlice(partition, file_id, instant, BaseFile(name, info.size))
+        where = f"{self.context.storage.root}/{partition}"
+        raise StorageError(f"{where}: the base file of {file_id} at {instant} is not there (any more)", path=where)
+
+    def _slices_before(self, partition: str, instant: Instant) -> list[FileSlice]:
+        files = [info for info in self.context.storage.list(partition) if not info.is_dir]
+        visibility = self.context.visibility()
+        unreplaced = {key: by for key, by in visibility.replaced.items() if by < instant.time}
+        return latest_slices(
+            build_slices(partition, _before(files, instant), visibility.with_replaced(unreplaced), as_of=instant.time)
+        )
+
+    def _read(self, file_slice: FileSlice) -> pa.Table:
+        return self.reader.read(self.context.storage, file_slice)
+
+    def _images(self, file_slice: FileSlice | None) -> Mapping[str, str]:
+        return {} if file_slice is None else {key: row[1] for key, row in self._by_key(file_slice).items()}
+
+    def _by_key(self, file_slice: FileSlice) -> dict[str, tuple[str, str]]:
+        """For each record key, what tells a row from another version of it, and its image."""
+        rows = self._read(file_slice)
+        keys = self.reader.merge_rule().keys(rows).to_pylist()
+        told = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)
+        return dict(zip(keys, zip(told, row_images(rows), strict=True), strict=True))
+
+
+def change_schema(columns: Sequence[str] | None) -> pa.Schema:
+    """The schema of *columns* of changes, in their order.
+
+    Raises:
+        SchemaError: there is no such column.
+    """
+    for name in columns or ():
+        if name not in CHANGE_SCHEMA.names:
+            known = ", ".join(CHANGE_SCHEMA.names)
+            raise SchemaError(f"no column {name!r}; the columns of changes are {known}", column=name)
+    return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
+
+
+def refuse_without_changes(context: TableContext) -> None:
+    """Raise an UnsupportedFeatureError where a table keeps no change data.
+
+    Source: CDCRelation.getCDCRelation.
+    """
+    if not context.config.cdc_enabled:
+        raise UnsupportedFeatureError(
+            f"{context.storage.root}: change queries of a table without hoodie.table.cdc.enabled", feature="change data"
+        )
+
+
+def _before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:
+    return [info for info in files if f"_{instant.time}." not in info.name]
+
+
+def _name(stat: WriteStat) -> str:
+    return (stat.path or "").rpartition("/")[2]
+
+
+def _is_log(stat: WriteStat) -> bool:
+    return _name(stat).startswith(".")
+
+
+def _image(images: Mapping[str, str], key: str, stat: WriteStat) -> str:
+    if key not in images:
+        raise CorruptTableError(f"{stat.path}: a change-data log names the record {key!r}, which is not there")
+    return images[key]

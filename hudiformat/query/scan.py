@@ -1,0 +1,101 @@
+"""The answer to a query, before it is read.
+
+The slices of a query, one after the other, as batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.basefile.meta_fields import COMMIT_TIME
+from hudiformat.query.pruning import filtered, fits
+from hudiformat.query.slice_reader import SliceReader
+from hudiformat.storage import Storage
+from hudiformat.view import FileSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of a table that are read when they are asked for, as often as they are, batch by batch.
+
+    Anything that speaks Arrow's C stream takes it as it is: DuckDB, Polars, pandas, ``pa.table(scan)``.  *batches*
+    begins a new reading.
+
+    Raises:
+        HudiFormatError: from whatever reads, what reading a slice raises.
+
+    Source: HoodieFileGroupReader.getClosableIterator.
+    """
+
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as a reader, which can be read once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def read_all(self) -> pa.Table:
+        """All rows, in memory.
+
+        Raises:
+            HudiFormatError: whatever reading a slice raises.
+        """
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """All rows as a pandas data frame; *options* are those of ``pyarrow.Table.to_pandas``."""
+        return self.read_all().to_pandas(**options)
+
+
+@dataclass(frozen=True)
+class SliceQuery:
+    """What a query asks of the slices that it found.
+
+    ``filter`` is asked of all columns, those that are not among ``columns`` too.  ``written_by`` is a further filter,
+    by commit time.
+    """
+
+    reader: SliceReader
+    columns: Sequence[str] | None = None
+    filter: pc.Expression | None = None
+    with_logs: bool = True
+    written_by: pc.Expression | None = None
+
+    def scan(self, storage: Storage, slices: Sequence[FileSlice]) -> Scan:
+        """The rows, a batch at a time.
+
+        Raises:
+            SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
+        """
+        schema = self.reader.project(self.columns)
+        return Scan(schema, lambda: self._rows(storage, slices, schema.names))
+
+    def _rows(self, storage: Storage, slices: Sequence[FileSlice], names: list[str]) -> Iterator[pa.RecordBatch]:
+        needed = self._needed(names)
+        conditions = [condition for condition in (self.written_by, self.filter) if condition is not None]
+        for file_slice in slices:
+            for rows in self.reader.scan(
+                storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter
+            ):
+                for condition in conditions:
+                    rows = filtered(rows, condition)  # noqa: PLW2901
+                yield rows.select(names)
+
+    def _needed(self, names: list[str]) -> list[str]:
+        """The columns to read: *names*, and what is only filtered by."""
+        every = self.reader.output_schema
+        if self.filter is not None and not fits(self.filter, pa.schema([every.field(name) for name in names])):
+            return list(every.names)
+        missing = [COMMIT_TIME] if self.written_by is not None and COMMIT_TIME not in names else []
+        return [*names, *missing]

@@ -1,0 +1,194 @@
+"""Which file slices a filter can be true in, by the metadata table's column statistics and bloom filters.
+
+A row of a slice takes each of its values from one of the slice's files, or has null, whichever way it is merged.  So a
+column's values lie between the bounds of all the files together, and where the filter cannot be true of such values
+nothing is opened.  Rules: spec/queries.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.avro import resolve
+from hudiformat.basefile import possible
+from hudiformat.blocks.wanted import columns_of
+from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, SchemaError
+from hudiformat.metadata import BLOOM_FILTERS, COLUMN_STATS, ColumnRange, ColumnStats, bloom_filters, column_stats
+from hudiformat.query.key_filter import key_filter
+from hudiformat.query.pruning import PartitionPruner
+from hudiformat.table.listing import has_metadata_partition
+from hudiformat.table.state import TableContext
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
+from hudiformat.view import FileSlice
+
+_MOST_CASES = 64
+
+
+def without_skipped(
+    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> list[FileSlice]:
+    """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
+
+    What cannot be read of the metadata table is passed over with a warning.
+
+    Source: ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
+    """
+    if not context.options.data_skipping:
+        return list(slices)
+    left = _tried(context, COLUMN_STATS, slices, lambda: _by_statistics(context, slices, pruner, with_logs=with_logs))
+    return _tried(context, BLOOM_FILTERS, left, lambda: _by_bloom_filters(context, left, pruner, with_logs=with_logs))
+
+
+def _tried(
+    context: TableContext, partition: str, slices: Sequence[FileSlice], look: Callable[[], Collection[FileSlice]]
+) -> list[FileSlice]:
+    """*slices* without those that *look* finds, if the metadata table has *partition*."""
+    if not slices or not has_metadata_partition(context, partition):
+        return list(slices)
+    try:
+        skipped = look()
+    except HudiFormatError as error:
+        message = f"{context.storage.root}: {partition} are not used, as they cannot be read: {error}"
+        warnings.warn(message, HudiFormatWarning, stacklevel=5)
+        return list(slices)
+    return [one for one in slices if one not in skipped]
+
+
+def _by_statistics(
+    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    stored = _stored(pruner)
+    columns = [name for name in columns_of(pruner.filter, pruner.schema) if name in stored.names]
+    if not columns or context.merger is not None:
+        return set()
+    grows = context.config.version < VERSION_WITH_COMPLETION_TIMES
+    asked = [one for one in slices if not (with_logs and one.log_files and grows)]
+    stats = column_stats(context.storage, context.config, context.timeline())
+    says = _Says(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
+    return set(says.impossible(asked))
+
+
+def _by_bloom_filters(
+    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    where = key_filter(pruner.filter, context.config)
+    if where is None or where.keys is None:
+        return set()
+    keys = pa.array(sorted(where.keys), pa.string())
+    index = bloom_filters(context.storage, context.config, context.timeline())
+    skipped = set()
+    for one in slices:
+        if one.base_file is None or (with_logs and one.log_files):
+            continue
+        found = index.get(one.partition_path, str(one.base_file.name))
+        if found is not None and not any(bloom.might_contain(keys).any() for bloom in found):
+            skipped.add(one)
+    return skipped
+
+
+def _stored(pruner: PartitionPruner) -> pa.Schema:
+    """The columns that are shown as the files have them."""
+    hidden = {*pruner.columns.from_path, *pruner.columns.as_text}
+    return pa.schema([field for field in pruner.schema if field.name not in hidden])
+
+
+@dataclass(frozen=True, slots=True)
+class _Says:
+    """What statistics say about the slices of a table and a filter."""
+
+    stats: ColumnStats
+    pruner: PartitionPruner
+    columns: pa.Schema
+    with_logs: bool
+
+    def impossible(self, slices: Sequence[FileSlice]) -> Iterator[FileSlice]:
+        """The slices in which the filter cannot be true."""
+        for path, group in groupby(slices, key=lambda one: one.partition_path):
+            ranges = self.stats.ranges(path, self.columns.names)
+            cases = [(one, case) for one in group for case in self._cases(one, ranges)]
+            known = self.pruner.known(path)
+            guarantees = [case if known is None else known & case for _, case in cases]
+            may_be = {
+                one
+                for (one, _), flag in zip(
+                    cases, possible(self.pruner.filter, self.pruner.schema, guarantees), strict=True
+                )
+                if flag
+            }
+            yield from {one for one, _ in cases} - may_be
+
+    def _cases(self, file_slice: FileSlice, ranges: Mapping[tuple[str, str], ColumnRange]) -> list[pc.Expression]:
+        """What can be true of a row of a slice, one case or the other; none where nothing is known."""
+        logs = file_slice.log_files if self.with_logs else ()
+        base = file_slice.base_file
+        names = [str(file.name) for file in ([base] if base else []) + list(logs)]
+        by_column: list[list[pc.Expression]] = []
+        for field in self.columns:
+            found = [ranges.get((name, field.name)) for name in names]
+            every = [one for one in found if one is not None]
+            cases = _of_column(field, every, may_be_null=bool(logs)) if len(every) == len(names) else []
+            if cases and len(cases) * _count(by_column) <= _MOST_CASES:
+                by_column.append(cases)
+        return [_both(case) for case in product(*by_column)] if by_column else []
+
+
+def _count(cases: Sequence[Sequence[pc.Expression]]) -> int:
+    count = 1
+    for column in cases:
+        count *= len(column)
+    return count
+
+
+def _both(case: Sequence[pc.Expression]) -> pc.Expression:
+    first, *others = case
+    for other in others:
+        first &= other
+    return first
+
+
+def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: bool) -> list[pc.Expression]:
+    """What a column's value can be: within bounds, null, or NaN, which no bounds show; none for anything."""
+    bounds = [_bounds(field, one) for one in ranges if not one.all_null]
+    column = pc.field(field.name)
+    cases = []
+    if may_be_null or any(one.may_be_null for one in ranges):
+        cases.append(column.is_null())
+    if not bounds:
+        return cases
+    lowest = _extreme("min", [lower for lower, _ in bounds])
+    highest = _extreme("max", [upper for _, upper in bounds])
+    if lowest is None and highest is None:
+        return []
+    within = [column >= lowest] if lowest is not None else []
+    within += [column <= highest] if highest is not None else []
+    if pa.types.is_floating(field.type):
+        cases.append(column == pa.scalar(float("nan"), field.type))
+    return [_both(within), *cases]
+
+
+def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
+    """The bounds in the column's type, null for what is not known."""
+    nothing = pa.scalar(None, field.type)
+    if known.kind is None:
+        return nothing, nothing
+    try:
+        values = pa.array([known.lower, known.upper], known.kind)
+        fitted = resolve(
+            pa.RecordBatch.from_arrays([values], [field.name]), pa.schema([field.with_nullable(True)])
+        ).column(0)
+    except (SchemaError, DataError, pa.ArrowException):  # the column was of another type, or is nested by now
+        return nothing, nothing
+    return fitted[0], fitted[1]
+
+
+def _extreme(which: str, bounds: Sequence[pa.Scalar]) -> pa.Scalar | None:
+    """The lowest or highest of bounds; None if one of them is not known."""
+    if any(not bound.is_valid for bound in bounds):
+        return None
+    return pc.min_max(pa.array(bounds))[which]

@@ -1,0 +1,311 @@
+"""What reading does about damage, by the option ``hudiformat.damage``: what Hudi does, stop, or go on and say so.
+
+Reading a table: slices -> merged rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.basefile import BaseRows, KeyFilter, as_base_rows, scan_base_file, scan_base_rows
+from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.blocks import BlockType, LogBlock
+from hudiformat.errors import (
+    CorruptBlockError,
+    CorruptTableError,
+    DecodeError,
+    HudiFormatWarning,
+    SchemaError,
+    StorageError,
+    UnsupportedFeatureError,
+)
+from hudiformat.logfile import LogReader
+from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
+from hudiformat.options.enums import DamageMode
+from hudiformat.options.values import DEFAULT_MERGE_MEMORY
+from hudiformat.query.key_filter import key_filter
+from hudiformat.query.pruning import fits
+from hudiformat.query.spill import memory_of, merge_on_disk
+from hudiformat.storage import Storage, give_back
+from hudiformat.table.merging import merge_rule
+from hudiformat.table.partition_columns import PartitionColumns
+from hudiformat.table.schema import TableSchema
+from hudiformat.timeline import TableConfig
+from hudiformat.view import FileSlice, Visibility
+
+"""Corrupt blocks are passed over in silence and other damage is an error, as in Hudi; or all of it is an error; or none
+is, and each loss is a warning."""
+
+
+def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
+    """The blocks of a log file.
+
+    Raises:
+        CorruptBlockError: with FAIL, a span of the file cannot be read.
+        StorageError: unless SKIP, there is no such file.
+    """
+    try:
+        reader = LogReader(path, storage=storage)
+    except StorageError as error:
+        if damage is not DamageMode.SKIP:
+            raise
+        _warn_of(f"all of its records, as it cannot be opened: {error}", storage, path)
+        return
+    for block in reader:
+        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
+            yield block
+        elif damage is DamageMode.FAIL:
+            raise CorruptBlockError(
+                f"{storage.root}/{path}: {block.size} bytes are no block: {block.reason}; Hudi passes over them, and so"
+                " does reading without hudiformat.damage=fail",
+                offset=block.offset,
+            )
+        else:
+            _warn_of(f"{block.size} bytes at byte {block.offset}, which are no block: {block.reason}", storage, path)
+
+
+def sound_blocks(blocks: list[LogBlock], storage: Storage, folder: str) -> list[LogBlock]:
+    """Those of *blocks* that can be decoded; a warning for each of the others."""
+    return [block for block in blocks if _is_sound(block, storage, folder)]
+
+
+def _is_sound(block: LogBlock, storage: Storage, folder: str) -> bool:
+    try:
+        block.deletes() if block.type is BlockType.DELETE else block.to_arrow()
+    except DecodeError as error:
+        lost = f"a {block.type.name} block of the instant {block.instant}, damaged inside: {error}"
+        _warn_of(lost, storage, folder)
+        return False
+    return True
+
+
+def sound_rows(rows: Iterator[pa.RecordBatch], storage: Storage, path: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a base file up to where it is damaged, and a warning there."""
+    count = 0
+    try:
+        for batch in rows:
+            count += batch.num_rows
+            yield batch
+    except (CorruptTableError, StorageError) as error:
+        _warn_of(f"all rows from row {count} on: {error}", storage, path)
+
+
+def _warn_of(lost: str, storage: Storage, path: str) -> None:
+    warnings.warn(f"{storage.root}/{path}: lost to damage: {lost}", HudiFormatWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReader:
+    """Reads slices of one table.  It travels to other processes: plain values only.
+
+    *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice
+    whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
+    what a read does with damaged files.
+    """
+
+    config: TableConfig
+    schema: TableSchema
+    visibility: Visibility
+    as_of: str | None = None
+    incremental: bool = False
+    merger: RecordMerger | None = None
+    merge_memory: int = DEFAULT_MERGE_MEMORY
+    damage: DamageMode = DamageMode.HUDI
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The columns of a read without projection: the meta fields where the table has them, then its own."""
+        return self.partition_columns.shown(self._stored_schema)
+
+    @property
+    def partition_columns(self) -> PartitionColumns:
+        """What is shown in the columns that partition paths are made of."""
+        return PartitionColumns.of(self.config, unescapes=not self.incremental)
+
+    @property
+    def _stored_schema(self) -> pa.Schema:
+        """The columns as the files have them, and those that only the paths have."""
+        return self.schema.arrow_with_meta if self.config.populate_meta_fields else self.schema.arrow
+
+    def project(self, columns: Sequence[str] | None) -> pa.Schema:
+        """The schema of a read of *columns*, in their order.
+
+        Raises:
+            SchemaError: the table has no such column, or one is asked for twice.
+        """
+        full = self.output_schema
+        for name in columns or ():
+            if name not in full.names:
+                raise SchemaError(f"no column {name!r}; the columns are {', '.join(full.names)}", column=name)
+        if len(set(columns or ())) < len(columns or ()):
+            raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")
+        return full if columns is None else pa.schema([full.field(name) for name in columns])
+
+    def read(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        *,
+        columns: Sequence[str] | None = None,
+        with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
+    ) -> pa.Table:
+        """All batches of :meth:`scan` as one table; raises what that does."""
+        batches = self.scan(storage, file_slice, columns=columns, with_logs=with_logs, may_hold=may_hold)
+        return pa.Table.from_batches(batches, self.project(columns))
+
+    def scan(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        *,
+        columns: Sequence[str] | None = None,
+        with_logs: bool = True,
+        may_hold: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
+
+        Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
+        groups are there at a time.  Rows for which *may_hold* is not true may be left out: what it says of record
+        keys is asked before merging, the rest of base files without log files.
+
+        Raises:
+            DecodeError: a log block is damaged inside.
+            UnsupportedFeatureError: the slice or the table holds what cannot be merged.
+        """
+        refuse_unreadable(self.config)
+        shown = self.project(columns)
+        merging = with_logs and bool(file_slice.log_files)
+        where = key_filter(may_hold, self.config)
+        if merging:
+            rule = self.merge_rule()
+            batches = self._merged(storage, file_slice, self._needed(shown, rule), rule, where)
+        else:
+            pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
+            batches = self._base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
+        partition_columns, path = self.partition_columns, file_slice.partition_path
+        for batch in batches:
+            yield partition_columns.show(batch, path, shown, merged=merging)
+
+    def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.
+
+        Raises:
+            DecodeError, UnsupportedFeatureError: as :meth:`scan`.
+        """
+        if file_slice.log_files:
+            return self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
+        return self._base_batches(storage, file_slice, self._stored_schema)
+
+    def merge_rule(self) -> MergeRule:
+        """How the table's records are merged.
+
+        Raises:
+            UnsupportedFeatureError: in a way that only Java knows.
+        """
+        return merge_rule(self.config, self.schema, self.merger)
+
+    def _of_files(self, expression: pc.Expression) -> bool:
+        """Whether an expression asks of nothing but what files hold as it is shown."""
+        columns = self.partition_columns
+        hidden = {*columns.from_path, *columns.as_text}
+        return fits(expression, pa.schema([field for field in self._stored_schema if field.name not in hidden]))
+
+    def _needed(self, wanted: pa.Schema, rule: MergeRule) -> pa.Schema:
+        if rule.merger is not None:
+            return self._stored_schema
+        return self._stored(dict.fromkeys([*wanted.names, *self._looked_at(rule)]))
+
+    def _looked_at(self, rule: MergeRule) -> Iterable[str]:
+        """The columns that merging takes."""
+        keys = (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
+        return dict.fromkeys([*keys, *rule.columns])
+
+    def _stored(self, names: Iterable[str]) -> pa.Schema:
+        schema = self._stored_schema
+        return pa.schema([schema.field(name) for name in names])
+
+    def _merged(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        needed: pa.Schema,
+        rule: MergeRule,
+        where: KeyFilter | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        # From table version 8 on the names of log files have said whether their blocks count.
+        counts = self._counts if self.visibility.logs_name_slices else None
+        blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
+        if self.damage is DamageMode.SKIP:
+            blocks = sound_blocks(blocks, storage, f"{file_slice.partition_path}/{file_slice.file_id}")
+        base = self._base_rows(storage, file_slice, needed, rule, where)
+        if memory_of(blocks) > self.merge_memory:
+            yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory, where=where)
+            return
+        instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
+        logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
+        give_back(block.content for block in blocks)  # their rows are columns now
+        yield from merge_slice(base, logs, rule)
+
+    def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
+        for log in file_slice.log_files:
+            yield from log_blocks(storage, _path(file_slice, str(log.name)), damage=self.damage)
+
+    def _base_batches(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        schema: pa.Schema,
+        where: KeyFilter | None = None,
+        *,
+        may_hold: pc.Expression | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        if file_slice.base_file is None:
+            return
+        path = _path(file_slice, str(file_slice.base_file.name))
+        if self.damage is DamageMode.SKIP:
+            yield from sound_rows(scan_base_file(storage, path, schema), storage, path)
+        elif where is None:
+            yield from scan_base_file(storage, path, schema, may_hold=may_hold)
+        else:
+            for rows in scan_base_rows(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold):
+                yield from rows.read()
+
+    def _base_rows(
+        self, storage: Storage, file_slice: FileSlice, schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
+    ) -> Iterator[BaseRows]:
+        if file_slice.base_file is None:
+            return
+        if self.damage is DamageMode.SKIP:
+            yield from as_base_rows(self._base_batches(storage, file_slice, schema))
+            return
+        path = _path(file_slice, str(file_slice.base_file.name))
+        head = self._stored(self._looked_at(rule))
+        yield from scan_base_rows(storage, path, schema, head, where=where)
+
+    def _counts(self, instant: str) -> bool:
+        """Whether a block's instant has completed, by ``as_of``.
+
+        Source: BaseHoodieLogRecordReader.scanInternalV1.
+        """
+        return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
+
+
+def refuse_unreadable(config: TableConfig) -> None:
+    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
+    refused = {
+        f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
+        "bootstrapped tables": config.bootstrap_base_path is not None,
+    }
+    for feature, present in refused.items():
+        if present:
+            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
+
+
+def _path(file_slice: FileSlice, name: str) -> str:
+    return f"{file_slice.partition_path}/{name}" if file_slice.partition_path else name

@@ -1,0 +1,115 @@
+"""Moments to travel to: their text, and whether the table can still, or already, tell what was then."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta, timezone
+
+from hudiformat.errors import NameFormatError, TableError
+from hudiformat.naming import format_instant, parse_instant
+from hudiformat.table.state import TableContext
+from hudiformat.timeline import (
+    Action,
+    CleanMetadata,
+    Instant,
+    RequestedReplaceMetadata,
+    State,
+    Timeline,
+    TimelineZone,
+    read_content,
+)
+
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{3})?", re.ASCII)
+_EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
+_LAST_MILLISECOND = ".999"
+
+
+def as_instant(moment: str | date, zone: TimelineZone) -> str:
+    """An instant as text, out of an instant, a date or a datetime, or the text of one.
+
+    A date is its first moment.  A time in whole seconds is the last millisecond of its second; an instant of fourteen
+    digits stays as it is, and so comes before all instants of its second.  Ten digits are seconds since 1970, thirteen
+    milliseconds, of which *zone* shows the wall clock.
+
+    Raises:
+        NameFormatError: a text that is none of these.
+
+    Source: HoodieSqlCommonUtils.formatQueryInstant, Hudi 1.2.0.
+    """
+    if isinstance(moment, datetime):
+        return format_instant(moment)
+    if isinstance(moment, date):
+        return format_instant(datetime(moment.year, moment.month, moment.day))  # noqa: DTZ001 - the table's own zone
+    try:
+        if _DATE.fullmatch(moment):
+            return format_instant(datetime.fromisoformat(moment))
+        if match := _TIME.fullmatch(moment):
+            return format_instant(datetime.fromisoformat(f"{match[1]} {match[2]}{match[3] or _LAST_MILLISECOND}"))
+        if match := _EPOCH.fullmatch(moment):
+            return _of_epoch(int(match[1]), int(match[2] or 0), zone)
+    except ValueError as error:
+        raise NameFormatError(f"{moment!r} is no time: {error}", name=moment) from None
+    if "-" in moment or ":" in moment:
+        raise NameFormatError(
+            f"expected an instant, yyyy-MM-dd or yyyy-MM-dd HH:mm:ss[.SSS], found {moment!r}", name=moment
+        )
+    parse_instant(moment)
+    return moment
+
+
+def _of_epoch(seconds: int, milliseconds: int, zone: TimelineZone) -> str:
+    moment = datetime.fromtimestamp(seconds, tz=timezone.utc) + timedelta(milliseconds=milliseconds)
+    return format_instant(moment if zone is TimelineZone.UTC else moment.astimezone())
+
+
+def check_as_of(context: TableContext, moment: str) -> None:
+    """Raise when nobody can say what was in the table at *moment*.
+
+    A write that is pending may yet complete, and then would have been there; what has been cleaned away is gone.
+
+    Raises:
+        TableError: *moment* is not before the first pending write, or before what the last clean kept.
+
+    Source: TimelineUtils.validateTimestampAsOf, Hudi 1.2.0.
+    """
+    timeline = context.timeline()
+    pending = first_pending_write(context, timeline)
+    if pending is not None and moment >= pending.time:
+        raise TableError(
+            f"{context.storage.root}: as of {moment} cannot be told, as the write {pending} is not complete;"
+            " ask for an earlier moment, or for the newest rows without as_of",
+            path=context.storage.root,
+        )
+    earliest = _earliest_kept(context, timeline)
+    if earliest is not None and moment < earliest:
+        raise TableError(
+            f"{context.storage.root}: as of {moment} has been cleaned away; the earliest that was kept is {earliest}",
+            path=context.storage.root,
+        )
+
+
+def first_pending_write(context: TableContext, timeline: Timeline) -> Instant | None:
+    """The first write of *timeline* that is pending and not a clustering, which changes no rows."""
+    pending = (instant for instant in timeline.pending if instant.action in _WRITES)
+    return next((instant for instant in pending if not _is_clustering(context, instant)), None)
+
+
+def _is_clustering(context: TableContext, pending: Instant) -> bool:
+    """Whether a replace commit is a clustering, by its plan."""
+    if pending.action is not Action.REPLACE_COMMIT:
+        return False
+    requested = Instant(pending.time, pending.action, State.REQUESTED)
+    plan = read_content(context.storage, context.config, requested)
+    return isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None
+
+
+def _earliest_kept(context: TableContext, timeline: Timeline) -> str | None:
+    cleans = [done for done in timeline.completed if done.action is Action.CLEAN]
+    if not cleans:
+        return None
+    metadata = read_content(context.storage, context.config, cleans[-1])
+    if isinstance(metadata, CleanMetadata) and metadata.earliest_commit_to_retain:
+        return metadata.earliest_commit_to_retain
+    return next((done.time for done in timeline.completed_writes), None)

@@ -1,0 +1,1 @@
+"""Streams into plain files: the file sink on Structured Streaming."""

@@ -1,0 +1,194 @@
+"""The data source ``hudiformat`` (PySpark 4).
+
+Spark makes the writer in one process, runs ``write`` in others and ``commit`` in a third: what travels is the plan and
+the messages.  A task has no say in which rows it gets.  With a bucket index and log files that does not matter: several
+tasks may add log files to one file group; nor for a bulk insert, which opens file groups of its own.  Else it
+does, since two tasks could open a file group each for one new key, or rewrite one base file: there the tasks stage
+their rows, and the commit writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from hudiformat.errors import DataError, UnsupportedFeatureError
+from hudiformat.options.enums import REPLACING, Operation, SortMode
+from hudiformat.services import serve_inline
+from hudiformat.spark.options import SourceOptions
+from hudiformat.spark.schema import arrow_schema, spark_schema
+from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
+from hudiformat.spark.write.tasks import write_token
+from hudiformat.storage import open_storage
+from hudiformat.table.schema import TableSchema
+from hudiformat.table.state import TableContext
+from hudiformat.timeline import TableType
+from hudiformat.transaction.begin import OpenWrite, start_write
+from hudiformat.transaction.files import decode_write_stats, encode_write_stats
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.staging import read_staged, stage
+from hudiformat.write.overwrite import replaced_groups
+from hudiformat.write.task import WriteTask
+from hudiformat.write.write import check_rows, write_prepared
+
+Message = TypeVar("Message", bound=WriterCommitMessage)
+
+
+class HudiDataSource(DataSource):
+    """Hudi tables, read and written by hudiformat, in batches and as streams.
+
+    Options for reading: ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or
+    cdc) with ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
+    ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
+    (insert, upsert, bulk_insert, delete, insert_overwrite or insert_overwrite_table) and Hudi's keys.  Mode overwrite
+    puts the rows in place of all others, or with ``insert_overwrite`` of those in their partitions.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "hudiformat"
+
+    def schema(self) -> StructType:
+        return spark_schema(output_schema(self._options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        target = arrow_schema(schema)
+        return HudiReader(pieces(self._options, target.names), target)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
+        operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
+        fitted = check_rows(context, operation, arrow_schema(schema))
+        return HudiWriter(start_write(context, operation), fitted, context)
+
+    def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
+        try:
+            from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: PLC0415 - PySpark 4.2
+        except ImportError as error:
+            raise _needs("4.2", "reading a stream") from error
+        return HudiStreamReader(self._options, arrow_schema(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802
+        try:
+            from hudiformat.spark.source.stream_writer import HudiStreamWriter  # noqa: PLC0415 - PySpark 4.1
+        except ImportError as error:
+            raise _needs("4.1", "writing a stream") from error
+        if overwrite:
+            raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
+        options = self._options
+        fitted = check_rows(options.table().context, options.operation, arrow_schema(schema))
+        return HudiStreamWriter(options, fitted)
+
+    @property
+    def _options(self) -> SourceOptions:
+        return SourceOptions(dict(self.options))
+
+
+def _needs(version: str, feature: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{feature} needs PySpark {version}; this is {pyspark.__version__}, where foreachBatch writes a stream with "
+        "hudiformat.spark.upsert, and hudiformat.open_table reads what was written since",
+        feature=f"{feature} on PySpark {pyspark.__version__}",
+    )
+
+
+class HudiReader(DataSourceReader):
+    """Reads a table, a task per piece of the query.
+
+    The pieces are planned beforehand: for a NotImplementedError from ``partitions``, which our UnsupportedFeatureError
+    is, Spark puts one partition that holds nothing.
+    """
+
+    def __init__(self, found: Sequence[Piece], target: pa.Schema) -> None:
+        self._pieces = found
+        self._target = target
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to every task: the pieces travel by themselves, one to each."""
+        return {"_target": self._target}
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return self._pieces
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_piece(partition, self._target)
+
+
+@dataclass
+class TaskResult(WriterCommitMessage):
+    """What a task made: files, whose statistics these are, or staged rows."""
+
+    stats: bytes | None = None
+    staged: str | None = None
+
+
+class HudiWriter(DataSourceArrowWriter):
+    """Writes a table: tasks write or stage, the commit publishes."""
+
+    def __init__(self, write: OpenWrite, schema: TableSchema, context: TableContext) -> None:
+        self._write = write
+        self._schema = schema
+        self._context = context
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        plan, token = self._write.plan, write_token()
+        rows = fitted(iterator, self._schema)
+        if not _tasks_write(plan):
+            storage = open_storage(plan.root)
+            return TaskResult(staged=stage(storage, plan.instant, token, self._schema.arrow, rows))
+        with WriteTask(plan, token) as task:
+            for batch in rows:
+                task.write(batch)
+            return TaskResult(stats=encode_write_stats(task.finish()))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        plan = self._write.plan
+        results = results_of(messages, TaskResult)
+        stats = [stat for result in results if result.stats for stat in decode_write_stats(result.stats)]
+        staged = [result.staged for result in results if result.staged]
+        if staged:
+            stats += write_prepared(plan, read_staged(self._context.storage, self._schema.arrow, staged))
+        is_replacing = plan.operation in REPLACING
+        self._write.commit(stats, replaced=replaced_groups(self._context, plan, stats) if is_replacing else None)
+        serve_inline(self._context)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
+        self._write.transaction.abandon()
+
+
+def _tasks_write(plan: WritePlan) -> bool:
+    """Whether tasks can write what they get, whoever else gets rows with the same keys."""
+    is_replacing = plan.operation in REPLACING
+    if plan.uses_buckets:  # of which several tasks may have rows: log files they may all add to a file group
+        return plan.config.table_type is TableType.MERGE_ON_READ and not is_replacing
+    is_bulk_insert = plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is SortMode.NONE
+    return (is_bulk_insert or is_replacing) and not plan.options.combine_before_insert
+
+
+def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
+    """The rows with the columns of *schema*; of a delete, others are left out."""
+    names = schema.arrow.names
+    return (schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in batches)
+
+
+def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:
+    """The messages of all tasks.
+
+    Raises:
+        DataError: there are tasks that did not come to their end.
+    """
+    results = [message for message in messages if isinstance(message, kind)]
+    if len(results) != len(messages):
+        raise DataError(f"{len(messages) - len(results)} of {len(messages)} tasks wrote nothing")
+    return results

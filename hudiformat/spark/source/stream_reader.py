@@ -1,0 +1,73 @@
+"""A table as a stream: what was written, or changed, after one completion time and up to another.
+
+An offset is the completion time of a commit, so that a stream ends and goes on between commits, and misses none that
+was begun early and completed late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+from hudiformat.errors import OptionError
+from hudiformat.query.incremental import Span, completion_times
+from hudiformat.spark.options import QUERY, START, SourceOptions
+from hudiformat.spark.source.queries import pieces_within, read_piece
+
+_STREAMED = ("incremental", "cdc")
+_OFFSET = "completed"
+_EARLIEST, _LATEST = "earliest", "latest"
+_BEFORE_ALL = "000"
+
+
+class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a table as it grows; ``maxCommitsPerTrigger`` says how much of it at a time."""
+
+    def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
+        if options.get(QUERY) is not None and options.query not in _STREAMED:
+            raise OptionError(f"{QUERY}: a stream takes {' or '.join(_STREAMED)}, found {options.query}", option=QUERY)
+        self._options = options
+        self._target = target
+        self._last: str | None = None
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark's names
+        start = self._options.get(START) or _EARLIEST
+        if start == _EARLIEST:
+            return {_OFFSET: _BEFORE_ALL}
+        if start == _LATEST:
+            return {_OFFSET: self._newest() or _BEFORE_ALL}
+        return {_OFFSET: Span.of(self._options.table().context, start, None).begin}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        # Of the limits that Spark knows, the nearest; it counts commits here.
+        limit = self._options.commits_per_batch
+        return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
+
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
+        times = completion_times(self._options.table().context, after=start[_OFFSET])
+        if self._last is not None:
+            times = [time for time in times if time <= self._last]
+        if isinstance(limit, ReadMaxFiles):
+            times = times[: limit.max_files]
+        return {_OFFSET: times[-1]} if times else start
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._last = self._newest() or _BEFORE_ALL
+
+    def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802
+        newest = self._newest()
+        return None if newest is None else {_OFFSET: newest}
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        return pieces_within(self._options, Span(start[_OFFSET], end[_OFFSET]), self._target.names)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_piece(partition, self._target)
+
+    def _newest(self) -> str | None:
+        return max(completion_times(self._options.table().context, after=_BEFORE_ALL), default=None)

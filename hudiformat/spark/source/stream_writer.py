@@ -1,0 +1,92 @@
+"""A stream into a table: a commit for each batch, exactly once.
+
+Spark makes the writer twice for a batch, before its tasks and before its commit, so neither has an instant: tasks stage
+their rows, and the commit writes them.  It says whose batch it is, and a batch that comes again, as its query was
+stopped between our commit and Spark's, is found on the timeline and passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from hudiformat.options.enums import REPLACING
+from hudiformat.services import serve_inline
+from hudiformat.spark.options import WRITER, SourceOptions
+from hudiformat.spark.source.source import fitted, results_of
+from hudiformat.spark.write.tasks import QUERY_ID, write_token
+from hudiformat.storage import open_storage
+from hudiformat.table.schema import TableSchema
+from hudiformat.transaction.begin import write_and_commit
+from hudiformat.transaction.checkpoints import checkpoint, newest_batch
+from hudiformat.transaction.staging import delete_staged, read_staged, stage
+from hudiformat.write.overwrite import overwrite_by
+from hudiformat.write.write import write_prepared
+
+
+@dataclass
+class StagedRows(WriterCommitMessage):
+    """Where a task has put its rows, and for which query."""
+
+    path: str
+    query: str
+
+    @property
+    def folder(self) -> str:
+        """Where the query's rows are put."""
+        return _folder(self.query)
+
+
+class HudiStreamWriter(DataSourceStreamArrowWriter):
+    """Writes the batches of a stream.
+
+    A query is known by its id, which it keeps when it is started again from its checkpoint, or by
+    ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+    """
+
+    def __init__(self, options: SourceOptions, schema: TableSchema) -> None:
+        self._options = options
+        self._schema = schema
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        query = _query_id()
+        storage = open_storage(self._options.path)
+        rows = fitted(iterator, self._schema)
+        return StagedRows(stage(storage, _folder(query), write_token(), self._schema.arrow, rows), query)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        staged = results_of(messages, StagedRows)
+        context, operation = self._options.table().context, self._options.operation
+        writer = self._options.get(WRITER) or staged[0].query
+        newest = newest_batch(context, writer)
+        if newest is None or newest < batchId:
+            rows = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
+            write = overwrite_by if operation in REPLACING else write_and_commit
+            write(
+                context,
+                operation,
+                lambda plan: write_prepared(plan, rows, storage=context.storage),
+                checkpoint(writer, batchId),
+            )
+            serve_inline(context)
+        delete_staged(context.storage, staged[0].folder)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
+        for folder in {message.folder for message in messages if isinstance(message, StagedRows)}:
+            delete_staged(open_storage(self._options.path), folder)
+
+
+def _folder(query: str) -> str:
+    return f"stream-{query}"
+
+
+def _query_id() -> str:
+    task = TaskContext.get()
+    assert task is not None  # noqa: S101 - Spark runs this in a task
+    found = task.getLocalProperty(QUERY_ID)
+    assert found is not None  # noqa: S101 - which belongs to a query
+    return found

@@ -1,0 +1,147 @@
+"""Writing a data frame: one commit, which is there whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import DataFrame
+
+from hudiformat.errors import OptionError
+from hudiformat.options.enums import REPLACING, Operation
+from hudiformat.services import serve_inline
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
+from hudiformat.spark.schema import arrow_schema
+from hudiformat.spark.write.batches import cut_by_rows
+from hudiformat.spark.write.global_lookup import write_everywhere
+from hudiformat.spark.write.shuffle import write_moved
+from hudiformat.spark.write.tasks import QUERY_ID
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction.begin import Commit, write_and_commit
+from hudiformat.transaction.checkpoints import checkpoint, newest_batch
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.write.overwrite import overwrite_by
+from hudiformat.write.write import check_rows
+
+
+def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Add the rows of *df* to the table at *path*, in one commit.
+
+    *options* are Hudi's keys, as for :func:`hudiformat.open_table`.
+
+    Raises:
+        SchemaError: columns that contradict the table's, or have a type that Avro cannot hold.
+        DataError: a key column is missing, or a record key is null; nothing has been written.
+        HudiFormatError: whatever else stops the write; the table is as it was.
+
+    Source: hudiformat.Table.insert.
+    """
+    return _write(df, path, Operation.INSERT, options)
+
+
+def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Add the rows of *df*, and replace those with the same record key and partition path, in one commit.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.upsert.
+    """
+    return _write(df, path, Operation.UPSERT, options)
+
+
+def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Add the rows of *df* in new file groups, in one commit: every task opens its own.
+
+    ``hoodie.bulkinsert.sort.mode`` says in which order: NONE as the rows come, PARTITION_SORT each task's by partition
+    path and record key, GLOBAL_SORT all.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.bulk_insert.
+    """
+    return _write(df, path, Operation.BULK_INSERT, options)
+
+
+def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Put the rows of *df* in place of all rows of the partitions that it has rows for, in one commit.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.insert_overwrite.
+    """
+    return _write(df, path, Operation.INSERT_OVERWRITE, options)
+
+
+def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Put the rows of *df* in place of all rows of the table, in one commit.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.insert_overwrite_table.
+    """
+    return _write(df, path, Operation.INSERT_OVERWRITE_TABLE, options)
+
+
+def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Delete the rows with the record keys and partitions of *df*, in one commit; other columns are not looked at.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+
+    Source: hudiformat.Table.delete.
+    """
+    return _write(df, path, Operation.DELETE, options)
+
+
+def write_batch(
+    df: DataFrame,
+    path: str,
+    batch_id: int,
+    *,
+    operation: str = "upsert",
+    options: Mapping[str, str] | None = None,
+) -> Commit | None:
+    """Write a batch of a stream, in one commit, or pass it over where the table has it; for ``foreachBatch``.
+
+    The stream is known by the id of its query, or by ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+
+    Raises:
+        OptionError: there is no such operation, or *df* is of no stream and none is named.
+        HudiFormatError: as for :func:`insert`.
+
+    Source: HoodieStreamingSink.addBatch, Hudi 1.2.0.
+    """
+    asked = SourceOptions({**(options or {}), "path": path, "operation": operation})
+    writer = asked.get(WRITER) or df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    if writer is None:
+        raise OptionError(f"whose batch is it? call this in foreachBatch, or name the stream with {WRITER}")
+    newest = newest_batch(asked.table().context, writer)
+    if newest is not None and newest >= batch_id:
+        return None
+    return _write(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
+
+
+def _write(
+    df: DataFrame,
+    path: str,
+    operation: Operation,
+    options: Mapping[str, str] | None,
+    extra: Mapping[str, str] | None = None,
+) -> Commit:
+    context = open_for_tasks(path, options).context
+    schema = check_rows(context, operation, arrow_schema(df.schema))
+    rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
+
+    def write_files(plan: WritePlan) -> Iterator[WriteStat]:
+        by_tasks = write_everywhere if plan.options.is_global else write_moved
+        return by_tasks(rows, plan, schema)
+
+    with reraised(), cut_by_rows(df.sparkSession):
+        write = overwrite_by if operation in REPLACING else write_and_commit
+        commit = write(context, operation, write_files, extra)
+    serve_inline(context)
+    return commit

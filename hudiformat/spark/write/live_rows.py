@@ -1,0 +1,52 @@
+"""The rows of file slices as a data frame, and the one row of several with one key that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window, functions
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.query.scan import SliceQuery
+from hudiformat.query.slice_reader import SliceReader
+from hudiformat.spark.schema import arrow_schema, spark_schema
+from hudiformat.spark.write.tagging import KEY, PATH, quoted
+from hudiformat.storage import open_storage
+from hudiformat.view import FileSlice
+
+_RANK = "_hudiformat_rank"
+
+
+def live_rows(
+    spark: SparkSession, root: str, reader: SliceReader, slices: Sequence[FileSlice], columns: pa.Schema, *, group: str
+) -> DataFrame:
+    """The rows of *slices*: *columns*, their partition path and record key, and in the column *group* their file id."""
+    tags = [StructField(name, StringType()) for name in (PATH, KEY, group)]
+    kind = StructType([*spark_schema(columns).fields, *tags])
+    query = SliceQuery(reader, [RECORD_KEY, *columns.names])
+    numbers = spark.range(0, len(slices), 1, max(len(slices), 1))
+    return numbers.mapInArrow(partial(_read, root, query, slices, arrow_schema(kind)), kind)
+
+
+def _read(
+    root: str, query: SliceQuery, slices: Sequence[FileSlice], target: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    storage = open_storage(root)
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        one = slices[number]
+        for rows in query.scan(storage, [one]):
+            own = [rows[name].cast(target.field(name).type) for name in target.names[:-3]]
+            tags = [pa.repeat(one.partition_path, len(rows)), rows[RECORD_KEY], pa.repeat(one.file_id, len(rows))]
+            yield pa.RecordBatch.from_arrays([*own, *tags], names=target.names)
+
+
+def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[str]) -> DataFrame:
+    """Of the rows that agree in *keys* the one with the greatest ordering values; without any, one of them."""
+    if not ordering_fields:
+        return rows.dropDuplicates(list(keys))
+    order = [functions.col(quoted(name)).desc_nulls_last() for name in ordering_fields]
+    rank = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
+    return rows.withColumn(_RANK, rank).where(functions.col(_RANK) == 1).drop(_RANK)

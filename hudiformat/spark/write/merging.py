@@ -1,0 +1,190 @@
+"""Merging a data frame into a table: what Spark SQL's MERGE INTO does, with columns for expressions.
+
+A source row matches the row of the table with its record key and partition path.  Of the clauses for rows that match,
+or for those that do not, the first counts whose condition holds; a row for which none does is passed over.  In
+conditions and values the columns are called ``source.<name>`` and ``target.<name>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, functions
+
+from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
+from hudiformat.options.enums import Operation
+from hudiformat.services import serve_inline
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import open_for_tasks
+from hudiformat.spark.schema import spark_schema
+from hudiformat.spark.write.batches import cut_by_rows
+from hudiformat.spark.write.live_rows import live_rows, one_per_key
+from hudiformat.spark.write.shuffle import newest_slices, write_found
+from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.table.schema import TableSchema
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction.begin import Commit, write_and_commit
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.write.write import check_rows
+
+SOURCE, TARGET = "source", "target"
+_CLAUSE = "_hudiformat_clause"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Give columns of a row that matches other values; without *values*, those that the source has."""
+
+    values: Mapping[str, Column] | None = None
+    condition: Column | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete a row that matches, whatever its ordering values."""
+
+    condition: Column | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Add a source row that matches none, with *values*, or with the source's; other columns are null."""
+
+    values: Mapping[str, Column] | None = None
+    condition: Column | None = None
+
+
+Clause = Update | Delete | Insert
+
+
+def merge(
+    source: DataFrame,
+    path: str,
+    *,
+    when_matched: Sequence[Update | Delete] = (),
+    when_not_matched: Sequence[Insert] = (),
+    options: Mapping[str, str] | None = None,
+) -> Commit:
+    """Merge the rows of *source* into the table at *path*, in one commit.
+
+    The source has the columns that record key and partition path are made of, which a merge does not change.  Of
+    several source rows with one key the one with the greatest ordering values counts.
+
+    Raises:
+        SchemaError: a clause names a column that the table does not have, or one that keys are made of.
+        DataError: several source rows have one key, and nothing says which counts; the table is as it was.
+        HudiFormatError: as for :func:`hudiformat.spark.upsert`.
+
+    Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
+    """
+    table = open_for_tasks(path, options)
+    context, clauses = table.context, [*when_matched, *when_not_matched]
+    if context.options.is_global:
+        raise UnsupportedFeatureError(
+            f"{path}: a merge matches rows by partition path and record key, which the index "
+            f"{context.options.index_type.value} does not; upsert and delete know it",
+            feature="merge with a global index",
+        )
+    schema = check_rows(context, Operation.UPSERT, context.schema().arrow)
+
+    def write_files(plan: WritePlan) -> Iterator[WriteStat]:
+        _check(clauses, schema, key_columns(plan))
+        with ExitStack() as stack:
+            rows = cached(_one_per_key(with_tags(source, plan, schema), plan), stack)
+            slices = newest_slices(rows, plan)
+            reader = table.slice_reader()
+            target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
+            joined = rows.alias(SOURCE).join(target.alias(TARGET), [PATH, KEY], "left")
+            found = cached(_found(joined, clauses, schema, plan), stack)
+            return write_found(found, plan, schema, slices)
+
+    with reraised(), cut_by_rows(source.sparkSession):
+        commit = write_and_commit(context, Operation.UPSERT, write_files)
+    serve_inline(context)
+    return commit
+
+
+def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:
+    for clause in clauses:
+        for name in () if isinstance(clause, Delete) else clause.values or ():
+            if name not in schema.arrow.names:
+                raise SchemaError(
+                    f"{type(clause).__name__}: the column {name!r} is not in the table; its columns are "
+                    f"{', '.join(schema.arrow.names)}",
+                    column=name,
+                )
+            if name in keys:
+                raise SchemaError(
+                    f"{type(clause).__name__}: the column {name!r} is of the record key or partition path, which the "
+                    "source gives; leave it out",
+                    column=name,
+                )
+
+
+def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
+    fields = plan.ordering_fields
+    if fields and set(fields) <= set(rows.columns):
+        return one_per_key(rows, (PATH, KEY), fields)
+    double = rows.groupBy(PATH, KEY).count().where("count > 1").first()
+    if double is not None:
+        raise DataError(
+            f"{double[2]} source rows have the record key {double[1]!r} in partition {double[0]!r}, and no ordering "
+            "column that says which counts: leave one of them"
+        )
+    return rows
+
+
+def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, plan: WritePlan) -> DataFrame:
+    """The rows to write, and those to delete, with their tags."""
+    is_new = functions.col(OUT).isNull()
+    number = _first([(is_new == isinstance(clause, Insert)) & _condition(clause) for clause in clauses])
+    chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
+    keys, given = key_columns(plan), joined.columns
+    has = [field.name for field in schema.arrow if given.count(field.name) > 1]
+    columns = []
+    for field in spark_schema(schema.arrow).fields:
+        values = [_value(clause, field.name, in_source=field.name in has) for clause in clauses]
+        value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _chosen(values)
+        columns.append(value.cast(field.dataType).alias(field.name))
+    deletes = [place for place, clause in enumerate(clauses) if isinstance(clause, Delete)]
+    out = functions.when(functions.col(_CLAUSE).isin(deletes), functions.col(OUT)).alias(OUT)
+    group = functions.col(GROUP) if plan.uses_buckets else functions.coalesce(OUT, functions.lit("")).alias(GROUP)
+    return chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
+
+
+def _condition(clause: Clause) -> Column:
+    return functions.lit(True) if clause.condition is None else clause.condition
+
+
+def _value(clause: Clause, name: str, *, in_source: bool) -> Column:
+    """What a clause puts into a column."""
+    if not isinstance(clause, Delete):
+        if clause.values is not None and name in clause.values:
+            return clause.values[name]
+        if clause.values is None and in_source:
+            return functions.col(_named(SOURCE, name))
+    return functions.lit(None) if isinstance(clause, Insert) else functions.col(_named(TARGET, name))
+
+
+def _named(side: str, name: str) -> str:
+    return f"{side}.{quoted(name)}"
+
+
+def _first(conditions: Sequence[Column]) -> Column:
+    """The place of the first of *conditions* that holds; null where none does."""
+    return functions.coalesce(
+        *(functions.when(condition, place) for place, condition in enumerate(conditions)),
+        functions.lit(None).cast("int"),
+    )
+
+
+def _chosen(values: Sequence[Column]) -> Column:
+    """The value of the clause that counts."""
+    cases = enumerate(values)
+    nothing = functions.lit(None)
+    return reduce(
+        lambda rest, case: functions.when(functions.col(_CLAUSE) == case[0], case[1]).otherwise(rest), cases, nothing
+    )

@@ -1,0 +1,101 @@
+"""The tags of a row: its partition path, its file group as far as that is known already, and its record key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, functions
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudiformat.table.schema import RowKeys, TableSchema
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.write.placement import FIRST_NEW, groups_of_new
+from hudiformat.write.rows import groups_of_codes
+
+PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
+TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])
+NEW = "_hudiformat_new"
+"""Whether a row is new; others have their file group."""
+
+OUT = "_hudiformat_out"
+"""The file group that a row is deleted from, null in rows that are written."""
+
+_TAG = "_hudiformat_tag"
+
+
+def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+    """*df* with the tags of each row; where Spark can do so, only what keys are made of goes through Python."""
+    names = key_columns(plan)
+    keys = schema.only(names)
+    if not hasattr(functions, "arrow_udf"):  # before PySpark 4.1
+        return df.mapInArrow(partial(tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
+
+    def tag(*columns: pa.Array) -> pa.Array:
+        return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
+
+    made = functions.arrow_udf(tag, TAGS)(*(functions.col(quoted(name)) for name in names))
+    return df.withColumn(_TAG, made).select(*map(quoted, df.columns), f"{_TAG}.*")
+
+
+def key_columns(plan: WritePlan) -> list[str]:
+    """The columns that record keys and partition paths are made of."""
+    keys = RowKeys.of(plan.config)
+    return list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+
+
+def quoted(name: str) -> str:
+    """*name* as an expression of Spark SQL, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def is_deleted(df: DataFrame, plan: WritePlan) -> Column:
+    """Whether a row of *df* is a delete."""
+    column = plan.schema.delete_column
+    if column is None or column not in df.columns:
+        return functions.lit(False)
+    return functions.coalesce(functions.col(quoted(column)), functions.lit(False))
+
+
+def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
+    """*df*, evaluated once: what is planned over its rows has to fit them when they are written."""
+    kept = df.persist()
+    stack.callback(kept.unpersist)
+    return kept
+
+
+def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches* with the tags of each row; *keys* are the columns that they are made of."""
+    for batch in batches:
+        tags = _tags(plan, keys, batch.select(keys.arrow.names))
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns, *tags.columns], names=[*batch.schema.names, *tags.schema.names]
+        )
+
+
+def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Path, file group and record key of rows, of which *batch* has what keys are made of."""
+    fitted, keys = schema.fit(batch), RowKeys.of(plan.config)
+    record_keys, paths = keys.record_keys(fitted), keys.partition_paths(fitted)
+    groups = pa.repeat("", batch.num_rows)
+    if plan.uses_buckets:
+        groups = pa.array(plan.buckets(record_keys)).cast(pa.string())
+    elif plan.placements:
+        groups = _groups_of_new(plan, paths, record_keys)
+    return pa.RecordBatch.from_arrays([paths, groups, record_keys], names=TAGS.names)
+
+
+def _groups_of_new(plan: WritePlan, paths: pa.Array, record_keys: pa.Array) -> pa.Array:
+    """The file group of each row of an insert."""
+    encoded = paths.dictionary_encode()
+    groups, order = [pa.array([], pa.string())], [np.array([], np.int64)]
+    for code, rows in groups_of_codes(np.asarray(encoded.indices).astype(np.int64)):
+        placement = plan.placements.get(encoded.dictionary[code].as_py())
+        # A source that gives other rows when it is asked again may have a partition that was not counted.
+        unplaced = pa.repeat(FIRST_NEW, len(rows))
+        groups.append(unplaced if placement is None else groups_of_new(placement, record_keys.take(pa.array(rows))))
+        order.append(rows)
+    return pa.concat_arrays(groups).take(pa.array(np.argsort(np.concatenate(order))))

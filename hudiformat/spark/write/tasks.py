@@ -1,0 +1,135 @@
+"""What a task tells the driver, and what it calls itself.
+
+What the tasks of a write do: rows, packed by file group or as they come -> files, and their statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from hudiformat.naming import WriteToken
+from hudiformat.options.enums import REPLACING, Operation
+from hudiformat.spark.write.packing import unpacked
+from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH
+from hudiformat.table.schema import RowKeys, TableSchema
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction.files import decode_write_stats, encode_write_stats
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.write.rows import KeyedRows, combine_parts
+from hudiformat.write.task import WriteTask
+
+QUERY_ID = "sql.streaming.queryId"
+"""The local property that has the id of a stream's query, which it keeps when it is started again."""
+
+
+def write_token() -> WriteToken:
+    """The write token of the task that this process runs: no two attempts share one."""
+    task = TaskContext.get()
+    if task is None:
+        return WriteToken(0, 0, 0)
+    return WriteToken(task.partitionId(), task.stageId(), task.taskAttemptId())
+
+
+def encode_stats(stats: Iterable[WriteStat]) -> pa.RecordBatch:
+    """One row, one column: the statistics of a task's files."""
+    return pa.RecordBatch.from_arrays([pa.array([encode_write_stats(stats)], pa.binary())], names=["stats"])
+
+
+def decode_stats(data: bytes) -> tuple[WriteStat, ...]:
+    """The statistics out of :func:`encode_stats`."""
+    return decode_write_stats(bytes(data))
+
+
+_ALL_TAGS = (PATH, GROUP, KEY, NEW, OUT)
+_COMBINED_IN_MEMORY = 256 * 1024 * 1024
+"""Bytes of one file group's rows that are combined without putting them aside on disk."""
+
+
+def opens_groups(plan: WritePlan) -> bool:
+    """Whether each task writes to file groups of its own."""
+    return plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING
+
+
+def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the rows of a task; the statistics of its files.
+
+    Where tasks open file groups of their own, *batches* are rows with the columns of *schema*, those with one key one
+    after the other, and in the order in which they are combined; else they are packed, and sorted by file group.
+    """
+    with WriteTask(plan, write_token()) as task:
+        if opens_groups(plan):
+            for batch in last_of_each_key(batches) if plan.combines else batches:
+                task.write(schema.fit(_without_tags(batch)))
+        else:
+            keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
+            for path, group, rows in unpacked(batches):
+                for batch in _combined(map(keyed, rows), plan):
+                    kept = _taken_out(task, path, batch) if OUT in batch.schema.names else batch
+                    found = KeyedRows(kept.select(schema.arrow.names), kept[KEY])
+                    if plan.uses_buckets:
+                        task.write_bucket(path, int(group), found)
+                    else:
+                        task.write_placed(path, group, found, is_new=np.asarray(kept[NEW]))
+                task.end_groups(path)
+        yield encode_stats(task.finish())
+
+
+def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:
+    if not plan.combines:
+        return rows
+    fields = plan.ordering_fields
+    return combine_parts(rows, KEY, fields, memory=_COMBINED_IN_MEMORY)
+
+
+def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows as *schema* has them, with KEY, NEW and OUT."""
+    fitted = schema.fit(_without_tags(batch))
+    added = {KEY: keys.record_keys(fitted)} | {name: batch[name] for name in (NEW, OUT) if name in batch.schema.names}
+    return pa.RecordBatch.from_arrays([*fitted.columns, *added.values()], names=[*fitted.schema.names, *added])
+
+
+def _without_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.select([name for name in batch.schema.names if name not in _ALL_TAGS])
+
+
+def _taken_out(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Delete the rows that are to go; the others."""
+    goes = pc.is_valid(batch[OUT])
+    gone = pa.Table.from_batches([batch.select([OUT, KEY]).filter(goes)]).group_by(OUT).aggregate([(KEY, "list")])
+    for file_id, keys in zip(gone[OUT], gone[f"{KEY}_list"], strict=True):
+        task.take_out(path, file_id.as_py(), keys.values)
+    return batch.filter(pc.invert(goes))
+
+
+def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The last row of every run with one partition path and record key; memory is bounded by a batch."""
+    waiting: pa.RecordBatch | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if waiting is not None and not _same_key(waiting, batch):
+            yield waiting
+        last = np.flatnonzero(_changes(batch))
+        yield batch.take(pa.array(last))
+        waiting = batch.slice(batch.num_rows - 1)
+    if waiting is not None:
+        yield waiting
+
+
+def _changes(batch: pa.RecordBatch) -> np.ndarray:
+    """For each row whether the next one has another key; False for the last."""
+    result = np.zeros(batch.num_rows, dtype=np.bool_)
+    for name in (PATH, KEY):
+        column = batch[name]
+        result[:-1] |= np.asarray(pc.not_equal(column.slice(0, len(column) - 1), column.slice(1)))
+    return result
+
+
+def _same_key(left: pa.RecordBatch, right: pa.RecordBatch) -> bool:
+    return all(left[name][-1] == right[name][0] for name in (PATH, KEY))

@@ -1,0 +1,337 @@
+"""From the text of ``hoodie.properties`` to a TableConfig, with every refusal and every inference of Hudi's.
+
+Where configurations are kept: ``.hoodie/hoodie.properties``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import TypeVar
+
+from hudiformat.errors import CorruptTableError, NotATableError, StorageError, UnsupportedFeatureError
+from hudiformat.storage import Storage
+from hudiformat.timeline.table_config import (
+    CHECKSUM_KEY,
+    MERGE_PROPERTY_PREFIX,
+    KeyGenerator,
+    MergeMode,
+    PartialUpdateMode,
+    TableConfig,
+    TableType,
+    TimelineZone,
+    format_properties,
+    parse_properties,
+    table_checksum,
+)
+
+META_FOLDER = ".hoodie"
+SUPPORTED_VERSIONS = (6, 8, 9)
+VERSION_WITH_COMPLETION_TIMES = 8
+VERSION_WITH_PARTIAL_UPDATE_MODE = 9
+
+_PAYLOADS = "org.apache.hudi.common.model."
+_EVENT_TIME_PAYLOADS = (f"{_PAYLOADS}DefaultHoodieRecordPayload", f"{_PAYLOADS}EventTimeAvroPayload")
+_COMMIT_TIME_PAYLOAD = f"{_PAYLOADS}OverwriteWithLatestAvroPayload"
+_KEY_GENERATORS = "org.apache.hudi.keygen."
+_LONGEST_NUMBER = 9
+
+_E = TypeVar("_E", bound=Enum)
+
+
+class _Reader:
+    """Looks properties up, under their own or older names, and refuses values that Hudi would not understand."""
+
+    def __init__(self, properties: Mapping[str, str], path: str) -> None:
+        self._properties = properties
+        self._path = path
+
+    def text(self, *keys: str) -> str | None:
+        return next((self._properties[key] for key in keys if key in self._properties), None)
+
+    def required(self, key: str) -> str:
+        value = self.text(key)
+        if not value:
+            raise CorruptTableError(f"{self._path}: the property {key} is missing", path=self._path)
+        return value
+
+    def number(self, key: str) -> int:
+        value = self.required(key)
+        if not value.isascii() or not value.isdigit() or len(value) > _LONGEST_NUMBER:
+            raise self._bad(key, value, "a number")
+        return int(value)
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        value = self.text(key)
+        return default if value is None else value.strip().lower() == "true"  # Boolean.parseBoolean
+
+    def names(self, *keys: str) -> tuple[str, ...]:
+        return tuple(name for name in (self.text(*keys) or "").split(",") if name)
+
+    def choice(self, key: str, kind: type[_E]) -> _E | None:
+        value = self.text(key)
+        if not value:
+            return None
+        try:
+            return kind[value.strip().upper()]
+        except KeyError:
+            raise self._bad(key, value, " or ".join(member.name for member in kind)) from None
+
+    def _bad(self, key: str, value: str, expected: str) -> CorruptTableError:
+        return CorruptTableError(f"{self._path}: expected {expected} for {key}, found {value!r}", path=self._path)
+
+
+def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
+    """The configuration that a ``hoodie.properties`` holds; *path* is named in errors.
+
+    Raises:
+        CorruptTableError: cut off, a wrong checksum (a missing one is accepted), or a property missing or senseless.
+        UnsupportedFeatureError: a table version other than 6, 8 and 9, or a table format other than Hudi's own.
+
+    Source: HoodieTableConfig, ConfigUtils.fetchConfigs, Hudi 1.2.0.
+    """
+    try:
+        properties = parse_properties(text)
+    except ValueError as error:
+        raise CorruptTableError(f"{path}: not a Java properties file: {error}", path=path) from error
+    return config_of(properties, path=path)
+
+
+def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
+    """The configuration with these properties; raises as :func:`parse_table_config` does."""
+    read = _Reader(properties, path)
+    name = read.required("hoodie.table.name")
+    _check_checksum(properties, name, path)
+    version = _supported_version(read.number("hoodie.table.version"))
+    _refuse_foreign_format(properties)
+    timeline_folder, history_folder = _timeline_folders(read, version)
+    partitions = [entry.partition(":") for entry in read.names("hoodie.table.partition.fields")]
+    ordering_fields = read.names("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
+    payload_class = _payload_class(read)
+    strategy_id = read.text("hoodie.record.merge.strategy.id", "hoodie.compaction.record.merger.strategy") or None
+    merge_mode = read.choice("hoodie.record.merge.mode", MergeMode)
+    key_generator, key_generator_class = _key_generator(read)
+    base_file_format = read.text("hoodie.table.base.file.format", "hoodie.table.ro.file.format") or "PARQUET"
+    prefix = len(MERGE_PROPERTY_PREFIX)
+    return TableConfig(
+        properties=dict(properties),
+        name=name,
+        database=read.text("hoodie.database.name") or "",
+        table_type=read.choice("hoodie.table.type", TableType) or TableType.COPY_ON_WRITE,
+        version=version,
+        layout_version=_layout(read, version, path),
+        timeline_folder=timeline_folder,
+        history_folder=history_folder,
+        record_key_fields=read.names("hoodie.table.recordkey.fields"),
+        partition_fields=tuple(name for name, _, _ in partitions),
+        partition_types=tuple(kind.lower() or None for _, _, kind in partitions),
+        ordering_fields=ordering_fields,
+        merge_mode=_merge_mode(merge_mode, version, payload_class, strategy_id, ordering_fields),
+        merge_strategy_id=strategy_id,
+        merge_properties={k[prefix:]: v for k, v in properties.items() if k.startswith(MERGE_PROPERTY_PREFIX)},
+        payload_class=payload_class,
+        legacy_payload_class=read.text("hoodie.table.legacy.payload.class") or None,
+        partial_update_mode=read.choice("hoodie.table.partial.update.mode", PartialUpdateMode)
+        if version >= VERSION_WITH_PARTIAL_UPDATE_MODE
+        else None,
+        key_generator=key_generator,
+        key_generator_class=key_generator_class,
+        populate_meta_fields=read.flag("hoodie.populate.meta.fields", default=True),
+        hive_style_partitioning=read.flag("hoodie.datasource.write.hive_style_partitioning"),
+        url_encode_partitioning=read.flag("hoodie.datasource.write.partitionpath.urlencode"),
+        slash_separated_dates=read.flag("hoodie.datasource.write.slash.separated.date.partitioning"),
+        drop_partition_columns=read.flag("hoodie.datasource.write.drop.partition.columns"),
+        base_file_format=base_file_format.upper(),
+        multiple_base_file_formats=read.flag("hoodie.table.multiple.base.file.formats.enable"),
+        partition_metafile_use_base_format=read.flag("hoodie.partition.metafile.use.base.format"),
+        cdc_enabled=read.flag("hoodie.table.cdc.enabled"),
+        cdc_supplemental_logging_mode=read.text("hoodie.table.cdc.supplemental.logging.mode") or "DATA_BEFORE_AFTER",
+        metadata_partitions=read.names("hoodie.table.metadata.partitions"),
+        timeline_zone=read.choice("hoodie.table.timeline.timezone", TimelineZone) or TimelineZone.LOCAL,
+        bootstrap_base_path=read.text("hoodie.bootstrap.base.path") or None,
+        create_schema=read.text("hoodie.table.create.schema") or None,
+    )
+
+
+def _layout(read: _Reader, version: int, path: str) -> int:
+    layout = read.number("hoodie.timeline.layout.version")
+    if layout != (1 if version < VERSION_WITH_COMPLETION_TIMES else 2):
+        raise CorruptTableError(f"{path}: table version {version} with timeline layout {layout}", path=path)
+    return layout
+
+
+def _check_checksum(properties: Mapping[str, str], name: str, path: str) -> None:
+    found = properties.get(CHECKSUM_KEY)
+    expected = str(table_checksum(name, properties.get("hoodie.database.name", "")))
+    if found is not None and found != expected:
+        raise CorruptTableError(f"{path}: expected {CHECKSUM_KEY} {expected}, found {found!r}", path=path)
+
+
+def _supported_version(version: int) -> int:
+    if version in SUPPORTED_VERSIONS:
+        return version
+    if version < min(SUPPORTED_VERSIONS):
+        advice = "upgrade it to version 6 with Apache Hudi 0.14 or 0.15"
+    elif version < max(SUPPORTED_VERSIONS):
+        advice = "it is halfway through an upgrade: finish it to version 8 with Apache Hudi 1.0"
+    else:
+        advice = "it was written by a newer Apache Hudi, whose log files have another format: write it as version 9"
+    supported = ", ".join(map(str, SUPPORTED_VERSIONS))
+    raise UnsupportedFeatureError(
+        f"table version {version} is not supported (supported: {supported}); {advice}",
+        feature=f"table version {version}",
+    )
+
+
+def _refuse_foreign_format(properties: Mapping[str, str]) -> None:
+    table_format = properties.get("hoodie.table.format", "native")
+    if table_format != "native":
+        raise UnsupportedFeatureError(
+            f"table format {table_format!r} is not supported: only Hudi's own (hoodie.table.format=native)",
+            feature="hoodie.table.format",
+        )
+
+
+def _timeline_folders(read: _Reader, version: int) -> tuple[str, str]:
+    # TimelinePathProviderV1 and V2
+    if version < VERSION_WITH_COMPLETION_TIMES:
+        return META_FOLDER, f"{META_FOLDER}/{read.text('hoodie.archivelog.folder') or 'archived'}"
+    timeline = f"{META_FOLDER}/{read.text('hoodie.timeline.path') or 'timeline'}"
+    return timeline, f"{timeline}/{read.text('hoodie.timeline.history.path') or 'history'}"
+
+
+def _payload_class(read: _Reader) -> str | None:
+    found = read.text("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
+    return found.replace("com.uber.hoodie", "org.apache.hudi") if found else None
+
+
+def _key_generator(read: _Reader) -> tuple[KeyGenerator | None, str | None]:
+    """The kind and, where the file names one, the class; a class counts more than a type, as in Hudi."""
+    name = read.text("hoodie.table.keygenerator.class") or None
+    kind = read.text("hoodie.table.keygenerator.type") or None
+    if name is not None:
+        short = name.removeprefix(_KEY_GENERATORS).replace("AvroKeyGenerator", "KeyGenerator")
+        found = next((generator for generator in KeyGenerator if generator.value == short), KeyGenerator.OTHER)
+        return found, name
+    if kind is None:
+        return None, None
+    return KeyGenerator.__members__.get(kind.removesuffix("_AVRO"), KeyGenerator.OTHER), None
+
+
+def _merge_mode(
+    mode: MergeMode | None,
+    version: int,
+    payload_class: str | None,
+    strategy_id: str | None,
+    ordering_fields: Iterable[str],
+) -> MergeMode:
+    """The table's merge mode; below version 8 the payload class decides, whatever the file says.
+
+    Source: HoodieReaderContext.initRecordMerger, HoodieTableConfig.inferMergingConfigsForPreV9Table, Hudi 1.2.0.
+    """
+    if version < VERSION_WITH_COMPLETION_TIMES:
+        payload_class = payload_class or (
+            _COMMIT_TIME_PAYLOAD if mode is MergeMode.COMMIT_TIME_ORDERING else _EVENT_TIME_PAYLOADS[0]
+        )
+    elif mode is not None:
+        return mode
+    if payload_class in _EVENT_TIME_PAYLOADS:
+        return MergeMode.EVENT_TIME_ORDERING
+    if payload_class == _COMMIT_TIME_PAYLOAD:
+        return MergeMode.COMMIT_TIME_ORDERING
+    if payload_class or strategy_id:
+        return MergeMode.CUSTOM
+    return MergeMode.EVENT_TIME_ORDERING if any(ordering_fields) else MergeMode.COMMIT_TIME_ORDERING
+
+
+PROPERTIES_FILE = f"{META_FOLDER}/hoodie.properties"
+BACKUP_FILE = f"{META_FOLDER}/hoodie.properties.backup"
+
+_ATTEMPTS = 3
+
+
+def format_table_config(config: TableConfig, *, saved_at: datetime) -> bytes:
+    """The ``hoodie.properties`` of a configuration, every key of it, with its checksum.
+
+    Source: HoodieTableConfig.storeProperties, Hudi 1.2.0.
+    """
+    checksum = str(table_checksum(config.name, config.database))
+    return format_properties({**config.properties, CHECKSUM_KEY: checksum}, saved_at=saved_at)
+
+
+def load_table_config(storage: Storage) -> TableConfig:
+    """The configuration of the table at a storage's root.
+
+    While Hudi changes the file, it lies under its backup's name: that is read where the file is missing or damaged.
+
+    Raises:
+        NotATableError: there is no ``.hoodie`` folder.
+        CorruptTableError: there is one, without a sound properties file.
+        UnsupportedFeatureError: a table version or format that is not supported.
+
+    Source: ConfigUtils.fetchConfigs, HoodieTableConfig.modify, Hudi 1.2.0.
+    """
+    damage: CorruptTableError | None = None
+    # The file and its backup may swap places between two looks, so that neither is met.
+    for path in (PROPERTIES_FILE, BACKUP_FILE) * _ATTEMPTS:
+        try:
+            return parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
+        except StorageError:  # noqa: PERF203 - six turns at most
+            continue
+        except CorruptTableError as error:
+            damage = damage or error
+    if damage is not None:
+        raise damage
+    if not storage.exists(META_FOLDER):
+        raise NotATableError(f"{storage.root} is not a Hudi table: it has no folder {META_FOLDER}", path=storage.root)
+    raise CorruptTableError(f"{storage.root}: there is no {PROPERTIES_FILE}, nor its backup", path=storage.root)
+
+
+def update_table_config(storage: Storage, changes: Mapping[str, str | None], *, saved_at: datetime) -> TableConfig:
+    """Set properties, and take away those whose new value is None; the configuration that is stored then.
+
+    The file is replaced in one step, so that a reader meets the old or the new one, and no backup is needed.  What a
+    writer of Hudi's that died has left behind is put in order first: see :func:`recover_table_config`.
+
+    Raises:
+        CorruptTableError: there is no sound properties file, or the changes would make it none.
+        NotATableError: there is no table.
+        UnsupportedFeatureError: a table version or format that is not supported, before or after.
+
+    Source: HoodieTableConfig.update and delete, Hudi 1.2.0.
+    """
+    recover_table_config(storage)
+    properties = dict(load_table_config(storage).properties)
+    for key, value in changes.items():
+        if value is None:
+            properties.pop(key, None)
+        else:
+            properties[key] = value
+    properties[CHECKSUM_KEY] = str(
+        table_checksum(properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", ""))
+    )
+    config = config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
+    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=saved_at), overwrite=True)
+    return config
+
+
+def recover_table_config(storage: Storage) -> None:
+    """Finish what a writer that died while it changed the properties has begun: afterwards there is no backup.
+
+    The backup becomes the properties where these are missing or damaged; else it goes.
+
+    Raises:
+        CorruptTableError: both are damaged; the backup stays.
+
+    Source: HoodieTableConfig.recover, ConfigUtils.recoverIfNeeded, Hudi 1.2.0.
+    """
+    if not storage.exists(BACKUP_FILE):
+        return
+    try:
+        parse_table_config(storage.read(PROPERTIES_FILE), path=f"{storage.root}/{PROPERTIES_FILE}")
+    except (StorageError, CorruptTableError):
+        backup = storage.read(BACKUP_FILE)
+        parse_table_config(backup, path=f"{storage.root}/{BACKUP_FILE}")
+        storage.create(PROPERTIES_FILE, backup, overwrite=True)
+    storage.delete(BACKUP_FILE)

@@ -1,0 +1,247 @@
+"""Markers: an empty file for every data file that an instant is about to make.
+
+They tell whoever finds a write that did not complete, Hudi included, which files to take away; and at the commit, which
+files a failed attempt of a task left behind.  Source: DirectWriteMarkers, WriteMarkers.
+
+The files that a write has made, and taking them away again.
+
+The statistics of a write, as Hudi's writers leave them in the commit metadata.
+
+Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus, HoodieWriteMergeHandle.close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hudiformat.errors import NameFormatError, StorageError
+from hudiformat.logfile import AppendResult, LogReader
+from hudiformat.naming import BaseFileName, LogFileName, is_instant
+from hudiformat.storage import Storage
+from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
+    CommitMetadata,
+    TableConfig,
+    WriteStat,
+    decode_commit_metadata,
+    encode_commit_metadata,
+)
+from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, list_partitions
+
+MARKER_ROOT = ".hoodie/.temp"
+_CREATE = ".marker.CREATE"
+_APPEND = ".marker.APPEND"
+
+
+def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = False) -> None:
+    """Leave a marker for the data file *path*, which is about to be made.
+
+    It *appends* to a file group where *path* is a log file of table version 6, though the file is new: Hudi takes no
+    other marker for one there, and from version 8 on none of that kind.
+    """
+    marker = f"{MARKER_ROOT}/{instant}/{path}{_APPEND if appends else _CREATE}"
+    try:
+        storage.open_new(marker).close()
+    except StorageError:
+        if not storage.exists(marker):  # otherwise an earlier attempt has left it
+            raise
+
+
+def marked_files(storage: Storage, instant: str) -> Iterator[str]:
+    """The data files that *instant* was about to make, as paths below the table."""
+    root = f"{MARKER_ROOT}/{instant}"
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        for entry in storage.list(f"{root}/{folder}" if folder else root):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir:
+                waiting.append(path)
+            elif entry.name.endswith((_CREATE, _APPEND)):
+                yield path.removesuffix(_CREATE).removesuffix(_APPEND)
+
+
+def marked_instants(storage: Storage) -> list[str]:
+    """The instants that have markers, committed ones whose markers stayed behind among them."""
+    return [entry.name for entry in storage.list(MARKER_ROOT) if entry.is_dir and is_instant(entry.name)]
+
+
+def delete_markers(storage: Storage, instant: str) -> None:
+    """Take away the markers of *instant*."""
+    storage.delete(f"{MARKER_ROOT}/{instant}")
+
+
+def take_files_away(storage: Storage, config: TableConfig, instant: str) -> None:
+    """Delete the files of an instant, the partitions that it had just made, and its markers."""
+    # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
+    for path in {*marked_files(storage, instant), *files_of(storage, instant)}:
+        if _is_of(storage, config, path, instant):
+            storage.delete(path)
+    forget_files(storage, instant)
+
+
+def take_strays_away(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
+    """Delete the files that *instant* was about to make and that its statistics do not name."""
+    kept = named_files(stats)
+    for path in marked_files(storage, instant):
+        if path not in kept and _is_of(storage, config, path, instant):
+            storage.delete(path)
+
+
+def forget_files(storage: Storage, instant: str) -> None:
+    """Take away the partitions that an instant whose files are gone had just made, and its markers."""
+    for folder, _ in list(list_partitions(storage)):
+        _leave_partition(storage, folder, instant)
+    delete_markers(storage, instant)
+
+
+def named_files(stats: Iterable[WriteStat]) -> set[str | None]:
+    """The paths of the data files that *stats* name, change logs among them."""
+    return {path for stat in stats for path in (stat.path, *(stat.cdc_stats or ()))}
+
+
+def files_of(storage: Storage, instant: str) -> Iterator[str]:
+    """The paths of the files that have *instant* in their names, of all partitions."""
+    for folder, entries in list_partitions(storage):
+        for entry in entries:
+            parsed = parsed_data_file(entry.name)
+            if parsed is not None and parsed.instant == instant:
+                yield f"{folder}/{entry.name}" if folder else entry.name
+
+
+def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:
+    """Whether a file with *instant*'s marker or name is its own; below table version 8 a log file's blocks say so."""
+    named_by_slice = config.version < VERSION_WITH_COMPLETION_TIMES
+    if not named_by_slice or not isinstance(parsed_data_file(path.rpartition("/")[2]), LogFileName):
+        return True
+    return storage.exists(path) and log_instants(storage, path) == {instant}
+
+
+def log_instants(storage: Storage, path: str) -> set[str]:
+    """The instants of the blocks of a log file."""
+    with LogReader(path, storage=storage) as reader:
+        return {block.instant for block in reader if block.instant is not None}
+
+
+def parsed_data_file(name: str) -> LogFileName | BaseFileName | None:
+    """The name of a data file; None for any other."""
+    try:
+        return LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
+    except NameFormatError:
+        return None
+
+
+def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
+    """Take away a partition that the failed write had just made."""
+    entries = [entry.name for entry in storage.list(folder)]
+    metadata = f"{folder}/{PARTITION_METADATA_FILE}" if folder else PARTITION_METADATA_FILE
+    if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
+        storage.delete(metadata)
+        while folder and not storage.list(folder):
+            storage.delete(folder)
+            folder = folder.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCounts:
+    """How many records an append wrote, updated, inserted and deleted."""
+
+    writes: int = 0
+    updates: int = 0
+    inserts: int = 0
+    deletes: int = 0
+
+    def __add__(self, other: WriteCounts) -> WriteCounts:
+        return WriteCounts(
+            self.writes + other.writes,
+            self.updates + other.updates,
+            self.inserts + other.inserts,
+            self.deletes + other.deletes,
+        )
+
+
+@dataclass(slots=True)
+class LogFileStats:
+    """Adds up what was appended to each log file of a file group.
+
+    *instant* is the one in their names; *below* the slice that the statistics name, if any.
+    """
+
+    partition_path: str
+    file_id: str
+    instant: str
+    below: FileSlice | None = None
+    _files: dict[str, tuple[WriteCounts, int, int]] = field(default_factory=dict)
+
+    def add(self, result: AppendResult, counts: WriteCounts) -> None:
+        """Count an append."""
+        name = result.path.rsplit("/", 1)[-1]
+        before, offset, size = self._files.get(name, (WriteCounts(), result.offset, 0))
+        self._files[name] = (before + counts, offset, size + result.size)
+
+    def finish(self) -> list[WriteStat]:
+        """One statistic per log file, in the order in which the files were begun."""
+        return [self._stat(name, *entry) for name, entry in self._files.items()]
+
+    def _stat(self, name: str, counts: WriteCounts, offset: int, size: int) -> WriteStat:
+        below = self.below
+        base = "" if below is None or below.base_file is None else str(below.base_file.name)
+        logs = () if below is None else tuple(str(log.name) for log in below.log_files)
+        return WriteStat(
+            file_id=self.file_id,
+            path=f"{self.partition_path}/{name}" if self.partition_path else name,
+            prev_commit=self.instant if below is None else below.base_instant,
+            partition_path=self.partition_path,
+            num_writes=counts.writes,
+            num_update_writes=counts.updates,
+            num_inserts=counts.inserts,
+            num_deletes=counts.deletes,
+            total_write_bytes=size,
+            file_size_in_bytes=size,
+            log_version=LogFileName.parse(name).version,
+            log_offset=offset,
+            base_file=base,
+            log_files=(*logs, name),
+        )
+
+
+def base_file_stat(
+    *,
+    partition_path: str,
+    file_id: str,
+    path: str,
+    rows: int,
+    size: int,
+    counts: WriteCounts | None = None,
+    previous: BaseFileName | None = None,
+) -> WriteStat:
+    """The statistic of a base file; *size* in bytes, *rows* all of its rows.
+
+    *counts* and *previous*, the base file in whose place it comes, are those of a group that was there.
+    """
+    counted = WriteCounts(inserts=rows) if counts is None else counts
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        # "null" is what Hudi writes where a file group has no earlier commit
+        prev_commit="null" if previous is None else previous.instant,
+        prev_base_file=None if previous is None else str(previous),
+        partition_path=partition_path,
+        num_writes=rows,
+        num_inserts=counted.inserts,
+        num_update_writes=counted.updates,
+        num_deletes=counted.deletes,
+        total_write_bytes=size,
+        file_size_in_bytes=size,
+    )
+
+
+def encode_write_stats(stats: Iterable[WriteStat]) -> bytes:
+    """Statistics as a message from one process to another."""
+    return encode_commit_metadata(CommitMetadata(partition_to_write_stats={"": tuple(stats)}))
+
+
+def decode_write_stats(message: bytes) -> tuple[WriteStat, ...]:
+    """The statistics out of :func:`encode_write_stats`."""
+    return decode_commit_metadata(message, path="a task's message").write_stats

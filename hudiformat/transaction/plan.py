@@ -1,0 +1,248 @@
+"""Where the new rows of a write go: what a task has to know of the table, handed to the rules of sizing.
+
+What the tasks of one write have to know.  It travels to other processes: plain values only.
+
+What sizing has to know of a table, read from its timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.naming import record_key_buckets
+from hudiformat.options.enums import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine
+from hudiformat.options.values import WriteOptions
+from hudiformat.sizing import (
+    Commits,
+    FlinkAssigner,
+    GroupVerdict,
+    Kind,
+    PartitionPlan,
+    Pending,
+    Profile,
+    RecordSize,
+    SizingOptions,
+    flink_record_size,
+    flink_small_files,
+    plan_in_order,
+    plan_partition,
+    spark_record_size,
+    spark_small_files,
+)
+from hudiformat.table.merging import merge_mode
+from hudiformat.table.schema import TableSchema
+from hudiformat.table.state import TableContext
+from hudiformat.timeline import (
+    Action,
+    ClusteringPlan,
+    Instant,
+    MergeMode,
+    RequestedReplaceMetadata,
+    State,
+    TableConfig,
+    TableType,
+    Timeline,
+    read_compaction_plan,
+    read_content,
+    read_metadata,
+)
+from hudiformat.view import FileSlice, Visibility
+
+Groups = frozenset[tuple[str, str]]
+"""File groups as (partition path, file id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizingProfile:
+    """What sizing has to know of a table besides its file slices.  It travels to other processes: plain values only."""
+
+    kind: Kind
+    engine: SizingEngine
+    options: SizingOptions
+    record_size: RecordSize
+    in_compaction: Groups = frozenset()
+    in_clustering: Groups = frozenset()
+
+    def small_files(self, partition_path: str, slices: Sequence[FileSlice]) -> tuple[GroupVerdict, ...]:
+        """The file groups of a partition in the order in which they are filled; *slices* are the newest of each."""
+        if self.engine is SizingEngine.FLINK:
+            return flink_small_files(slices, self.kind, self.options)
+        pending = Pending(_ids_in(self.in_compaction, partition_path), _ids_in(self.in_clustering, partition_path))
+        return spark_small_files(slices, self.kind, self.options, pending)
+
+    def plan(self, partition_path: str, inserts: int, groups: Sequence[GroupVerdict]) -> PartitionPlan:
+        """Where *inserts* new rows of a partition go; *groups* as :meth:`small_files` gives them."""
+        if self.engine is SizingEngine.FLINK:
+            numbers = count()
+            profile = Profile(lambda _path: groups, self.record_size)
+            assigner = FlinkAssigner(profile, self.options, lambda: f"new {next(numbers)}")
+            return plan_in_order(partition_path, inserts, assigner)
+        return plan_partition(partition_path, inserts, groups, self.record_size, self.options)
+
+
+def _ids_in(groups: Iterable[tuple[str, str]], partition_path: str) -> frozenset[str]:
+    return frozenset(file_id for path, file_id in groups if path == partition_path)
+
+
+_VERSION_WITH_POSITIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """One write of a table, between the moment its instant is chosen and its commit.
+
+    ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
+    path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
+    rows go of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
+    of file groups, in table version 6, where their log files are named by them.
+    """
+
+    root: str
+    config: TableConfig
+    schema: TableSchema
+    options: WriteOptions
+    operation: Operation
+    instant: str
+    visibility: Visibility
+    sizing: SizingProfile | None = None
+    in_clustering: Groups = frozenset()
+    placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
+    compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def row_size(self) -> int:
+        """What a row is taken to have in a base file, in bytes, until that can be measured."""
+        return self.sizing.record_size.size if self.sizing else self.options.sizing.record_size_estimate
+
+    @property
+    def logs_name_slices(self) -> bool:
+        """Whether a log file's name carries the instant of its slice, as below table version 8."""
+        return self.visibility.logs_name_slices
+
+    @property
+    def uses_buckets(self) -> bool:
+        """Whether the hash of a record key says which file group it belongs to."""
+        return self.options.index_type is IndexType.BUCKET
+
+    @property
+    def writes_positions(self) -> bool:
+        """Whether blocks say in which rows of the base file their records are, where that is known of all of them.
+
+        Source: HoodieAppendHandle; table versions below 8 have none.
+        """
+        return self.options.record_positions and self.config.version >= _VERSION_WITH_POSITIONS
+
+    @property
+    def partial(self) -> TableSchema | None:
+        """The columns that an upsert changes in rows that are there, where those are not all."""
+        return partial_schema(self.operation, self.options)
+
+    @property
+    def looks_everywhere(self) -> bool:
+        """Whether record keys are looked for in all partitions."""
+        if self.operation is Operation.INSERT:
+            return self.options.is_global and self.options.insert_duplicates is not DuplicatePolicy.NONE
+        return self.options.is_global and self.operation in (Operation.UPSERT, Operation.DELETE)
+
+    @property
+    def combines(self) -> bool:
+        """Whether the write keeps one row of several with one key."""
+        if self.operation in (Operation.INSERT, Operation.BULK_INSERT, *REPLACING):
+            return self.options.combine_before_insert
+        return self.operation is Operation.DELETE or self.options.combine_before_upsert
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """The columns that decide which row of several with one key is kept; without any, the last one is."""
+        by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
+        return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
+
+    def buckets(self, record_keys: pa.Array) -> npt.NDArray[np.int32]:
+        """The bucket of each record key, by the bucket index."""
+        fields = self.options.hash_fields or self.config.record_key_fields
+        return record_key_buckets(record_keys, fields, self.options.num_buckets)
+
+
+def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:
+    """The columns that a write brings, where those are not all that a row has."""
+    return TableSchema(options.partial_schema) if options.partial_schema and operation is Operation.UPSERT else None
+
+
+def sizing_profile(context: TableContext) -> SizingProfile:
+    """The profile of a table as it is now; commits are read as far as the record size asks for them.
+
+    Raises:
+        CorruptTableError: a commit or a pending plan that is needed is damaged.
+    """
+    timeline = context.timeline()
+    options = context.options
+    commits = _newest_first(context, timeline)
+    estimate = flink_record_size if options.sizing_engine is SizingEngine.FLINK else spark_record_size
+    return SizingProfile(
+        kind=kind_of(context),
+        engine=options.sizing_engine,
+        options=options.sizing,
+        record_size=estimate(commits, options.sizing),
+        in_compaction=frozenset(groups_being_compacted(context, timeline)),
+        in_clustering=groups_in_clustering(context),
+    )
+
+
+def kind_of(context: TableContext) -> Kind:
+    """What decides where new rows of a table may go."""
+    if context.config.table_type is TableType.COPY_ON_WRITE:
+        return Kind.COW
+    return Kind.MOR if context.options.index_type.indexes_log_files else Kind.MOR_BLIND
+
+
+def _newest_first(context: TableContext, timeline: Timeline) -> Commits:
+    for instant in reversed(timeline.completed_writes):
+        yield instant, read_metadata(context.storage, context.config, instant)
+
+
+def groups_being_compacted(context: TableContext, timeline: Timeline) -> dict[tuple[str, str], str]:
+    """The file groups of pending compactions, by partition path and file id, and the compactions' instants."""
+    return {
+        (operation.partition_path or "", operation.file_id or ""): pending.time
+        for pending in timeline.pending
+        if pending.action is Action.COMPACTION
+        for operation in read_compaction_plan(context.storage, context.config, pending).operations or ()
+    }
+
+
+def groups_in_clustering(context: TableContext) -> Groups:
+    """The file groups that a pending clustering is going to replace.
+
+    Source: ClusteringUtils.getAllFileGroupsInPendingClusteringPlans.
+    """
+    return frozenset(
+        (part.partition_path or "", part.file_id or "")
+        for plan in _clustering_plans(context, context.timeline())
+        for group in plan.input_groups or ()
+        for part in group.slices or ()
+    )
+
+
+def _clustering_plans(context: TableContext, timeline: Timeline) -> Iterator[ClusteringPlan]:
+    """The plans of pending clusterings; a replace commit that is none, an insert overwrite say, has no plan."""
+    for pending in timeline.pending:
+        if pending.action.completed_as is Action.REPLACE_COMMIT:
+            requested = Instant(pending.time, pending.action, State.REQUESTED)
+            content = read_content(context.storage, context.config, requested)
+            if isinstance(content, RequestedReplaceMetadata) and content.clustering_plan is not None:
+                yield content.clustering_plan
+
+
+def without_filling(context: TableContext) -> TableContext:
+    """*context* with no file group small: new rows may not rewrite one that partial updates are for.
+
+    Hudi rewrites its base file with what the updates bring alone, and loses the other columns.
+    """
+    sizing = replace(context.options.sizing, small_file_limit=0)
+    return replace(context, options=replace(context.options, sizing=sizing))

@@ -1,0 +1,39 @@
+"""Rows that tasks put aside for the commit to write, as Arrow files among the markers.
+
+A batch write's are in the folder of its instant.  A stream's have a folder of their own, as the instant of a batch is
+chosen when its tasks are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from hudiformat.naming import WriteToken
+from hudiformat.storage import Storage
+from hudiformat.transaction.files import MARKER_ROOT
+
+
+def stage(
+    storage: Storage, folder: str, token: WriteToken, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> str:
+    """Put *batches* aside in *folder*, an instant or a stream's name; where they are, below the table."""
+    path = f"{MARKER_ROOT}/{folder}/staged-{token}.arrow"
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    storage.create(path, sink.getvalue().to_pybytes(), sync=False)
+    return path
+
+
+def read_staged(storage: Storage, schema: pa.Schema, paths: Sequence[str]) -> pa.Table:
+    """The rows that were put aside in *paths*, mapped and not loaded."""
+    tables = [pa.ipc.open_file(pa.py_buffer(storage.map(path))).read_all() for path in paths]
+    return pa.concat_tables([schema.empty_table(), *tables])
+
+
+def delete_staged(storage: Storage, folder: str) -> None:
+    """Take away what was put aside in *folder*."""
+    storage.delete(f"{MARKER_ROOT}/{folder}")

@@ -1,0 +1,1 @@
+"""Rows to file groups: assignment, and the handles that write files."""

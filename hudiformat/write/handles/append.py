@@ -1,0 +1,237 @@
+"""The append handle: rows and deletes of one file group -> blocks in its log files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.basefile import add_meta_columns
+from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
+from hudiformat.index.lookup import NOWHERE
+from hudiformat.logfile import LogWriter
+from hudiformat.naming import LogFileName, WriteToken
+from hudiformat.storage import Storage
+from hudiformat.table.schema import TableSchema
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction.files import LogFileStats, WriteCounts, create_marker
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.view import FileSlice
+from hudiformat.write.rows import Integers, KeyedRows, taken
+
+Booleans = npt.NDArray[np.bool_]
+
+
+class AppendHandle:
+    """Writes rows into data blocks of about ``block_max_size`` bytes, and at the end all deletes into one delete block.
+
+    Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
+    blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where names or
+    statistics have to say it: in table version 6, and in a table with change data.  With *base_instant*, that of the
+    base file which positions of rows count in, a block whose rows all have one says which: they are in their order
+    then.  *partial* are the columns that data blocks have besides the meta fields, where those are not all.
+
+    Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        token: WriteToken,
+        partition_path: str,
+        file_id: str,
+        *,
+        compacted: Sequence[str] = (),
+        below: FileSlice | None = None,
+        base_instant: str | None = None,
+        partial: TableSchema | None = None,
+    ) -> None:
+        self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
+        self._plan = plan
+        self._partition_path = partition_path
+        self._file_id = file_id
+        self._task_partition = token.partition
+        self._base_instant = base_instant
+        self._partial = partial
+        name = first_log(plan, token, partition_path, file_id, below)
+        self._writer = LogWriter(
+            partition_path,
+            name,
+            max_size=plan.options.log_max_size,
+            sync=plan.options.sync,
+            storage=storage,
+            on_create=lambda path: create_marker(storage, plan.instant, path, appends=plan.logs_name_slices),
+        )
+        self._rows: list[pa.RecordBatch] = []
+        self._updates: list[Booleans] = []
+        self._positions: list[Integers] = []
+        self._deletes: list[tuple[pa.Array, pa.Array | None, Integers]] = []
+        self._row_size: float | None = None
+        self._stats = LogFileStats(partition_path, file_id, name.instant, below)
+        self.buffered_bytes = 0
+
+    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
+        """Buffer new rows (the table's own columns); the blocks that are full go to disk."""
+        self._write(rows, first_counter, is_update=False)
+
+    def update(self, rows: KeyedRows, *, first_counter: int) -> None:
+        """As :meth:`insert`, for rows that count as updates."""
+        self._write(rows, first_counter, is_update=True)
+
+    def keep(self, rows: pa.RecordBatch) -> None:
+        """Buffer rows of the file group's log files, with the meta fields that they have there."""
+        self._take(rows, np.full(rows.num_rows, NOWHERE), is_update=True)
+
+    def delete(
+        self, record_keys: pa.Array, ordering: pa.Array | None = None, *, positions: Integers | None = None
+    ) -> None:
+        """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
+        places = np.full(len(record_keys), NOWHERE) if positions is None else positions
+        self._deletes.append((record_keys, ordering, places))
+
+    def flush(self) -> None:
+        """Write the buffered rows in blocks."""
+        for block, counts in self._data_blocks():
+            self._append([block], counts)
+
+    def close(self) -> list[WriteStat]:
+        """Write what is left, and close; one statistic per log file."""
+        waiting = list(self._data_blocks())
+        if self._deletes:  # the delete block goes into one append with the last data block, as in Hudi
+            last, counts = waiting.pop() if waiting else (None, WriteCounts())
+            delete, deleted = self._delete_block()
+            blocks = [delete] if last is None else [last, delete]
+        for block, block_counts in waiting:
+            self._append([block], block_counts)
+        if self._deletes:
+            self._append(blocks, counts + deleted)
+        self._writer.close()
+        return self._stats.finish()
+
+    def abandon(self) -> None:
+        """Close without writing what is left."""
+        self._writer.close()
+
+    def _write(self, rows: KeyedRows, first_counter: int, *, is_update: bool) -> None:
+        stored = add_meta_columns(
+            rows.rows,
+            rows.keys,
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            file_name=self._file_id,
+            task_partition=self._task_partition,
+            first_counter=first_counter,
+        )
+        self._take(stored, rows.known_positions, is_update=is_update)
+
+    def _take(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> None:
+        self._rows.append(rows)
+        self._updates.append(np.full(rows.num_rows, is_update))
+        self._positions.append(positions)
+        self.buffered_bytes += _bytes_apart(rows)
+        if self.buffered_bytes >= self._plan.options.block_max_size:
+            self.flush()
+
+    def _data_blocks(self) -> Iterator[tuple[LogBlock, WriteCounts]]:
+        if not self._rows:
+            return
+        rows = pa.Table.from_batches(self._rows)
+        updates, positions = np.concatenate(self._updates), np.concatenate(self._positions)
+        self._rows, self._updates, self._positions, size = [], [], [], self.buffered_bytes
+        self.buffered_bytes = 0
+        if self._row_size is None:
+            self._row_size = max(size / max(len(updates), 1), 1.0)
+        start = 0
+        while start < rows.num_rows:
+            part = rows.slice(start, max(1, int(self._plan.options.block_max_size // self._row_size)))
+            end = start + part.num_rows
+            block = self._data_block(part, positions[start:end])
+            # As HoodieAppendHandle: the newest block counts for a fifth of the average.
+            self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
+            updated = int(updates[start:end].sum())
+            yield block, WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
+            start = end
+
+    def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
+        options = self._plan.options
+        schema = self._plan.schema if self._partial is None else self._partial
+        rows = rows.select(schema.arrow_with_meta.names)
+        order = self._order(positions)
+        block = data_block(
+            rows if order is None else taken(rows, order),
+            instant=self._plan.instant,
+            schema=schema.avro_with_meta,
+            format=options.block_format,
+            positions=None if order is None else positions[order],
+            base_instant=None if order is None else self._base_instant,
+            is_partial=self._partial is not None,
+            compression=options.parquet_codec if options.block_format == "parquet" else None,
+        )
+        return self._headed(block)
+
+    def _order(self, positions: Integers) -> Integers | None:
+        """The order of positions that a block can have in its header; None where it can have none.
+
+        Source: HoodieLogBlock.addRecordPositionsIfRequired: each record has one, and no two have the same.
+        """
+        if self._base_instant is None or not len(positions):
+            return None
+        order = np.argsort(positions, kind="stable")
+        ascending = positions[order]
+        return order if ascending[0] > NOWHERE and (np.diff(ascending) > 0).all() else None
+
+    def _headed(self, block: LogBlock) -> LogBlock:
+        if not self._compacted:
+            return block
+        return LogBlock(block.type, BlockHeader({**block.header, **self._compacted}), block.content)
+
+    def _delete_block(self) -> tuple[LogBlock, WriteCounts]:
+        keys = pa.chunked_array([part[0] for part in self._deletes]).combine_chunks()
+        orderings = [part[1] for part in self._deletes]
+        kind = next((values.type for values in orderings if values is not None), None)
+        ordering = None
+        if kind is not None:
+            filled = [pa.nulls(len(part[0]), kind) if part[1] is None else part[1] for part in self._deletes]
+            ordering = pa.chunked_array(filled).combine_chunks()
+        positions = np.concatenate([part[2] for part in self._deletes])
+        order = self._order(positions)
+        block = delete_block(
+            keys if order is None else taken(keys, order),
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            ordering=ordering if order is None or ordering is None else taken(ordering, order),
+            schema=self._plan.schema.avro_with_meta,
+            positions=None if order is None else positions[order],
+            base_instant=None if order is None else self._base_instant,
+        )
+        return self._headed(block), WriteCounts(deletes=len(keys))
+
+    def _append(self, blocks: list[LogBlock], counts: WriteCounts) -> None:
+        self._stats.add(self._writer.append(*blocks), counts)
+
+
+def _bytes_apart(rows: pa.RecordBatch) -> int:
+    """The bytes of *rows* if each had for itself what they share, as it will in the file."""
+    shared = [column.dictionary.nbytes for column in rows.columns if isinstance(column, pa.DictionaryArray)]
+    size: int = rows.nbytes + rows.num_rows * sum(shared)
+    return size
+
+
+def first_log(
+    plan: WritePlan, token: WriteToken, partition_path: str, file_id: str, below: FileSlice | None
+) -> LogFileName:
+    """The name of the first log file that a write adds to a file group; *below* is the newest slice of the group.
+
+    In table version 6 it goes on with the versions of the slice, or begins those of the one that a pending compaction
+    is going to make: what is written after that was planned is not in it.
+
+    Source: HoodieAppendHandle.init, AbstractTableFileSystemView.fetchLatestFileSlicesIncludingInflight, Hudi 1.2.0.
+    """
+    instant, versions = plan.instant, [0]
+    if plan.logs_name_slices and below is not None:
+        instant = plan.compactions.get((partition_path, file_id), below.base_instant)
+        versions += [log.name.version for log in below.log_files if log.name.instant == instant]
+    return LogFileName(file_id=file_id, instant=instant, version=max(versions) + 1, write_token=str(token))

@@ -1,0 +1,111 @@
+"""A change-data log: what a merge did to each row of a base file, beside the next one.
+
+Source: HoodieCDCLogger, HoodieCDCUtils, Hudi 1.2.0; spec/log-block.md.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from hudiformat.avro import avro_to_arrow
+from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.blocks import data_block
+from hudiformat.logfile import LogWriter
+from hudiformat.naming import LogFileName, WriteToken
+from hudiformat.options.enums import CdcMode
+from hudiformat.storage import Storage
+from hudiformat.transaction.files import create_marker
+from hudiformat.transaction.plan import WritePlan
+
+INSERT, UPDATE, DELETE = "i", "u", "d"
+
+_KEYS_SCHEMA = (
+    '{"type":"record","name":"Record","fields":[{"name":"op","type":["string","null"]},'
+    '{"name":"record_key","type":["string","null"]}]}'
+)
+
+
+class ChangeLog:
+    """Writes changes into blocks of about ``block_max_size`` bytes; memory is bounded by one of them."""
+
+    def __init__(self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str, file_id: str) -> None:
+        self._plan = plan
+        self._partition_path = partition_path
+        self._schema = change_schema(plan.schema.avro, CdcMode(plan.config.cdc_supplemental_logging_mode))
+        self._arrow = avro_to_arrow(self._schema)
+        self._writer = LogWriter(
+            partition_path,
+            LogFileName(file_id=file_id, instant=plan.instant, version=1, write_token=str(token), suffix=".cdc"),
+            max_size=plan.options.log_max_size,
+            sync=plan.options.sync,
+            storage=storage,
+            on_create=lambda path: create_marker(storage, plan.instant, path, appends=plan.logs_name_slices),
+        )
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._sizes: dict[str, int] = {}
+
+    def add(self, operation: str, before: pa.Table | None, after: pa.Table | None) -> None:
+        """Take changes of one kind: rows with meta fields as they were and as they are, None where there are none."""
+        there = after if before is None else before
+        assert there is not None  # noqa: S101 - a change has a row before it or after it
+        if not there.num_rows:
+            return
+        texts = {"op": operation, "ts_ms": self._plan.instant}
+        images = {"before": before, "after": after}
+        columns = []
+        for field in self._arrow:
+            if field.name in texts:
+                columns.append(pa.repeat(pa.scalar(texts[field.name], pa.string()), there.num_rows))
+            elif field.name == "record_key":
+                columns.append(there[RECORD_KEY].combine_chunks())
+            else:
+                columns.append(_image(images[field.name], field.type, there.num_rows))
+        self._waiting.append(pa.RecordBatch.from_arrays(columns, schema=self._arrow))
+        self._waiting_bytes += self._waiting[-1].nbytes
+        if self._waiting_bytes >= self._plan.options.block_max_size:
+            self._flush()
+
+    def close(self) -> dict[str, int]:
+        """Write what is left, a block without records where there is nothing; the sizes of the files by their paths."""
+        if self._waiting or not self._sizes:
+            self._flush()
+        self._writer.close()
+        return self._sizes
+
+    def abandon(self) -> None:
+        """Close without writing what is left."""
+        self._writer.close()
+
+    def _flush(self) -> None:
+        rows = pa.Table.from_batches(self._waiting, self._arrow)
+        self._waiting, self._waiting_bytes = [], 0
+        block = data_block(rows, instant=self._plan.instant, schema=self._schema, format="cdc")
+        result = self._writer.append(block)
+        name = result.path.rsplit("/", 1)[-1]
+        path = f"{self._partition_path}/{name}" if self._partition_path else name
+        self._sizes[path] = result.offset + result.size
+
+
+def change_schema(table_schema: str, mode: CdcMode) -> str:
+    """The Avro schema of the changes of a table with *table_schema*, both as JSON.
+
+    Source: HoodieCDCUtils.schemaBySupplementalLoggingMode.
+    """
+    if mode is CdcMode.KEYS_ONLY:
+        return _KEYS_SCHEMA
+    record = json.loads(table_schema)
+    names = ("op", "ts_ms", "before", "after") if mode is CdcMode.BEFORE_AFTER else ("op", "record_key", "before")
+    kinds = {"before": record, "after": record["name"]}
+    fields = [{"name": name, "type": ["null", kinds.get(name, "string")], "doc": "", "default": None} for name in names]
+    head = {"type": "record", "name": "CDC", "namespace": record.get("namespace"), "doc": "", "fields": fields}
+    return json.dumps({key: value for key, value in head.items() if value is not None}, separators=(",", ":"))
+
+
+def _image(rows: pa.Table | None, kind: pa.DataType, count: int) -> pa.Array:
+    if rows is None:
+        return pa.nulls(count, kind)
+    columns = [rows[field.name].combine_chunks() for field in kind]
+    return pa.StructArray.from_arrays(columns, fields=list(kind))

@@ -1,0 +1,336 @@
+"""What is to change in a base file, as its rows stream by.
+
+The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group.
+
+A bucket that is not there yet has no base file; its first one is written in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudiformat.basefile import BaseRows, FileKeys, read_file_keys, scan_base_rows
+from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
+from hudiformat.index.lookup import NOWHERE
+from hudiformat.merge import KeyIndex, RowSource
+from hudiformat.merge.rule import comparable, without_ordering
+from hudiformat.naming import WriteToken
+from hudiformat.options.enums import Operation
+from hudiformat.storage import Storage
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction.files import WriteCounts, base_file_stat
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.view import BaseFile
+from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
+from hudiformat.write.handles.create import OpenBaseFile
+from hudiformat.write.rows import KeyedRows, combine, deleted_rows, joined, taken
+
+Booleans = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+_LOWER_HALF = 0xFFFFFFFF
+
+
+class Meetings(Protocol):
+    """Which rows of a base file which changes are about."""
+
+    def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
+        """The places in *rows* that meet a change, in ascending order, and which change each of them meets."""
+
+    def missed(self) -> Booleans:
+        """Which changes have met no row, once all rows have come by."""
+
+
+class KeyMeetings:
+    """By record key: of several rows with one key only the first meets its change, as in Hudi."""
+
+    def __init__(self, keys: pa.ChunkedArray) -> None:
+        self._index = KeyIndex.of(keys)
+        self._seen = np.zeros(len(keys), np.bool_)
+
+    def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
+        """As :meth:`Meetings.of`."""
+        at, numbers = self._index.find(pa.chunked_array([rows.head[RECORD_KEY]]))
+        change = self._index.rows[numbers]
+        first = np.unique(change, return_index=True)[1]
+        new = np.sort(first[~self._seen[change[first]]])
+        self._seen[change] = True
+        return at[new], change[new]
+
+    def missed(self) -> Booleans:
+        """As :meth:`Meetings.missed`."""
+        return ~self._seen
+
+
+class PositionMeetings:
+    """By the rows of the file that an index has found, one for each change or NOWHERE; no two changes have the same."""
+
+    def __init__(self, positions: Integers) -> None:
+        self._missed: Booleans = positions == NOWHERE
+        # Sorted with their places in the lower half: several times as fast as argsort.
+        ascending = np.sort(positions << 32 | np.arange(len(positions)))
+        self._changes, self._positions = ascending & _LOWER_HALF, ascending >> 32
+
+    def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
+        """As :meth:`Meetings.of`."""
+        first, last = np.searchsorted(self._positions, [rows.numbers[0], rows.numbers[-1] + 1])
+        return self._positions[first:last] - rows.numbers[0], self._changes[first:last]
+
+    def missed(self) -> Booleans:
+        """As :meth:`Meetings.missed`."""
+        return self._missed
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to change in a base file: ``rows`` take the place of those they meet, which go where ``deleted``.
+
+    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` gives the others
+    to those that are taken, which then have ``schema``.
+    """
+
+    meetings: Meetings
+    rows: RowSource
+    stored: Callable[[pa.Table], pa.Table]
+    schema: pa.Schema
+    deleted: Booleans
+    wins: Booleans
+    ordering_fields: tuple[str, ...]
+
+    def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
+        """What takes the place of *rows*, in their order; what is done to them is told to *log*."""
+        head = pa.Table.from_batches([rows.head])
+        at, change = self.meetings.of(rows)
+        beaten = self._beaten(head, at, change)
+        at, change = at[beaten], change[beaten]
+        kept = np.ones(head.num_rows, np.bool_)
+        kept[at] = False
+        updated = ~self.deleted[change]
+        counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
+        if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
+            return self.stored(self.rows.at(change)), counts
+        base = pa.Table.from_batches(rows.read(), self.schema)
+        new = self.stored(self.rows.at(change[updated]))
+        if log is not None:
+            log.add(DELETE, base.take(pa.array(at[~updated])), None)
+            log.add(UPDATE, base.take(pa.array(at[updated])), new)
+        if not len(at):
+            return base, counts
+        if not updated.any():
+            return base.filter(pa.array(kept)), counts
+        both = pa.concat_tables([base, new]).combine_chunks()
+        places = np.where(kept, np.arange(base.num_rows), -1)
+        places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
+        return both.take(pa.array(places[places >= 0])), counts
+
+    def left(self) -> pa.Table:
+        """The rows whose key was not there."""
+        return self.stored(self.rows.rows.filter(pa.array(self.meetings.missed() & ~self.deleted)))
+
+    def _beaten(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
+        """Which of the rows that meet a change lose to it: all, but those with a higher ordering value."""
+        if not self.ordering_fields:
+            return np.ones(len(at), np.bool_)
+        new = self.rows.at(change, self.ordering_fields)
+        columns = tuple(
+            pa.chunked_array([*new[name].chunks, *taken(base[name], at).chunks], base.schema.field(name).type)
+            for name in self.ordering_fields
+        )
+        ranks = comparable(columns, 2 * len(at))
+        beaten: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
+        return beaten
+
+
+Numbered = tuple[KeyedRows, int]
+"""Rows, and the number of the first of them."""
+
+
+class MergeHandle:
+    """Gathers what is to change in a file group, and writes its next base file at the end.
+
+    The old base file streams through, a batch after the other: memory is bounded by a row group, the record keys, and
+    what is to change.  Rows that stay keep their meta fields but for the file's name.
+
+    Source: FileGroupReaderBasedMergeHandle; HoodieConcatHandle for rows that are not compared with those there.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        token: WriteToken,
+        partition_path: str,
+        *,
+        file_id: str,
+        base: BaseFile | None,
+    ) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._token = token
+        self._partition_path = partition_path
+        self._file_id = file_id
+        self._base = base
+        self._changes: list[Numbered] = []
+        self._inserts: list[Numbered] = []
+        self._deleted_keys: list[pa.Array] = []
+        self._deleted_positions: list[Integers | None] = []
+        self._numbers: Integers = np.empty(0, np.int64)
+        self._open: OpenBaseFile | None = None
+        self._log = (
+            ChangeLog(storage, plan, token, partition_path, file_id)
+            if plan.config.cdc_enabled and base is not None
+            else None
+        )
+        self.buffered_bytes = 0
+
+    def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
+        """Take new rows; where an insert may double a key, they are not compared with the rows that are there."""
+        doubles = self._plan.operation is not Operation.UPSERT and self._plan.options.allow_duplicates
+        (self._inserts if doubles else self._changes).append((rows, first_counter))
+
+    def update(self, rows: KeyedRows, *, first_counter: int) -> None:
+        """Take rows, those that are deletes by their own column among them."""
+        self._changes.append((rows, first_counter))
+
+    def delete(self, record_keys: pa.Array, *, positions: Integers | None = None) -> None:
+        """Take keys of rows that go, whatever their ordering values."""
+        self._deleted_keys.append(record_keys)
+        self._deleted_positions.append(positions)
+
+    def flush(self) -> None:
+        """Nothing can be written before the end."""
+
+    def close(self) -> list[WriteStat]:
+        """Write the base file; its statistic."""
+        file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._file_id)
+        self._open = file
+        self._numbers = _numbers([*self._changes, *self._inserts])
+        changes = self._gathered()
+        counts = WriteCounts()
+        for base in self._base_rows(changes.ordering_fields):
+            merged, counted = changes.merged(base, self._log)
+            counts += counted
+            file.write(add_file_name(merged, file.name))
+        for rows in (changes.left(), self._stored(self._bare(self._inserts))):
+            if self._log is not None:
+                self._log.add(INSERT, None, rows)
+            counts += WriteCounts(inserts=rows.num_rows)
+            file.write(add_file_name(rows, file.name))
+        has_same_keys = not (counts.inserts or counts.deletes)
+        rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
+        self._open = None
+        stat = base_file_stat(
+            partition_path=self._partition_path,
+            file_id=file.file_id,
+            path=file.path,
+            rows=rows_written,
+            size=size,
+            counts=counts,
+            previous=None if self._base is None else self._base.name,
+        )
+        return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
+
+    def abandon(self) -> None:
+        """Leave everything for the write's rollback to take away."""
+        if self._open:
+            self._open.abandon()
+        if self._log is not None:
+            self._log.abandon()
+
+    @property
+    def _schema(self) -> pa.Schema:
+        """All columns but the file's name, which all rows get when they are written."""
+        return without_file_name(self._plan.schema.arrow_with_meta)
+
+    def _base_rows(self, ordering_fields: tuple[str, ...]) -> Iterator[BaseRows]:
+        if self._base_path is None:
+            return
+        first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
+        head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
+        yield from scan_base_rows(self._storage, self._base_path, self._schema, head)
+
+    @property
+    def _base_path(self) -> str | None:
+        if self._base is None:
+            return None
+        return f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
+
+    def _base_keys(self) -> FileKeys | None:
+        """What the old base file's footer says of its keys."""
+        return None if self._base_path is None else read_file_keys(self._storage, self._base_path)
+
+    @property
+    def _key(self) -> str:
+        """The column of changes that has their keys: the meta field, where they are no texts of the table's own."""
+        config, schema = self._plan.config, self._plan.schema.arrow
+        (name, *others) = config.record_key_fields
+        if others or config.uses_complex_keys or not pa.types.is_string(schema.field(name).type):
+            return RECORD_KEY
+        return name
+
+    def _gathered(self) -> Changes:
+        plan = self._plan
+        fields = plan.ordering_fields
+        positions = self._positions()
+        rows = self._bare(self._changes)
+        if not plan.combines:  # else there is one row per key already
+            rows = combine(rows, [rows[self._key].combine_chunks()], fields)
+        gone = self._gone(rows.schema)
+        deleted = deleted_rows(rows, plan.schema.delete_column)
+        wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
+        deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
+        rows = joined(pa.concat_tables([rows, gone]))
+        meetings = KeyMeetings(rows[self._key]) if positions is None else PositionMeetings(positions)
+        return Changes(
+            meetings, RowSource(rows), self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields
+        )
+
+    def _positions(self) -> Integers | None:
+        """The rows of the base file that the changes are about, the deletes last; None where the keys have to tell."""
+        every = [*(rows.positions for rows, _ in self._changes), *self._deleted_positions]
+        known = [positions for positions in every if positions is not None]
+        if len(known) < len(every) or not self._plan.combines:
+            return None
+        return np.concatenate([np.empty(0, np.int64), *known])
+
+    def _gone(self, schema: pa.Schema) -> pa.Table:
+        """The keys of rows that go, with nothing else."""
+        keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
+        if self._positions() is None:
+            keys = keys.unique()
+        columns = [keys if field.name == self._key else pa.nulls(len(keys), field.type) for field in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _bare(self, parts: list[Numbered]) -> pa.Table:
+        """Rows with their own columns, and their keys where no column has them."""
+        schema, extra = self._plan.schema.arrow, self._key == RECORD_KEY
+        if extra:
+            schema = schema.append(pa.field(RECORD_KEY, pa.string()))
+        batches = [
+            pa.RecordBatch.from_arrays([*rows.rows.columns, *([rows.keys] if extra else [])], schema=schema)
+            for rows, _ in parts
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+    def _stored(self, rows: pa.Table) -> pa.Table:
+        """Rows of :meth:`_bare` with the meta fields but for the file's name, numbered in the order they come in."""
+        numbers, self._numbers = np.split(self._numbers, [rows.num_rows])
+        return add_origin(
+            rows.select(self._plan.schema.arrow.names),
+            rows[self._key],
+            pa.array(numbers),
+            instant=self._plan.instant,
+            partition_path=self._partition_path,
+            task_partition=self._token.partition,
+        )
+
+
+def _numbers(parts: list[Numbered]) -> Integers:
+    """The numbers of all rows of *parts*."""
+    return np.concatenate([np.empty(0, np.int64), *(np.arange(first, first + len(rows)) for rows, first in parts)])
