@@ -56,7 +56,7 @@ from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.query.scan import Scan
 from hudiformat.services import TableFinding, TableFindingKind
 from hudiformat.storage import open_storage
-from hudiformat.transaction.begin import Commit
+from hudiformat.transaction.transaction import Commit
 from hudiformat.view import FileSlice
 
 __version__ = "0.1.0.dev0"

@@ -14,6 +14,7 @@ from hudiformat.options.keys import TABLE_KEYS, parse_write_options
 from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
+from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
 from hudiformat.timeline import (
     META_FOLDER,
     PROPERTIES_FILE,
@@ -24,7 +25,6 @@ from hudiformat.timeline import (
     format_table_config,
     new_table_config,
 )
-from hudiformat.transaction.begin import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
 
 
 def create_table(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
-from hudiformat.query.incremental import Span, writes_within, written_by, written_slices
-from hudiformat.query.pruning import PartitionPruner, fits
-from hudiformat.query.scan import Scan, SliceQuery
-from hudiformat.query.skipping import without_skipped
-from hudiformat.query.slice_reader import SliceReader, refuse_unreadable
-from hudiformat.query.time_travel import as_instant, check_as_of
-from hudiformat.table.listing import partition_files
+from hudiformat.query.incremental import Span
+from hudiformat.query.plan import instant_of, plan_changes, plan_incremental, plan_snapshot, slice_reader
+from hudiformat.query.scan import Scan
+from hudiformat.query.slice_reader import SliceReader
 from hudiformat.table.state import TableContext
+from hudiformat.table.support import refuse_unreadable
 from hudiformat.timeline import TableConfig, Timeline
-from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
+from hudiformat.view import FileSlice
 
 
 class ReadableTable:
@@ -48,12 +44,12 @@ class ReadableTable:
     @property
     def timeline(self) -> Timeline:
         """The instants of the active timeline, as they are now."""
-        return self.context.timeline()
+        return self.context.state().timeline
 
     @property
     def schema(self) -> pa.Schema:
         """The table's own columns, without the meta fields."""
-        return self.context.schema().arrow
+        return self.context.state().schema.arrow
 
     def file_slices(self, partition: str | None = None, *, as_of: str | date | None = None) -> list[FileSlice]:
         """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
@@ -62,23 +58,9 @@ class ReadableTable:
 
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
-        return self._slices(partition, as_of)
-
-    def _slices(
-        self, partition: str | None, as_of: str | date | None, pruner: PartitionPruner | None = None
-    ) -> list[FileSlice]:
-        refuse_unreadable(self.config)
-        visibility = self.context.visibility()
-        moment = self._moment(as_of)
-        with paused_collection():
-            return [
-                file_slice
-                for path, files in partition_files(self.context, partition, pruner=pruner)
-                for file_slice in latest_slices(build_slices(path, files, visibility, as_of=moment))
-            ]
-
-    def _moment(self, as_of: str | date | None) -> str | None:
-        return None if as_of is None else as_instant(as_of, self.config.timeline_zone)
+        state = self.context.state()
+        refuse_unreadable(state.config)
+        return state.slices(partition, as_of=instant_of(state, as_of))
 
     def snapshot(
         self,
@@ -131,13 +113,9 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        reader = self.slice_reader(as_of=as_of)
-        query = SliceQuery(reader, columns, filter, with_logs)
-        pruner = _pruner(reader, filter)
-        slices = self._slices(None, as_of, pruner)
-        if pruner is not None:
-            slices = without_skipped(self.context, slices, pruner, with_logs=with_logs)
-        return query.scan(self.context.storage, slices)
+        state = self.context.state()
+        plan = plan_snapshot(state, as_of=as_of, columns=columns, filter=filter, with_logs=with_logs)
+        return plan.scan(state.storage)
 
     def incremental(
         self,
@@ -159,17 +137,9 @@ class ReadableTable:
 
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
-        refuse_unreadable(self.config)
-        span = Span.of(self.context, begin, end)
-        writes = writes_within(self.context, span)
-        reader = replace(self.slice_reader(), incremental=True)
-        query = SliceQuery(reader, columns, filter, written_by=written_by(self.context, span, writes))
-        slices = written_slices(self.context, writes)
-        slices = self.file_slices() if slices is None else slices
-        pruner = _pruner(reader, filter)
-        if pruner is not None:
-            slices = without_skipped(self.context, slices, pruner, with_logs=True)
-        return query.scan(self.context.storage, slices).read_all()
+        state = self.context.state()
+        span = Span.of(state.config.timeline_zone, begin, end)
+        return plan_incremental(state, span, columns=columns, filter=filter).scan(state.storage).read_all()
 
     def cdc(
         self,
@@ -190,12 +160,10 @@ class ReadableTable:
 
         Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
         """
-        refuse_unreadable(self.config)
-        refuse_without_changes(self.context)
-        writes = writes_within(self.context, Span.of(self.context, begin, end))
-        schema = change_schema(columns)
-        changes = ChangeReader(self.context, self.slice_reader()).changes(writes, columns, filter)
-        return pa.Table.from_batches(changes, schema)
+        state = self.context.state()
+        span = Span.of(state.config.timeline_zone, begin, end)
+        plan = plan_changes(state, span, columns=columns, filter=filter)
+        return pa.Table.from_batches(plan.changes(), plan.schema)
 
     def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
         """What reads single slices of the table, here or in another process.
@@ -203,24 +171,4 @@ class ReadableTable:
         Raises:
             TableError: what was in the table at *as_of* cannot be told, or not any more.
         """
-        moment = self._moment(as_of)
-        if moment is not None:
-            check_as_of(self.context, moment)
-        context = self.context
-        return SliceReader(
-            self.config,
-            context.schema(as_of=moment),
-            context.visibility(),
-            moment,
-            merger=context.merger,
-            merge_memory=context.options.merge_memory,
-            damage=context.options.damage,
-        )
-
-
-def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
-    """What a filter rules out before files are opened; None where it does not fit, which reading will say."""
-    schema = reader.output_schema
-    if condition is None or not fits(condition, schema):
-        return None
-    return PartitionPruner(reader.partition_columns, schema, condition)
+        return slice_reader(self.context.state(), as_of)

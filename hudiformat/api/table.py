@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hudiformat import services
@@ -15,7 +16,7 @@ from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.state import Clock, TableClock, TableContext
 from hudiformat.timeline import Instant, load_table_config
-from hudiformat.transaction.begin import Commit
+from hudiformat.transaction.transaction import Commit
 from hudiformat.write.overwrite import delete_partitions, overwrite
 from hudiformat.write.planning import plan_inserts
 from hudiformat.write.write import write_rows
@@ -72,7 +73,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return self._write(Operation.INSERT, data)
+        return services.write_and_serve(partial(write_rows, self.context, Operation.INSERT, data))
 
     def upsert(self, data: Any) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
@@ -84,7 +85,7 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return self._write(Operation.UPSERT, data)
+        return services.write_and_serve(partial(write_rows, self.context, Operation.UPSERT, data))
 
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
@@ -96,7 +97,7 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return self._write(Operation.BULK_INSERT, data)
+        return services.write_and_serve(partial(write_rows, self.context, Operation.BULK_INSERT, data))
 
     def delete(self, keys: Any) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
@@ -109,7 +110,7 @@ class Table(ReadableTable):
 
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
-        return self._write(Operation.DELETE, keys)
+        return services.write_and_serve(partial(write_rows, self.context, Operation.DELETE, keys))
 
     def insert_overwrite(self, data: Any) -> Commit:
         """Put *data* in place of all rows of the partitions that it has rows for.
@@ -120,7 +121,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteCommitActionExecutor.
         """
-        return self._served(overwrite(self.context, Operation.INSERT_OVERWRITE, data))
+        return services.write_and_serve(partial(overwrite, self.context, Operation.INSERT_OVERWRITE, data))
 
     def insert_overwrite_table(self, data: Any) -> Commit:
         """Put *data* in place of all rows of the table; arguments and errors are those of :meth:`insert_overwrite`.
@@ -130,7 +131,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteTableCommitActionExecutor.
         """
-        return self._served(overwrite(self.context, Operation.INSERT_OVERWRITE_TABLE, data))
+        return services.write_and_serve(partial(overwrite, self.context, Operation.INSERT_OVERWRITE_TABLE, data))
 
     def delete_partitions(self, partitions: Sequence[str]) -> Commit:
         """Take all rows of these partition paths out of the table.
@@ -140,14 +141,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return self._served(delete_partitions(self.context, partitions))
-
-    def _served(self, commit: Commit) -> Commit:
-        services.serve_inline(self.context)
-        return commit
-
-    def _write(self, operation: Operation, data: Any) -> Commit:
-        return self._served(write_rows(self.context, operation, data))
+        return services.write_and_serve(partial(delete_partitions, self.context, partitions))
 
     def verify(self, *, contents: bool = True) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or nobody's, instants that never completed.

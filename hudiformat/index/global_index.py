@@ -10,69 +10,97 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import DataError
-from hudiformat.index.lookup import PartitionIndex
+from hudiformat.index.partition import PartitionIndex
+from hudiformat.index.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value
 from hudiformat.merge import KeyIndex
 from hudiformat.merge.rule import comparable
 from hudiformat.options.enums import DuplicatePolicy, Operation
-from hudiformat.query.slice_reader import SliceReader
 from hudiformat.storage import Storage
-from hudiformat.table.schema import RowKeys
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import FileSlice, list_partitions
 
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
-
+_BATCH_ROWS = 65_536
+_NO_GROUP = ""
 _NUMBER, _PATH, _GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Each of ``rows`` goes to the partition ``paths[i]`` and the file group ``groups[i]``, which is null for new ones.
+    """Each of ``rows`` goes to the partition ``paths[i]`` and the file group ``groups[i]``, which is null for new rows.
 
     ``moved`` are the record keys that leave a file group for another partition, by partition path and file id.
     """
 
     rows: pa.Table
+    keys: pa.Array
     paths: pa.Array
     groups: pa.Array
     moved: dict[tuple[str, str], pa.Array]
 
+    def located(self) -> Iterator[LocatedRows]:
+        """The rows, by partition and file group."""
+        start = 0
+        for batch in self.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
+            keys, paths, groups = (
+                array.slice(start, batch.num_rows)
+                for array in (self.keys, self.paths, self.groups.fill_null(_NO_GROUP))
+            )
+            for path, in_path in rows_by_value(paths):
+                for group, in_group in rows_by_value(groups.take(pa.array(in_path))):
+                    rows = KeyedRows(batch, keys).at(in_path[in_group])
+                    is_new = group == _NO_GROUP
+                    yield LocatedRows(path, rows, None if is_new else group, is_new=is_new)
+            start += batch.num_rows
 
-def route(plan: WritePlan, storage: Storage, rows: pa.Table) -> Routes:
-    """Where *rows* belong.  A row that is there with a higher ordering value stays in its partition, and so do deletes.
+
+def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Array, paths: pa.Array) -> Routes:
+    """Where *rows* belong, whose keys and partition paths are given.
+
+    A row whose key exists with a higher ordering value stays in its partition, and so do deletes.  Deletes of keys that
+    do not exist are left out.
 
     Raises:
-        DataError: an insert of a key that is there, where ``hoodie.datasource.insert.dup.policy`` says fail.
+        DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
     """
-    keys = RowKeys.of(plan.config)
-    record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
     fields = plan.ordering_fields
     index = KeyIndex.of(pa.chunked_array([record_keys]))
     parts = list(_live(plan, storage, record_keys, index, fields))
     if not parts:
-        return Routes(rows, paths, pa.nulls(rows.num_rows, pa.string()), {})
+        every = np.arange(0 if plan.operation is Operation.DELETE else rows.num_rows)
+        return _unmoved(rows, record_keys, paths, every)
     live = pa.concat_tables(parts)
     at, of_row = _pairs(index.numbers(), np.asarray(live[_NUMBER]), len(index))
     if plan.operation is Operation.INSERT:
-        return _without_duplicates(plan, rows, record_keys, paths, at)
-    places = live.take(pa.array(of_row))
-    found_in, groups = places[_PATH].combine_chunks(), places[_GROUP].combine_chunks()
+        _refuse_duplicates(plan, record_keys, at)
+        return _unmoved(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
+    existing = live.take(pa.array(of_row))
+    found_in, groups = existing[_PATH].combine_chunks(), existing[_GROUP].combine_chunks()
     elsewhere = np.asarray(pc.not_equal(found_in, paths.take(pa.array(at))))
-    moves = elsewhere & _may_move(plan, rows.take(pa.array(at)), places, fields)
-    new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # also those that move from everywhere
+    moves = elsewhere & _may_move(plan, rows.take(pa.array(at)), existing, fields)
+    new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # also rows that leave every partition that has their key
+    if plan.operation is Operation.DELETE:
+        new = np.empty(0, np.int64)
     kept = _once(at[~moves], found_in.filter(pa.array(~moves)), groups.filter(pa.array(~moves)))
+    order = pa.array(np.append(kept["row"], new).astype(np.int64))
     return Routes(
-        rows.take(pa.array(np.append(kept["row"], new))),
+        rows.take(order),
+        record_keys.take(order),
         pa.concat_arrays([kept["path"].combine_chunks(), paths.take(pa.array(new))]),
         pa.concat_arrays([kept["group"].combine_chunks(), pa.nulls(len(new), pa.string())]),
         _by_group(found_in.filter(moves), groups.filter(moves), record_keys.take(pa.array(at[moves]))),
+    )
+
+
+def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: Integers) -> Routes:
+    """The rows at *indices*, all of them new, in their own partitions."""
+    chosen = pa.array(indices)
+    return Routes(
+        rows.take(chosen), record_keys.take(chosen), paths.take(chosen), pa.nulls(len(chosen), pa.string()), {}
     )
 
 
@@ -80,7 +108,7 @@ def _live(
     plan: WritePlan, storage: Storage, record_keys: pa.Array, index: KeyIndex, fields: tuple[str, ...]
 ) -> Iterator[pa.Table]:
     """The rows of the table with one of *record_keys*: the key's number, where it is, and its ordering values."""
-    reader = SliceReader(plan.config, plan.schema, plan.visibility, merge_memory=plan.options.merge_memory)
+    reader = plan.slice_reader()
     for path, file_slice in _slices(plan, storage, record_keys):
         for batch in reader.scan(storage, file_slice, columns=[RECORD_KEY, *fields]):
             table = pa.Table.from_batches([batch])
@@ -130,14 +158,10 @@ def _once(rows: Integers, paths: pa.Array, groups: pa.Array) -> pa.Table:
     return table.group_by(table.schema.names, use_threads=False).aggregate([])
 
 
-def _without_duplicates(
-    plan: WritePlan, rows: pa.Table, record_keys: pa.Array, paths: pa.Array, there: Integers
-) -> Routes:
+def _refuse_duplicates(plan: WritePlan, record_keys: pa.Array, existing: Integers) -> None:
     """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
-    if len(there) and plan.options.insert_duplicates is DuplicatePolicy.FAIL:
-        raise DataError(f"the record key {record_keys[int(there[0])].as_py()!r} is in the table already")
-    new = pa.array(np.setdiff1d(np.arange(rows.num_rows), there))
-    return Routes(rows.take(new), paths.take(new), pa.nulls(len(new), pa.string()), {})
+    if len(existing) and plan.options.insert_duplicates is DuplicatePolicy.FAIL:
+        raise DataError(f"the record key {record_keys[int(existing[0])].as_py()!r} is in the table already")
 
 
 def _by_group(paths: pa.Array, groups: pa.Array, record_keys: pa.Array) -> dict[tuple[str, str], pa.Array]:

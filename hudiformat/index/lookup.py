@@ -1,47 +1,28 @@
-"""Which file group each record of a partition belongs to.  Pure.
-
-One partition as a writing task sees it: which file groups there are, and where its records belong.
-"""
+"""Looking record keys up among those of file groups.  Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.basefile import FileKeys, read_base_file, read_file_keys
-from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks import BlockType
-from hudiformat.errors import OptionError
-from hudiformat.logfile import LogReader
-from hudiformat.merge import KeyIndex, counting_blocks
-from hudiformat.naming import bucket_file_id, parse_bucket
-from hudiformat.naming.file_names import new_bucket_uuid
-from hudiformat.options.enums import REPLACING
-from hudiformat.storage import Storage
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.view import FileSlice, build_slices, latest_slices
+from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers
+from hudiformat.merge import KeyIndex
 
 NEW = -1
 """The code of a record that is in no file group yet."""
 
-NOWHERE = -1
-"""The position of a record that is in no base file."""
-
-Integers = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """``codes[i]`` is the place in ``file_ids`` of a file group that record ``rows[i]`` belongs to, or NEW.
+    """The record ``rows[i]`` belongs to the file group ``file_ids[codes[i]]``, or to none yet where the code is NEW.
 
-    Every record is there once, or once for each of several file groups that have its key.  ``existing`` says of each
-    file group whether it was there before this write.  ``positions[i]`` is the row of that file group's base file that
-    has the record's key, or NOWHERE; ``positions`` is None where nobody has looked.
+    Every record is there once, or once for each of several file groups that have its key.  ``existing`` tells for each
+    file group whether it existed before this write.  ``positions[i]`` is the row of that file group's base file that
+    has the record's key, or NOT_IN_BASE_FILE; ``positions`` is None where base files were not read.
     """
 
     rows: Integers
@@ -52,7 +33,7 @@ class Tags:
 
 
 def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Tags:
-    """Tags by bucket number; *group_of* gives a bucket's file group, and whether it was there before this write.
+    """Tags by bucket number; *group_of* gives a bucket's file group, and whether it existed before this write.
 
     Source: HoodieSimpleBucketIndex.
     """
@@ -80,7 +61,7 @@ def merged_tags(every: Sequence[Tags], count: int) -> Tags:
         codes = np.array([code_of[file_id] for file_id in tags.file_ids], np.int64)
         known = tags.codes != NEW
         found.append(tags.rows[known] * len(file_ids) + codes[tags.codes[known]])
-        positions.append(np.full(len(found[-1]), NOWHERE) if tags.positions is None else tags.positions[known])
+        positions.append(np.full(len(found[-1]), NOT_IN_BASE_FILE) if tags.positions is None else tags.positions[known])
     pairs, first = np.unique(np.concatenate(found), return_index=True)
     rows, codes = np.divmod(pairs, max(len(file_ids), 1))
     new = np.setdiff1d(np.arange(count), rows)
@@ -91,7 +72,7 @@ def merged_tags(every: Sequence[Tags], count: int) -> Tags:
         codes=np.append(codes, np.full(len(new), NEW))[order],
         file_ids=file_ids,
         existing=(True,) * len(file_ids),
-        positions=np.append(np.concatenate(positions)[first], np.full(len(new), NOWHERE))[order],
+        positions=np.append(np.concatenate(positions)[first], np.full(len(new), NOT_IN_BASE_FILE))[order],
     )
 
 
@@ -121,7 +102,7 @@ class KnownKeys:
         starts = np.cumsum(sizes) - sizes
         in_base = np.array([(base_rows or {}).get(file_id, 0) for file_id in keys], np.int64)
         places = first - starts[self._owners]
-        self._positions = np.where(places < in_base[self._owners], places, NOWHERE)
+        self._positions = np.where(places < in_base[self._owners], places, NOT_IN_BASE_FILE)
 
     def tag(self, keys: pa.Array) -> Tags:
         """The file groups of each of *keys*."""
@@ -134,7 +115,7 @@ class KnownKeys:
             rows, pairs = np.repeat(rows, times), np.repeat(pairs, times)
             pairs += np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
         is_known = pairs != NEW
-        codes, positions = np.full(len(rows), NEW), np.full(len(rows), NOWHERE)
+        codes, positions = np.full(len(rows), NEW), np.full(len(rows), NOT_IN_BASE_FILE)
         codes[is_known] = self._owners[pairs[is_known]]
         positions[is_known] = self._positions[pairs[is_known]]
         return Tags(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
@@ -152,112 +133,3 @@ def _chunked(arrays: Iterable[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:
     chunks = [chunk for keys in arrays for chunk in (keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys])]
     # As few as can be: taking keys from many takes twice the time.
     return pa.table([pa.chunked_array(chunks, pa.string())], ["key"]).combine_chunks()["key"]
-
-
-class PartitionIndex:
-    """Tags the records of one partition with their file groups; lists the partition's folder once."""
-
-    def __init__(self, storage: Storage, plan: WritePlan, partition_path: str) -> None:
-        self._storage = storage
-        self._plan = plan
-        self._partition_path = partition_path
-        self._looked_into: list[KnownKeys] = []
-        self._file_keys: dict[str, FileKeys] = {}
-        self.base_instants: dict[str, str] = {}
-        """By file id, the instant of the base file that positions in tags count rows of."""
-
-    def tag(self, record_keys: pa.Array) -> Tags:
-        """The file group of each record.
-
-        Raises:
-            OptionError: the table's buckets contradict the options.
-        """
-        if not self._plan.uses_buckets:
-            self._look_into(record_keys)
-            return merged_tags([known.tag(record_keys) for known in self._looked_into], len(record_keys))
-        return bucket_tags(self._plan.buckets(record_keys), self.bucket)
-
-    def bucket(self, number: int) -> tuple[str, bool]:
-        """The file group of a bucket, and whether it was there before this write.
-
-        Raises:
-            OptionError: the table's buckets contradict the options.
-        """
-        if self._plan.operation not in REPLACING and number in self._buckets:  # those are all opened anew
-            return self._buckets[number], True
-        return bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._partition_path, number)), False
-
-    @cached_property
-    def slices(self) -> list[FileSlice]:
-        """The newest slice of each file group."""
-        files = [entry for entry in self._storage.list(self._partition_path) if not entry.is_dir]
-        return latest_slices(build_slices(self._partition_path, files, self._plan.visibility))
-
-    @cached_property
-    def _not_looked_into(self) -> list[FileSlice]:
-        return self.slices
-
-    @cached_property
-    def _buckets(self) -> dict[int, str]:
-        buckets: dict[int, str] = {}
-        for file_slice in self.slices:
-            number = parse_bucket(file_slice.file_id)
-            if number is None or number >= self._plan.options.num_buckets:
-                raise OptionError(
-                    f"the file group {file_slice.file_id} in partition {self._partition_path!r} is none of "
-                    f"{self._plan.options.num_buckets} buckets; hoodie.index.type and hoodie.bucket.index.num.buckets "
-                    "have to be those that the table was written with",
-                    option="hoodie.bucket.index.num.buckets",
-                )
-            buckets[number] = file_slice.file_id
-        return buckets
-
-    def _look_into(self, record_keys: pa.Array) -> None:
-        """Read the keys of the slices that may hold one of *record_keys*, as far as they have not been read."""
-        wanted = [file_slice for file_slice in self._not_looked_into if self.may_hold(file_slice, record_keys)]
-        if wanted:
-            found = {one.file_id: self._keys_of(one) for one in wanted}
-            keys = {file_id: pa.chunked_array([*base, *logs], pa.string()) for file_id, (base, logs) in found.items()}
-            base_rows = {file_id: sum(map(len, base)) for file_id, (base, _) in found.items()}
-            self._looked_into.append(KnownKeys(keys, base_rows))
-            self.base_instants |= {one.file_id: one.base_file.name.instant for one in wanted if one.base_file}
-            self._not_looked_into = [one for one in self._not_looked_into if one not in wanted]
-
-    def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
-        """Whether a slice may hold one of *record_keys*, by its footer; of log files nothing is known beforehand.
-
-        Source: HoodieBloomIndex, HoodieKeyLookupHandle.
-        """
-        if file_slice.base_file is None or file_slice.log_files:
-            return True
-        if file_slice.file_id not in self._file_keys:
-            self._file_keys[file_slice.file_id] = read_file_keys(
-                self._storage, self._file(str(file_slice.base_file.name))
-            )
-        found = self._file_keys[file_slice.file_id]
-        near = found.in_range(record_keys)
-        if not self._plan.options.index_type.uses_bloom_filters:
-            return bool(near.any())
-        return found.might_contain(record_keys.filter(pa.array(near)))
-
-    def slice_keys(self, file_slice: FileSlice) -> pa.Array:
-        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""
-        base, logs = self._keys_of(file_slice)
-        return pa.chunked_array([*base, *logs], pa.string()).combine_chunks()
-
-    def _keys_of(self, file_slice: FileSlice) -> tuple[list[pa.Array], list[pa.Array]]:
-        """The record keys of the base file, row by row, and those of the log files."""
-        base, logs = [], []
-        if file_slice.base_file is not None:
-            schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
-            table = read_base_file(self._storage, self._file(str(file_slice.base_file.name)), schema)
-            base += table[RECORD_KEY].chunks
-        for log in file_slice.log_files:
-            reader = LogReader(self._file(str(log.name)), storage=self._storage)
-            counting = counting_blocks(reader, counts=self._plan.visibility.counts_block)
-            blocks = [block for block in counting if block.type is not BlockType.DELETE]
-            logs += [block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY] for block in blocks]
-        return base, logs
-
-    def _file(self, name: str) -> str:
-        return f"{self._partition_path}/{name}" if self._partition_path else name

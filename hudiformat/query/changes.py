@@ -7,7 +7,7 @@ keys that are gone, and rows that are others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,9 +21,8 @@ from hudiformat.query.images import avro_images, row_images
 from hudiformat.query.incremental import Write
 from hudiformat.query.pruning import filtered, fits
 from hudiformat.query.slice_reader import SliceReader
-from hudiformat.storage import FileInfo
-from hudiformat.table.state import TableContext
-from hudiformat.timeline import CommitMetadata, Instant, WriteStat
+from hudiformat.storage import FileInfo, Storage
+from hudiformat.timeline import CommitMetadata, Instant, TableConfig, WriteStat
 from hudiformat.view import BaseFile, FileSlice, LogFile, build_slices, latest_slices
 
 CHANGE_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
@@ -43,8 +42,9 @@ _Change = tuple[str, str | None, str | None]
 class ChangeReader:
     """Reads the changes of a table's writes."""
 
-    context: TableContext
+    storage: Storage
     reader: SliceReader
+    _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
 
     def changes(
         self, writes: Sequence[Write], columns: Sequence[str] | None = None, condition: pc.Expression | None = None
@@ -96,9 +96,7 @@ class ChangeReader:
     def _logged(self, partition: str, stat: WriteStat) -> list[_Change]:
         """What change-data logs say; what they leave out, by their mode, is in the base files before and after."""
         batches = [
-            block.to_arrow()
-            for path in sorted(stat.cdc_stats or {})
-            for block in LogReader(path, storage=self.context.storage)
+            block.to_arrow() for path in sorted(stat.cdc_stats or {}) for block in LogReader(path, storage=self.storage)
         ]
         rows = pa.Table.from_batches(batches).combine_chunks()
         operations = rows["op"].to_pylist()
@@ -156,23 +154,29 @@ class ChangeReader:
     def _base_at(self, partition: str, file_id: str, instant: str | None) -> FileSlice | None:
         if instant is None or not instant.isdigit():
             return None
-        for info in self.context.storage.list(partition):
+        for info in self._files(partition):
             if info.name.startswith(f"{file_id}_") and info.name.partition(".")[0].endswith(f"_{instant}"):
                 name = BaseFileName.parse(info.name)
                 return FileSlice(partition, file_id, instant, BaseFile(name, info.size))
-        where = f"{self.context.storage.root}/{partition}"
+        where = f"{self.storage.root}/{partition}"
         raise StorageError(f"{where}: the base file of {file_id} at {instant} is not there (any more)", path=where)
 
     def _slices_before(self, partition: str, instant: Instant) -> list[FileSlice]:
-        files = [info for info in self.context.storage.list(partition) if not info.is_dir]
-        visibility = self.context.visibility()
+        files = self._files(partition)
+        visibility = self.reader.visibility
         unreplaced = {key: by for key, by in visibility.replaced.items() if by < instant.time}
         return latest_slices(
             build_slices(partition, _before(files, instant), visibility.with_replaced(unreplaced), as_of=instant.time)
         )
 
+    def _files(self, partition: str) -> list[FileInfo]:
+        """The files of a partition; they are listed once."""
+        if partition not in self._listed:
+            self._listed[partition] = [info for info in self.storage.list(partition) if not info.is_dir]
+        return self._listed[partition]
+
     def _read(self, file_slice: FileSlice) -> pa.Table:
-        return self.reader.read(self.context.storage, file_slice)
+        return self.reader.read(self.storage, file_slice)
 
     def _images(self, file_slice: FileSlice | None) -> Mapping[str, str]:
         return {} if file_slice is None else {key: row[1] for key, row in self._by_key(file_slice).items()}
@@ -198,14 +202,14 @@ def change_schema(columns: Sequence[str] | None) -> pa.Schema:
     return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
 
 
-def refuse_without_changes(context: TableContext) -> None:
+def refuse_without_changes(config: TableConfig, root: str) -> None:
     """Raise an UnsupportedFeatureError where a table keeps no change data.
 
     Source: CDCRelation.getCDCRelation.
     """
-    if not context.config.cdc_enabled:
+    if not config.cdc_enabled:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: change queries of a table without hoodie.table.cdc.enabled", feature="change data"
+            f"{root}: change queries of a table without hoodie.table.cdc.enabled", feature="change data"
         )
 
 

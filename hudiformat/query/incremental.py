@@ -18,20 +18,18 @@ from hudiformat.errors import TableError, UnsupportedFeatureError
 from hudiformat.naming import is_instant
 from hudiformat.query.time_travel import as_instant, first_pending_write
 from hudiformat.storage import FileInfo
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableState
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
-    Action,
     CommitMetadata,
     Instant,
-    Timeline,
+    TableConfig,
+    TimelineZone,
     read_archived,
-    read_metadata,
 )
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
 _EARLIEST = "earliest"
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 Write = tuple[Instant, CommitMetadata]
 """A completed write and what it says."""
@@ -39,74 +37,74 @@ Write = tuple[Instant, CommitMetadata]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """After ``begin`` and up to ``end``, both as text that compares like instants; no ``end`` is the newest."""
+    """After ``begin`` and up to ``end``, as texts that compare like instants; without ``end``, up to the newest."""
 
     begin: str
     end: str | None
 
     @classmethod
-    def of(cls, context: TableContext, begin: str | date, end: str | date | None) -> Span:
+    def of(cls, zone: TimelineZone, begin: str | date, end: str | date | None) -> Span:
         """The span between two moments: instants of any length, what time travel takes, or ``earliest`` to begin with.
 
         Raises:
             NameFormatError: a text that is no moment.
         """
-        return cls(_boundary(context, begin), None if end is None else _boundary(context, end))
+        return cls(_boundary(zone, begin), None if end is None else _boundary(zone, end))
 
     def holds(self, moment: str) -> bool:
         """Whether *moment* lies within."""
         return self.begin < moment and (self.end is None or moment <= self.end)
 
 
-def _boundary(context: TableContext, moment: str | date) -> str:
+def _boundary(zone: TimelineZone, moment: str | date) -> str:
     if moment == _EARLIEST:
         return ""
     # Any digits: queries from the start on begin at 0 or 000.
     plain = isinstance(moment, str) and is_instant(moment)
-    return str(moment) if plain else as_instant(moment, context.config.timeline_zone)
+    return str(moment) if plain else as_instant(moment, zone)
 
 
-def writes_within(context: TableContext, span: Span) -> list[Write]:
+def writes_within(state: TableState, span: Span) -> list[Write]:
     """The completed writes of *span*, archived ones too, in the order of their instants.
 
     Raises:
-        TableError: in a table of version 6 a write is pending among them; it would slip through.
+        TableError: in a table of version 6, a write among them is pending; a later query would miss it.
 
     Source: IncrementalQueryAnalyzer.analyze; HoodieIncrementalRelationV1Trait.includedCommits; Hudi 1.2.0.
     """
-    timeline = context.timeline()
-    if context.config.version < VERSION_WITH_COMPLETION_TIMES:
-        _refuse_holes(context, timeline)
+    timeline = state.timeline
+    if state.config.version < VERSION_WITH_COMPLETION_TIMES:
+        _refuse_holes(state)
         instants = [done for done in timeline.completed_writes if span.holds(done.time)]
         archived: list[Write] = []
     else:
         instants = [done for done in timeline.completed_writes if span.holds(done.completion_time or done.time)]
-        archived = _archived(context, span, timeline)
-    active = [(instant, read_metadata(context.storage, context.config, instant)) for instant in instants]
-    return archived + active
+        archived = _archived(state, span)
+    return archived + [(instant, state.metadata(instant)) for instant in instants]
 
 
-def completion_times(context: TableContext, *, after: str) -> list[str]:
-    """When writes were completed after *after*, archived ones too, in order: where a stream may stop.
+def completion_times(state: TableState, *, after: str) -> list[str]:
+    """The completion times of writes later than *after*, archived ones too, in order: the offsets of a stream.
 
     Source: IncrementalQueryAnalyzer, Hudi 1.2.0.
     """
-    timeline = context.timeline()
+    timeline = state.timeline
     instants = list(timeline.completed_writes)
     if timeline.first_active is not None and after < timeline.first_active:
-        archived = read_archived(context.storage, context.config, contents=False)
-        instants += [one.instant for one in archived if one.instant.action in _WRITES]
+        archived = read_archived(state.storage, state.config, contents=False)
+        instants += [one.instant for one in archived if one.instant.action.is_write]
     return sorted({time for one in instants if (time := one.completion_time or one.time) > after})
 
 
-def _archived(context: TableContext, span: Span, timeline: Timeline) -> list[Write]:
+def _archived(state: TableState, span: Span) -> list[Write]:
+    timeline = state.timeline
     if timeline.first_active is None or span.begin >= timeline.first_active:
         return []  # what has been archived had been completed before
     here = {instant.time for instant in timeline.instants}
     found = [
         (one.instant, one.metadata)
-        for one in read_archived(context.storage, context.config)
-        if one.instant.action in _WRITES
+        for one in read_archived(state.storage, state.config)
+        if one.instant.action.is_write
         and one.instant.time not in here
         and span.holds(one.instant.completion_time or one.instant.time)
         and isinstance(one.metadata, CommitMetadata)
@@ -114,18 +112,18 @@ def _archived(context: TableContext, span: Span, timeline: Timeline) -> list[Wri
     return sorted(found, key=lambda write: write[0].time)
 
 
-def _refuse_holes(context: TableContext, timeline: Timeline) -> None:
+def _refuse_holes(state: TableState) -> None:
     """Source: TimelineUtils.handleHollowCommitIfNeeded, ``hoodie.read.timeline.holes.resolution.policy`` FAIL."""
-    pending = first_pending_write(context, timeline)
-    if pending is not None and any(done.time > pending.time for done in timeline.completed_writes):
+    pending = first_pending_write(state)
+    if pending is not None and any(done.time > pending.time for done in state.timeline.completed_writes):
         raise TableError(
-            f"{context.storage.root}: the write {pending} is not complete, and later ones are:"
+            f"{state.storage.root}: the write {pending} is not complete, and later ones are:"
             " whoever reads on from there would miss it; wait for it, or roll it back",
-            path=context.storage.root,
+            path=state.storage.root,
         )
 
 
-def written_slices(context: TableContext, writes: Sequence[Write]) -> list[FileSlice] | None:
+def written_slices(state: TableState, writes: Sequence[Write]) -> list[FileSlice] | None:
     """The newest slice of each file group that *writes* wrote to, of those files alone that they wrote.
 
     None where that cannot be told any more, as some have been archived or some of the files cleaned away: then the
@@ -136,9 +134,9 @@ def written_slices(context: TableContext, writes: Sequence[Write]) -> list[FileS
     if not writes:
         return []
     files = _written_files(writes)
-    if context.config.version >= VERSION_WITH_COMPLETION_TIMES and _are_gone(context, writes, files):
+    if state.config.version >= VERSION_WITH_COMPLETION_TIMES and _are_gone(state, writes, files):
         return None
-    visibility, newest = context.visibility(), writes[-1][0].time
+    visibility, newest = state.visibility, writes[-1][0].time
     return [
         file_slice
         for partition in sorted(files)
@@ -157,27 +155,27 @@ def _written_files(writes: Sequence[Write]) -> dict[str, dict[str, FileInfo]]:
     return files
 
 
-def _are_gone(context: TableContext, writes: Sequence[Write], files: Mapping[str, Mapping[str, FileInfo]]) -> bool:
-    active = {instant.time for instant in context.timeline().instants}
+def _are_gone(state: TableState, writes: Sequence[Write], files: Mapping[str, Mapping[str, FileInfo]]) -> bool:
+    active = {instant.time for instant in state.timeline.instants}
     return any(instant.time not in active for instant, _ in writes) or any(
-        named.keys() - {"", *(info.name for info in context.storage.list(partition))}
+        named.keys() - {"", *(info.name for info in state.partition_files(partition))}
         for partition, named in files.items()
     )
 
 
-def written_by(context: TableContext, span: Span, writes: Sequence[Write]) -> pc.Expression:
+def written_by(config: TableConfig, root: str, span: Span, writes: Sequence[Write]) -> pc.Expression:
     """Which rows are of *writes*, by their commit time.
 
     Raises:
         UnsupportedFeatureError: rows of this table do not say which write they are of.
     """
-    if not context.config.populate_meta_fields:
+    if not config.populate_meta_fields:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: incremental queries of a table without meta fields",
+            f"{root}: incremental queries of a table without meta fields",
             feature="incremental queries without meta fields",
         )
     time = pc.field(COMMIT_TIME)
-    if context.config.version < VERSION_WITH_COMPLETION_TIMES:
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
         last = writes[-1][0].time if writes else span.begin
         return (time > span.begin) & (time <= last)
     return time.isin([instant.time for instant, _ in writes])

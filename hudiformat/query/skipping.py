@@ -22,8 +22,7 @@ from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, Sch
 from hudiformat.metadata import BLOOM_FILTERS, COLUMN_STATS, ColumnRange, ColumnStats, bloom_filters, column_stats
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import PartitionPruner
-from hudiformat.table.listing import has_metadata_partition
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.view import FileSlice
 
@@ -31,7 +30,7 @@ _MOST_CASES = 64
 
 
 def without_skipped(
-    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> list[FileSlice]:
     """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
 
@@ -39,49 +38,49 @@ def without_skipped(
 
     Source: ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
     """
-    if not context.options.data_skipping:
+    if not state.options.data_skipping:
         return list(slices)
-    left = _tried(context, COLUMN_STATS, slices, lambda: _by_statistics(context, slices, pruner, with_logs=with_logs))
-    return _tried(context, BLOOM_FILTERS, left, lambda: _by_bloom_filters(context, left, pruner, with_logs=with_logs))
+    left = _tried(state, COLUMN_STATS, slices, lambda: _by_statistics(state, slices, pruner, with_logs=with_logs))
+    return _tried(state, BLOOM_FILTERS, left, lambda: _by_bloom_filters(state, left, pruner, with_logs=with_logs))
 
 
 def _tried(
-    context: TableContext, partition: str, slices: Sequence[FileSlice], look: Callable[[], Collection[FileSlice]]
+    state: TableState, partition: str, slices: Sequence[FileSlice], look: Callable[[], Collection[FileSlice]]
 ) -> list[FileSlice]:
     """*slices* without those that *look* finds, if the metadata table has *partition*."""
-    if not slices or not has_metadata_partition(context, partition):
+    if not slices or not state.has_metadata_partition(partition):
         return list(slices)
     try:
         skipped = look()
     except HudiFormatError as error:
-        message = f"{context.storage.root}: {partition} are not used, as they cannot be read: {error}"
+        message = f"{state.storage.root}: {partition} are not used, as they cannot be read: {error}"
         warnings.warn(message, HudiFormatWarning, stacklevel=5)
         return list(slices)
     return [one for one in slices if one not in skipped]
 
 
 def _by_statistics(
-    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> set[FileSlice]:
     stored = _stored(pruner)
     columns = [name for name in columns_of(pruner.filter, pruner.schema) if name in stored.names]
-    if not columns or context.merger is not None:
+    if not columns or state.context.merger is not None:
         return set()
-    grows = context.config.version < VERSION_WITH_COMPLETION_TIMES
+    grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
     asked = [one for one in slices if not (with_logs and one.log_files and grows)]
-    stats = column_stats(context.storage, context.config, context.timeline())
+    stats = column_stats(state.storage, state.config, state.timeline)
     says = _Says(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
     return set(says.impossible(asked))
 
 
 def _by_bloom_filters(
-    context: TableContext, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> set[FileSlice]:
-    where = key_filter(pruner.filter, context.config)
+    where = key_filter(pruner.filter, state.config)
     if where is None or where.keys is None:
         return set()
     keys = pa.array(sorted(where.keys), pa.string())
-    index = bloom_filters(context.storage, context.config, context.timeline())
+    index = bloom_filters(state.storage, state.config, state.timeline)
     skipped = set()
     for one in slices:
         if one.base_file is None or (with_logs and one.log_files):

@@ -22,7 +22,6 @@ from hudiformat.errors import (
     HudiFormatWarning,
     SchemaError,
     StorageError,
-    UnsupportedFeatureError,
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
@@ -35,6 +34,7 @@ from hudiformat.storage import Storage, give_back
 from hudiformat.table.merging import merge_rule
 from hudiformat.table.partition_columns import PartitionColumns
 from hudiformat.table.schema import TableSchema
+from hudiformat.table.support import refuse_unreadable
 from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
@@ -294,17 +294,6 @@ class SliceReader:
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
         return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
-
-
-def refuse_unreadable(config: TableConfig) -> None:
-    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
-    refused = {
-        f"base files of format {config.base_file_format}": config.base_file_format != "PARQUET",
-        "bootstrapped tables": config.bootstrap_base_path is not None,
-    }
-    for feature, present in refused.items():
-        if present:
-            raise UnsupportedFeatureError(f"the table {config.name!r}: cannot read {feature} yet", feature=feature)
 
 
 def _path(file_slice: FileSlice, name: str) -> str:

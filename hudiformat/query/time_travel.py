@@ -7,19 +7,16 @@ from datetime import date, datetime, timedelta, timezone
 
 from hudiformat.errors import NameFormatError, TableError
 from hudiformat.naming import format_instant, parse_instant
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableState
 from hudiformat.timeline import (
     Action,
     CleanMetadata,
     Instant,
     RequestedReplaceMetadata,
     State,
-    Timeline,
     TimelineZone,
-    read_content,
 )
 
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{3})?", re.ASCII)
 _EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
@@ -64,52 +61,50 @@ def _of_epoch(seconds: int, milliseconds: int, zone: TimelineZone) -> str:
     return format_instant(moment if zone is TimelineZone.UTC else moment.astimezone())
 
 
-def check_as_of(context: TableContext, moment: str) -> None:
-    """Raise when nobody can say what was in the table at *moment*.
+def check_as_of(state: TableState, moment: str) -> None:
+    """Raise where the rows of *moment* are not known.
 
-    A write that is pending may yet complete, and then would have been there; what has been cleaned away is gone.
+    A pending write may still complete, and would then have been visible; what was cleaned is gone.
 
     Raises:
-        TableError: *moment* is not before the first pending write, or before what the last clean kept.
+        TableError: *moment* is not before the first pending write, or it is before what the last clean kept.
 
     Source: TimelineUtils.validateTimestampAsOf, Hudi 1.2.0.
     """
-    timeline = context.timeline()
-    pending = first_pending_write(context, timeline)
+    root = state.storage.root
+    pending = first_pending_write(state)
     if pending is not None and moment >= pending.time:
         raise TableError(
-            f"{context.storage.root}: as of {moment} cannot be told, as the write {pending} is not complete;"
+            f"{root}: as of {moment} cannot be told, as the write {pending} is not complete;"
             " ask for an earlier moment, or for the newest rows without as_of",
-            path=context.storage.root,
+            path=root,
         )
-    earliest = _earliest_kept(context, timeline)
+    earliest = _earliest_kept(state)
     if earliest is not None and moment < earliest:
         raise TableError(
-            f"{context.storage.root}: as of {moment} has been cleaned away; the earliest that was kept is {earliest}",
-            path=context.storage.root,
+            f"{root}: as of {moment} has been cleaned away; the earliest that was kept is {earliest}", path=root
         )
 
 
-def first_pending_write(context: TableContext, timeline: Timeline) -> Instant | None:
-    """The first write of *timeline* that is pending and not a clustering, which changes no rows."""
-    pending = (instant for instant in timeline.pending if instant.action in _WRITES)
-    return next((instant for instant in pending if not _is_clustering(context, instant)), None)
+def first_pending_write(state: TableState) -> Instant | None:
+    """The first pending write that is not a clustering, which changes no rows."""
+    pending = (instant for instant in state.timeline.pending if instant.action.is_write)
+    return next((instant for instant in pending if not _is_clustering(state, instant)), None)
 
 
-def _is_clustering(context: TableContext, pending: Instant) -> bool:
+def _is_clustering(state: TableState, pending: Instant) -> bool:
     """Whether a replace commit is a clustering, by its plan."""
     if pending.action is not Action.REPLACE_COMMIT:
         return False
-    requested = Instant(pending.time, pending.action, State.REQUESTED)
-    plan = read_content(context.storage, context.config, requested)
+    plan = state.content(Instant(pending.time, pending.action, State.REQUESTED))
     return isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None
 
 
-def _earliest_kept(context: TableContext, timeline: Timeline) -> str | None:
-    cleans = [done for done in timeline.completed if done.action is Action.CLEAN]
+def _earliest_kept(state: TableState) -> str | None:
+    cleans = [done for done in state.timeline.completed if done.action is Action.CLEAN]
     if not cleans:
         return None
-    metadata = read_content(context.storage, context.config, cleans[-1])
+    metadata = state.content(cleans[-1])
     if isinstance(metadata, CleanMetadata) and metadata.earliest_commit_to_retain:
         return metadata.earliest_commit_to_retain
-    return next((done.time for done in timeline.completed_writes), None)
+    return next((done.time for done in state.timeline.completed_writes), None)

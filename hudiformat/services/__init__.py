@@ -2,7 +2,7 @@
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.compaction import compact, schedule_compaction
-from hudiformat.services.inline import serve_inline
+from hudiformat.services.inline import serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
@@ -20,6 +20,7 @@ __all__ = [
     "roll_back",
     "savepoint",
     "schedule_compaction",
-    "serve_inline",
+    "serve",
     "verify_table",
+    "write_and_serve",
 ]

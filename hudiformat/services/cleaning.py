@@ -13,12 +13,11 @@ from datetime import timedelta
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import format_instant, next_instant
+from hudiformat.naming import format_instant
 from hudiformat.options.enums import CleanPolicy
-from hudiformat.options.values import ServiceOptions
-from hudiformat.storage import FileInfo
-from hudiformat.table.listing import PartitionFiles, partition_files
-from hudiformat.table.state import TableContext
+from hudiformat.storage import FileInfo, Storage
+from hudiformat.table.listing import PartitionFiles
+from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline import (
     SAVEPOINTED_TIMESTAMPS,
     Action,
@@ -31,48 +30,49 @@ from hudiformat.timeline import (
     Instant,
     SavepointMetadata,
     State,
-    Timeline,
     create_requested,
-    read_compaction_plan,
-    read_content,
-    read_metadata,
     transition_inflight,
 )
-from hudiformat.transaction.metadata_table import prepare_metadata_table
-from hudiformat.transaction.publishing import exclusive, publish
+from hudiformat.transaction.publishing import changing, publish
 from hudiformat.view import FileSlice, build_slices
 
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
 
 
-def clean(context: TableContext) -> Instant | None:
+def clean(context: TableContext, seen: TableState | None = None) -> Instant | None:
     """Finish what an earlier clean left, then delete what the policy no longer keeps; None where there is nothing.
+
+    *seen* is a look at the table that was just made: where it shows nothing to clean, the lock is not taken.
 
     Raises:
         LockError: another writer keeps the table's lock.
-        StorageError: a file cannot be deleted; the clean stays pending, and the next one goes on with it.
+        StorageError: a file cannot be deleted; the clean stays pending, and the next one continues it.
     """
+    if seen is not None and not _pending(seen) and plan_clean(seen) is None:
+        return None
     done = None
-    with exclusive(context):
-        prepare_metadata_table(context)
-        for pending in context.timeline().pending:
-            if pending.action is Action.CLEAN:
-                done = _run(context, pending, _read_plan(context, pending))
-        plan = plan_clean(context)
+    with changing(context, seen) as state:
+        for pending in _pending(state):
+            done = _run(state, pending, _read_plan(state, pending))
+            state = context.state()  # noqa: PLW2901 - it has changed the table itself
+        plan = plan_clean(state)
         if plan is None:
             return done
-        now = next_instant(context.clock(), context.timeline().latest_instant_time)
-        requested = create_requested(context.storage, context.config, now, Action.CLEAN, plan)
-        return _run(context, requested, plan)
+        requested = create_requested(state.storage, state.config, state.next_instant, Action.CLEAN, plan)
+        return _run(state, requested, plan)
 
 
-def plan_clean(context: TableContext) -> CleanerPlan | None:
+def _pending(state: TableState) -> list[Instant]:
+    return [pending for pending in state.timeline.pending if pending.action is Action.CLEAN]
+
+
+def plan_clean(state: TableState) -> CleanerPlan | None:
     """What a clean would delete now; None where that is nothing."""
-    timeline, options = context.timeline(), context.options.services
-    earliest = _earliest_to_retain(context, timeline, options)
+    timeline, options = state.timeline, state.options.services
+    earliest = _earliest_to_retain(state)
     if earliest is None and options.clean_policy is not CleanPolicy.BY_VERSIONS:
         return None
-    planner = _Planner(context, timeline, earliest)
+    planner = _Planner(state, earliest)
     files = {path: found for path, found in planner.partitions() if found}
     if not files:
         return None
@@ -84,23 +84,23 @@ def plan_clean(context: TableContext) -> CleanerPlan | None:
         last_completed_commit_timestamp=timeline.completed_writes[-1].time,
         policy=options.clean_policy.value,
         file_paths_to_be_deleted_per_partition={
-            path: tuple(CleanFileInfo(f"{context.storage.root}/{file}", is_bootstrap_base_file=False) for file in found)
+            path: tuple(CleanFileInfo(f"{state.storage.root}/{file}", is_bootstrap_base_file=False) for file in found)
             for path, found in files.items()
         },
         extra_metadata={SAVEPOINTED_TIMESTAMPS: ",".join(saved)} if saved else {},
     )
 
 
-def _earliest_to_retain(context: TableContext, timeline: Timeline, options: ServiceOptions) -> Instant | None:
+def _earliest_to_retain(state: TableState) -> Instant | None:
     """The first commit of the window that is kept; nothing pending may be older."""
-    writes = timeline.completed_writes
+    writes, options = state.timeline.completed_writes, state.options.services
     if options.clean_policy is CleanPolicy.BY_HOURS:
-        begin = format_instant(context.clock() - timedelta(hours=options.clean_hours))
+        begin = format_instant(state.context.clock() - timedelta(hours=options.clean_hours))
         return next((write for write in writes if write.time >= begin), None)
     if options.clean_policy is not CleanPolicy.BY_COMMITS or len(writes) <= options.clean_commits:
         return None
     earliest = writes[len(writes) - options.clean_commits]
-    pending = next((instant for instant in timeline.pending if instant.action in _PENDING), None)
+    pending = next((instant for instant in state.timeline.pending if instant.action in _PENDING), None)
     if pending is None or earliest.time <= pending.time:
         return earliest
     return next((write for write in reversed(writes) if write.time < pending.time), None)
@@ -108,17 +108,16 @@ def _earliest_to_retain(context: TableContext, timeline: Timeline, options: Serv
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    context: TableContext
-    timeline: Timeline
+    state: TableState
     earliest: Instant | None
 
     @property
     def savepoints(self) -> list[Instant]:
-        return [instant for instant in self.timeline.completed if instant.action is Action.SAVEPOINT]
+        return [instant for instant in self.state.timeline.completed if instant.action is Action.SAVEPOINT]
 
     def partitions(self) -> Iterator[tuple[str, list[str]]]:
         """Each partition path, and the paths of its files that go."""
-        visibility = self.context.visibility()
+        visibility = self.state.visibility
         everything = replace(visibility, replaced={})
         saved, compacting = self._saved_files(), self._compacting()
         for path, files in self._listed():
@@ -140,19 +139,24 @@ class _Planner:
 
         Source: CleanPlanner.getPartitionPathsForIncrementalCleaning.
         """
-        cleaned = next((one for one in reversed(self.timeline.completed) if one.action is Action.CLEAN), None)
-        said = None if cleaned is None else read_content(self.context.storage, self.context.config, cleaned)
+        cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
+        said = None if cleaned is None else self.state.content(cleaned)
         first = said.earliest_commit_to_retain if isinstance(said, CleanMetadata) else ""
-        if self.earliest is None or not first or first < (self.timeline.first_active or "") or self._was_saved(said):
-            return partition_files(self.context)
+        if (
+            self.earliest is None
+            or not first
+            or first < (self.state.timeline.first_active or "")
+            or self._was_saved(said)
+        ):
+            return self.state.files()
         touched: dict[str, None] = {}
-        for write in self.timeline.completed_writes:
+        for write in self.state.timeline.completed_writes:
             if first <= write.time < self.earliest.time:
-                found = read_metadata(self.context.storage, self.context.config, write)
+                found = self.state.metadata(write)
                 touched |= dict.fromkeys(
                     [*found.partition_to_write_stats, *(found.partition_to_replace_file_ids or {})]
                 )
-        return (files for path in sorted(touched) for files in partition_files(self.context, path))
+        return (files for path in sorted(touched) for files in self.state.files(path))
 
     def _was_saved(self, said: Content | None) -> bool:
         """Whether a savepoint of the time of the last clean has been deleted since."""
@@ -162,9 +166,9 @@ class _Planner:
 
     def _unwanted(self, slices: list[FileSlice], compacted_from: str | None) -> list[FileSlice]:
         """The slices of one file group that go, out of all of them from the oldest to the newest."""
-        if self.context.options.services.clean_policy is CleanPolicy.BY_VERSIONS:
+        if self.state.options.services.clean_policy is CleanPolicy.BY_VERSIONS:
             free = [item for item in slices if compacted_from is None or item.base_instant < compacted_from]
-            kept = self.context.options.services.clean_versions - (compacted_from is not None)
+            kept = self.state.options.services.clean_versions - (compacted_from is not None)
             return free[: max(len(free) - kept, 0)]
         assert self.earliest is not None  # noqa: S101 - the other policies have one, or nothing is planned
         older = [item for item in slices[:-1] if item.base_instant < self.earliest.time]
@@ -179,20 +183,16 @@ class _Planner:
     def _saved_files(self) -> dict[str, frozenset[str]]:
         found: dict[str, frozenset[str]] = {}
         for instant in self.savepoints:
-            said = read_content(self.context.storage, self.context.config, instant)
+            said = self.state.content(instant)
             for path, partition in said.partition_metadata.items() if isinstance(said, SavepointMetadata) else ():
                 found[path] = found.get(path, frozenset()) | frozenset(partition.savepoint_data_file)
         return found
 
     def _compacting(self) -> dict[tuple[str, str], str]:
         """The file groups of pending compactions, and the base instants of the slices that these read."""
-        found = {}
-        for pending in self.timeline.pending:
-            if pending.action in (Action.COMPACTION, Action.LOG_COMPACTION):
-                plan = read_compaction_plan(self.context.storage, self.context.config, pending)
-                for operation in plan.operations or ():
-                    found[operation.partition_path or "", operation.file_id or ""] = operation.base_instant_time or ""
-        return found
+        compactions = (Action.COMPACTION, Action.LOG_COMPACTION)
+        groups = (group for group in self.state.pending_groups if group.instant.action in compactions)
+        return {group.key: group.base_instant for group in groups}
 
 
 def _names(file_slice: FileSlice) -> list[str]:
@@ -206,19 +206,19 @@ def _change_logs(file_slice: FileSlice, files: Iterable[FileInfo]) -> list[str]:
     return [file.name for file in files if file.name.startswith(beginning) and file.name.endswith(".cdc")]
 
 
-def _read_plan(context: TableContext, instant: Instant) -> CleanerPlan:
-    plan = read_content(context.storage, context.config, Instant(instant.time, instant.action, State.REQUESTED))
+def _read_plan(state: TableState, instant: Instant) -> CleanerPlan:
+    plan = state.content(Instant(instant.time, instant.action, State.REQUESTED))
     if not isinstance(plan, CleanerPlan):
-        raise CorruptTableError(f"{context.storage.root}: {instant} has no plan", path=context.storage.root)
+        raise CorruptTableError(f"{state.storage.root}: {instant} has no plan", path=state.storage.root)
     return plan
 
 
-def _run(context: TableContext, instant: Instant, plan: CleanerPlan) -> Instant:
+def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     began = time.monotonic()
     if instant.state is State.REQUESTED:
-        instant = transition_inflight(context.storage, context.config, instant)
+        instant = transition_inflight(state.storage, state.config, instant)
     partitions = {
-        path: _delete(context, path, plan.policy, (info.file_path or "" for info in files))
+        path: _delete(state.storage, path, plan.policy, (info.file_path or "" for info in files))
         for path, files in (plan.file_paths_to_be_deleted_per_partition or {}).items()
     }
     earliest = plan.earliest_instant_to_retain
@@ -231,13 +231,13 @@ def _run(context: TableContext, instant: Instant, plan: CleanerPlan) -> Instant:
         partition_metadata=partitions,
         extra_metadata=plan.extra_metadata,
     )
-    return publish(context.storage, context.config, context.clock, instant, metadata)
+    return publish(state, instant, metadata)
 
 
-def _delete(context: TableContext, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
+def _delete(storage: Storage, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
     names = tuple(path.rpartition("/")[2] for path in paths)
     for name in names:
-        context.storage.delete(f"{partition}/{name}" if partition else name)
+        storage.delete(f"{partition}/{name}" if partition else name)
     return CleanPartitionMetadata(
         partition_path=partition,
         policy=policy,

@@ -8,45 +8,45 @@ spec/services.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 
 from hudiformat.basefile.meta_fields import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
+from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
-from hudiformat.query.slice_reader import SliceReader
-from hudiformat.table.listing import partition_files
-from hudiformat.table.state import TableContext
+from hudiformat.services.execution import (
+    compaction_operation,
+    compaction_plan_of,
+    mergeable_slices,
+    run_compaction,
+)
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
     Action,
-    CommitMetadata,
-    CompactionOperation,
     CompactionPlan,
     Instant,
     State,
     TableType,
     WriteStat,
     create_requested,
-    read_compaction_plan,
     transition_inflight,
 )
-from hudiformat.transaction.begin import Commit, refuse_unwritable
-from hudiformat.transaction.files import WriteCounts, base_file_stat, take_files_away
-from hudiformat.transaction.metadata_table import prepare_metadata_table
-from hudiformat.transaction.plan import WritePlan, groups_in_clustering
-from hudiformat.transaction.publishing import exclusive, publish
-from hudiformat.transaction.rollback import WRITES
-from hudiformat.view import BaseFile, FileSlice, LogFile, build_slices, latest_slices
-from hudiformat.write.handles.create import OpenBaseFile
+from hudiformat.transaction.files import WriteCounts, base_file_stat, delete_files
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.publishing import changing
+from hudiformat.transaction.transaction import Commit
+from hudiformat.view import FileSlice
+from hudiformat.write.handles.target import GroupTarget, OpenBaseFile
 
 _COMPACT = "COMPACT"
 _MIB = 1024 * 1024
 
 
 def schedule_compaction(context: TableContext) -> Instant | None:
-    """Plan to merge the log files that there are; None where there are none.
+    """Plan to merge the existing log files; None where there are none.
 
     File groups that are being compacted or clustered already are left out.  Slices are worth it by
     ``hoodie.compaction.logfile.size.threshold`` and ``hoodie.compaction.logfile.num.threshold``; those with the most
@@ -61,145 +61,85 @@ def schedule_compaction(context: TableContext) -> Instant | None:
 
     Source: LogFileSizeBasedCompactionStrategy, BoundedIOCompactionStrategy.
     """
-    _refuse(context)
-    with exclusive(context):
-        writing = any(pending.action in WRITES for pending in context.timeline().pending)
-        if writing and context.config.version < VERSION_WITH_COMPLETION_TIMES:
-            return None
-        operations = tuple(map(compaction_operation, _chosen(context)))
-        if not operations:
-            return None
-        now = next_instant(context.clock(), context.timeline().latest_instant_time)
-        plan = CompactionPlan(operations, missing_schedule_partitions=())
-        return create_requested(context.storage, context.config, now, Action.COMPACTION, plan)
+    return _schedule(context, _checked(context.state()))
 
 
-def compact(context: TableContext) -> list[Commit]:
+def compact(context: TableContext, seen: TableState | None = None) -> list[Commit]:
     """Run the compactions that are planned, or that others left half-way; plan one first where there are none.
+
+    *seen* is a look at the table that was just made.
 
     Raises:
         UnsupportedFeatureError: as for :func:`schedule_compaction`.
         LockError: another writer keeps the table's lock.
         CommitError: a compaction could not be completed; it stays planned.
     """
-    _refuse(context)
-    pending = _pending(context)
-    if not pending and schedule_compaction(context) is not None:
-        pending = _pending(context)
-    return [_run(context, instant) for instant in pending]
+    state = _checked(context.state() if seen is None else seen)
+    pending = [instant for instant in state.timeline.pending if instant.action is Action.COMPACTION]
+    if not pending:
+        scheduled = _schedule(context, state)
+        pending = [] if scheduled is None else [scheduled]
+        state = context.state() if pending else state  # it has changed the table itself
+    return [_run(state, instant) for instant in pending]
 
 
-def _pending(context: TableContext) -> list[Instant]:
-    return [instant for instant in context.timeline().pending if instant.action is Action.COMPACTION]
-
-
-def _refuse(context: TableContext) -> None:
-    if context.config.table_type is TableType.COPY_ON_WRITE:
+def _checked(state: TableState) -> TableState:
+    if state.config.table_type is TableType.COPY_ON_WRITE:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: a copy-on-write table has no log files that could be compacted",
+            f"{state.storage.root}: a copy-on-write table has no log files that could be compacted",
             feature="compaction of COPY_ON_WRITE tables",
         )
-    refuse_unwritable(context)
+    refuse_unwritable(state)
+    return state
 
 
-def _chosen(context: TableContext) -> Iterator[FileSlice]:
-    options, visibility = context.options.services, context.visibility()
-    busy = groups_in_clustering(context) | groups_in_compaction(context)
-    waiting = [
-        file_slice
-        for path, files in partition_files(context)
-        for file_slice in latest_slices(build_slices(path, files, visibility))
-        if file_slice.log_files and (path, file_slice.file_id) not in busy
-    ]
+def _schedule(context: TableContext, seen: TableState) -> Instant | None:
+    with changing(context, seen) as state:
+        is_writing = any(pending.action.is_write for pending in state.timeline.pending)
+        if is_writing and state.logs_name_slices:
+            return None
+        operations = tuple(map(compaction_operation, _chosen(state)))
+        if not operations:
+            return None
+        plan = CompactionPlan(operations, missing_schedule_partitions=())
+        return create_requested(state.storage, state.config, state.next_instant, Action.COMPACTION, plan)
+
+
+def _chosen(state: TableState) -> Iterator[FileSlice]:
+    options = state.options.services
     left = options.compaction_target_io_mb * _MIB
-    for file_slice in sorted(waiting, key=_log_bytes, reverse=True):
+    for file_slice in sorted(mergeable_slices(state), key=lambda item: item.log_bytes, reverse=True):
         is_worth_it = len(file_slice.log_files) >= options.compaction_log_files
-        if is_worth_it and _log_bytes(file_slice) >= options.compaction_log_size:
+        if is_worth_it and file_slice.log_bytes >= options.compaction_log_size:
             left -= 2 * file_slice.size  # read once, and about as much is written
             yield file_slice
             if left <= 0:
                 return
 
 
-def _log_bytes(file_slice: FileSlice) -> int:
-    return sum(log.size for log in file_slice.log_files)
-
-
-def groups_in_compaction(context: TableContext) -> set[tuple[str, str]]:
-    """The file groups of pending compactions and log compactions, by partition path and file id."""
-    actions = (Action.COMPACTION, Action.LOG_COMPACTION)
-    plans = (
-        read_compaction_plan(context.storage, context.config, instant)
-        for instant in context.timeline().pending
-        if instant.action in actions
-    )
-    return {(one.partition_path or "", one.file_id or "") for plan in plans for one in plan.operations or ()}
-
-
-def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
-    """What a plan says of a slice that is to be merged."""
-    base, logs = file_slice.base_file, _log_bytes(file_slice)
-    written = base.size if base is not None else logs
-    return CompactionOperation(
-        base_instant_time=file_slice.base_instant,
-        delta_file_paths=tuple(str(log.name) for log in file_slice.log_files),
-        data_file_path=None if base is None else str(base.name),
-        file_id=file_slice.file_id,
-        partition_path=file_slice.partition_path,
-        metrics={
-            "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
-            "TOTAL_LOG_FILES_SIZE": float(logs),
-            "TOTAL_IO_READ_MB": float(file_slice.size // _MIB),
-            "TOTAL_IO_WRITE_MB": float(written // _MIB),
-            "TOTAL_IO_MB": float((file_slice.size + written) // _MIB),
-        },
-    )
-
-
-def _run(context: TableContext, instant: Instant) -> Commit:
-    storage, config = context.storage, context.config
-    plan = read_compaction_plan(storage, config, instant)
-    if instant.state is State.INFLIGHT:  # somebody began and was stopped
-        take_files_away(storage, config, instant.time)
+def _run(state: TableState, instant: Instant) -> Commit:
+    storage, config = state.storage, state.config
+    plan = compaction_plan_of(state, instant)
+    if instant.state is State.INFLIGHT:  # another process began it and was stopped
+        delete_files(storage, config, instant.time)
     else:
         instant = transition_inflight(storage, config, instant)
     writing = WritePlan(
         root=storage.root,
         config=config,
-        schema=context.schema(),
-        options=context.options,
+        schema=state.schema,
+        options=state.options,
         operation=Operation.UPSERT,
         instant=instant.time,
-        visibility=context.visibility(),
+        visibility=state.visibility,
     )
-    by_partition: dict[str, list[WriteStat]] = {}
-    for number, operation in enumerate(plan.operations or ()):
-        stat = _merge(context, writing, operation, WriteToken(number, 0, 0))
-        by_partition.setdefault(stat.partition_path or "", []).append(stat)
-    metadata = CommitMetadata(
-        operation_type=_COMPACT,
-        partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
-        extra_metadata={"schema": writing.schema.avro},
-        compacted=True,
-    )
-    with exclusive(context):
-        prepare_metadata_table(context)
-        done = publish(storage, config, context.clock, instant, metadata)
-    storage.delete(f".hoodie/.temp/{instant.time}")
-    return Commit(done.time, done.action.value, metadata.write_stats)
+    return run_compaction(state.context, writing, instant, plan, merge=partial(_merge, state.context), name=_COMPACT)
 
 
-def _merge(context: TableContext, plan: WritePlan, operation: CompactionOperation, token: WriteToken) -> WriteStat:
+def _merge(context: TableContext, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> Iterator[WriteStat]:
     """Write the next base file of a file group out of a slice of it."""
-    file_slice = slice_of(operation)
-    reader = SliceReader(
-        plan.config,
-        plan.schema,
-        plan.visibility,
-        merger=context.merger,
-        merge_memory=context.options.merge_memory,
-    )
-    file = OpenBaseFile(context.storage, plan, token, file_slice.partition_path, file_slice.file_id)
+    reader = plan.slice_reader(context.merger)
+    file = OpenBaseFile(GroupTarget(context.storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:
         for batch in reader.scan_stored(context.storage, file_slice):
             bare = pa.Table.from_batches([batch.drop_columns([FILE_NAME])])
@@ -209,7 +149,7 @@ def _merge(context: TableContext, plan: WritePlan, operation: CompactionOperatio
         file.abandon()
         raise
     base = file_slice.base_file
-    return base_file_stat(
+    yield base_file_stat(
         partition_path=file_slice.partition_path,
         file_id=file_slice.file_id,
         path=file.path,
@@ -217,16 +157,4 @@ def _merge(context: TableContext, plan: WritePlan, operation: CompactionOperatio
         size=size,
         counts=WriteCounts(),
         previous=None if base is None else base.name,
-    )
-
-
-def slice_of(operation: CompactionOperation) -> FileSlice:
-    """The file slice that a plan says is to be merged."""
-    base = operation.data_file_path
-    return FileSlice(
-        partition_path=operation.partition_path or "",
-        file_id=operation.file_id or "",
-        base_instant=operation.base_instant_time or "",
-        base_file=None if base is None else BaseFile(BaseFileName.parse(base), 0),
-        log_files=tuple(LogFile(LogFileName.parse(name), 0) for name in operation.delta_file_paths or ()),
     )

@@ -6,44 +6,55 @@ Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, Hudi 1.2.0.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 from hudiformat.errors import HudiFormatError, HudiFormatWarning
+from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.metadata_services import serve_metadata_table
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableState
 from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive
 from hudiformat.transaction.publishing import exclusive
+from hudiformat.transaction.transaction import Commit
 
 
-def serve_inline(context: TableContext) -> None:
-    """Run the services that are due after a write.
+def write_and_serve(write: Callable[[], tuple[Commit, TableState]]) -> Commit:
+    """Run *write*, which gives its commit and the table after it, and then the services that are due."""
+    commit, state = write()
+    serve(state)
+    return commit
+
+
+def serve(state: TableState) -> None:
+    """Run the services that are due after a write; *state* is the table as the write left it.
 
     The write is committed by then: what fails here is a warning, and is tried again after the next write.
     """
     try:
-        _serve(context)
+        _serve(state)
     except HudiFormatError as error:
-        message = f"{context.storage.root}: the write is committed, but a service after it failed: {error}"
+        message = f"{state.storage.root}: the write is committed, but a service after it failed: {error}"
         warnings.warn(message, HudiFormatWarning, stacklevel=3)
 
 
-def _serve(context: TableContext) -> None:
-    options = context.options.services
-    is_mor = context.config.table_type is TableType.MERGE_ON_READ
-    if options.compact_inline and is_mor and _waiting(context.timeline()) >= options.compact_delta_commits:
-        compact(context)
-    if options.clean_automatic:
-        clean(context)
-    serve_metadata_table(context)
-    if options.archive_automatic and len(context.timeline().completed_writes) > options.archive_max_commits:
+def _serve(state: TableState) -> None:
+    context, options = state.context, state.options.services
+    is_mor = state.config.table_type is TableType.MERGE_ON_READ
+    if options.compact_inline and is_mor and _waiting(state.timeline) >= options.compact_delta_commits:
+        state = context.state() if compact(context, state) else state  # it has changed the table itself
+    if options.clean_automatic and clean(context, state) is not None:
+        state = context.state()
+    if FILES in state.config.metadata_partitions:
+        serve_metadata_table(state)
+    if options.archive_automatic and len(state.timeline.completed_writes) > options.archive_max_commits:
         limits = ArchiveLimits(
             max_commits=options.archive_max_commits,
             min_commits=options.archive_min_commits,
             compaction_delta_commits=options.compact_delta_commits,
         )
         with exclusive(context):
-            archive(context.storage, context.config, limits)
+            archive(state.storage, state.config, limits)
 
 
 def _waiting(timeline: Timeline) -> int:

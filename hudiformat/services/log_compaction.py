@@ -8,6 +8,7 @@ spec/services.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +17,20 @@ from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
-from hudiformat.naming import WriteToken, next_instant
+from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
-from hudiformat.services.compaction import compaction_operation, groups_in_compaction, slice_of
-from hudiformat.table.listing import partition_files
+from hudiformat.services.execution import (
+    compaction_operation,
+    compaction_plan_of,
+    mergeable_slices,
+    run_compaction,
+)
+from hudiformat.storage import Storage
 from hudiformat.table.merging import merge_rule
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline import (
     Action,
-    CommitMetadata,
-    CompactionOperation,
     CompactionPlan,
     CompactionStrategy,
     Instant,
@@ -33,17 +38,16 @@ from hudiformat.timeline import (
     TableType,
     WriteStat,
     create_requested,
-    read_compaction_plan,
     remove_pending,
     transition_inflight,
 )
-from hudiformat.transaction.begin import Commit, refuse_unwritable, write_plan
-from hudiformat.transaction.files import delete_markers, take_files_away
-from hudiformat.transaction.metadata_table import prepare_metadata_table
-from hudiformat.transaction.plan import WritePlan, groups_in_clustering
-from hudiformat.transaction.publishing import exclusive, publish
-from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
+from hudiformat.transaction.files import delete_files
+from hudiformat.transaction.plan import WritePlan, write_plan
+from hudiformat.transaction.publishing import changing
+from hudiformat.transaction.transaction import Commit
+from hudiformat.view import FileSlice, Visibility
 from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.handles.target import GroupTarget
 from hudiformat.write.rows import delete_ordering
 
 _LOG_COMPACT = "LOG_COMPACT"
@@ -54,115 +58,92 @@ def log_compact(context: TableContext) -> list[Commit]:
     """Run the log compactions that are planned; plan one first where there are none.
 
     A file slice is worth it from ``hoodie.log.compaction.blocks.threshold`` blocks on.  What others left half-way is
-    taken away, as is a plan that a later compaction has overtaken.
+    deleted, and so is a plan that a later compaction has overtaken.
 
     Raises:
         UnsupportedFeatureError: the table is copy-on-write, has a merger of the user's own, or cannot be written.
         LockError: another writer keeps the table's lock.
         CommitError: a log compaction could not be completed.
     """
-    _refuse(context)
-    with exclusive(context):
-        prepare_metadata_table(context)
-        pending = [instant for instant in _pending(context) if not _take_overtaken_away(context, instant)]
+    seen = context.state()
+    _refuse(seen)
+    with changing(context, seen) as state:
+        waiting = [instant for instant in state.timeline.pending if instant.action is Action.LOG_COMPACTION]
+        overtaken = [instant for instant in waiting if _is_overtaken(state, instant)]
+        for instant in overtaken:
+            delete_files(state.storage, state.config, instant.time)
+            remove_pending(state.storage, state.config, instant)
+        if overtaken:
+            state = context.state()  # noqa: PLW2901 - it has changed the table itself
+        pending = [instant for instant in waiting if instant not in overtaken]
         if not pending:
-            pending = _planned(context)
-    return [_run(context, instant) for instant in pending]
+            pending = _planned(state)
+            state = context.state() if pending else state  # noqa: PLW2901
+    return [_run(state, instant) for instant in pending]
 
 
-def _refuse(context: TableContext) -> None:
+def _refuse(state: TableState) -> None:
     refused = {
-        "log compaction of COPY_ON_WRITE tables": context.config.table_type is TableType.COPY_ON_WRITE,
-        "log compaction with a merger of one's own": context.merger is not None,
+        "log compaction of COPY_ON_WRITE tables": state.config.table_type is TableType.COPY_ON_WRITE,
+        "log compaction with a merger of one's own": state.context.merger is not None,
     }
     for feature, present in refused.items():
         if present:
-            raise UnsupportedFeatureError(f"{context.storage.root}: there is no {feature}", feature=feature)
-    refuse_unwritable(context)
+            raise UnsupportedFeatureError(f"{state.storage.root}: there is no {feature}", feature=feature)
+    refuse_unwritable(state)
 
 
-def _pending(context: TableContext) -> list[Instant]:
-    return [instant for instant in context.timeline().pending if instant.action is Action.LOG_COMPACTION]
-
-
-def _take_overtaken_away(context: TableContext, instant: Instant) -> bool:
-    """Take an instant away that was begun, or that a compaction came after: its blocks may be in a base file now."""
+def _is_overtaken(state: TableState, instant: Instant) -> bool:
+    """Whether an instant was begun, or a compaction came after it: its blocks may be in a base file by now."""
     compactions = [
         one.time
-        for one in context.timeline().instants
+        for one in state.timeline.instants
         if one.action is Action.COMPACTION or (one.action is Action.COMMIT and one.is_completed)
     ]
-    if instant.state is State.REQUESTED and not any(time > instant.time for time in compactions):
-        return False
-    take_files_away(context.storage, context.config, instant.time)
-    remove_pending(context.storage, context.config, instant)
-    return True
+    return instant.state is not State.REQUESTED or any(time > instant.time for time in compactions)
 
 
-def _planned(context: TableContext) -> list[Instant]:
+def _planned(state: TableState) -> list[Instant]:
     """A new plan, on the timeline; nothing where no slice is worth it."""
-    operations = tuple(map(compaction_operation, _chosen(context)))
+    operations = tuple(map(compaction_operation, _chosen(state)))
     if not operations:
         return []
-    now = next_instant(context.clock(), context.timeline().latest_instant_time)
     plan = CompactionPlan(operations, strategy=_STRATEGY, preserve_hoodie_metadata=True, missing_schedule_partitions=())
-    return [create_requested(context.storage, context.config, now, Action.LOG_COMPACTION, plan)]
+    return [create_requested(state.storage, state.config, state.next_instant, Action.LOG_COMPACTION, plan)]
 
 
-def _chosen(context: TableContext) -> Iterator[FileSlice]:
-    busy = groups_in_clustering(context) | groups_in_compaction(context)
-    visibility = context.visibility()
-    for path, files in partition_files(context):
-        for file_slice in latest_slices(build_slices(path, files, visibility)):
-            if file_slice.log_files and (path, file_slice.file_id) not in busy:
-                blocks = _blocks(context, file_slice, visibility)
-                is_partial = any(block.is_partial for block in blocks)  # of those a merge makes no whole rows
-                if not is_partial and len(blocks) >= context.options.services.log_compaction_blocks:
-                    yield file_slice
+def _chosen(state: TableState) -> Iterator[FileSlice]:
+    for file_slice in mergeable_slices(state):
+        blocks = _blocks(state.storage, file_slice, state.visibility)
+        is_partial = any(block.is_partial for block in blocks)  # merging them gives no whole rows
+        if not is_partial and len(blocks) >= state.options.services.log_compaction_blocks:
+            yield file_slice
 
 
-def _blocks(context: TableContext, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:
+def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:
     folder = f"{file_slice.partition_path}/" if file_slice.partition_path else ""
     paths = [f"{folder}{log.name}" for log in file_slice.log_files]
-    blocks = (block for path in paths for block in LogReader(path, storage=context.storage))
+    blocks = (block for path in paths for block in LogReader(path, storage=storage))
     return counting_blocks(blocks, counts=visibility.counts_block)
 
 
-def _run(context: TableContext, instant: Instant) -> Commit:
-    plan = read_compaction_plan(context.storage, context.config, instant)
-    instant = transition_inflight(context.storage, context.config, instant)
-    writing = write_plan(context, Operation.UPSERT, context.schema(), instant.time)
-    by_partition: dict[str, list[WriteStat]] = {}
-    for number, operation in enumerate(plan.operations or ()):
-        for stat in _compact(context, writing, operation, WriteToken(number, 0, 0)):
-            by_partition.setdefault(stat.partition_path or "", []).append(stat)
-    metadata = CommitMetadata(
-        operation_type=_LOG_COMPACT,
-        partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
-        extra_metadata={"schema": writing.schema.avro},
+def _run(state: TableState, instant: Instant) -> Commit:
+    plan = compaction_plan_of(state, instant)
+    instant = transition_inflight(state.storage, state.config, instant)
+    writing = write_plan(state, Operation.UPSERT, instant.time)
+    return run_compaction(
+        state.context, writing, instant, plan, merge=partial(_compact, state.storage), name=_LOG_COMPACT
     )
-    with exclusive(context):
-        prepare_metadata_table(context)
-        done = publish(context.storage, context.config, context.clock, instant, metadata)
-    delete_markers(context.storage, instant.time)
-    return Commit(done.time, done.action.value, metadata.write_stats)
 
 
-def _compact(
-    context: TableContext, plan: WritePlan, operation: CompactionOperation, token: WriteToken
-) -> list[WriteStat]:
+def _compact(storage: Storage, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> list[WriteStat]:
     """Write one log file out of those of a slice; none where all of their blocks have been rolled back."""
-    file_slice = slice_of(operation)
-    blocks = _blocks(context, file_slice, plan.visibility)
+    blocks = _blocks(storage, file_slice, plan.visibility)
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))
     if not blocks:
         return []
     handle = AppendHandle(
-        context.storage,
-        plan,
-        token,
-        file_slice.partition_path,
-        file_slice.file_id,
+        GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id),
         compacted=instants,
         below=file_slice if plan.logs_name_slices else None,
     )

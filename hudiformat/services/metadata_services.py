@@ -13,8 +13,8 @@ from hudiformat.naming import BaseFileName, WriteToken
 from hudiformat.options.enums import CleanPolicy
 from hudiformat.options.values import WriteOptions
 from hudiformat.services.cleaning import clean
-from hudiformat.services.compaction import compaction_operation
-from hudiformat.table.state import TableContext
+from hudiformat.services.execution import compaction_operation
+from hudiformat.table.state import TableState
 from hudiformat.timeline import (
     Action,
     ArchiveLimits,
@@ -25,44 +25,48 @@ from hudiformat.timeline import (
     archive,
     complete,
     create_requested,
-    load_timeline,
     remove_pending,
     transition_inflight,
 )
-from hudiformat.transaction.files import base_file_stat, take_files_away
+from hudiformat.transaction.files import base_file_stat, delete_files
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
-from hudiformat.transaction.publishing import exclusive
-from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
+from hudiformat.transaction.publishing import changing
+from hudiformat.view import FileSlice
 
 _KEPT_VERSIONS = 2
 _CLEAN_AFTER = 3
 """Commits after which a compaction is old enough that what it replaced goes: a reader may be at it before."""
 
 
-def serve_metadata_table(context: TableContext) -> None:
-    """Clean, compact and archive the metadata table where that is due; nothing where there is none."""
-    table = MetadataTable.of(context.storage, context.clock)
-    if table is None:
-        return
-    options = context.options.services
-    with exclusive(context):
-        _clean(table)
-        if _is_due(context, table):
-            _compact(context, table)
-        if len(table.timeline().completed_writes) > options.archive_max_commits + 1:
+def serve_metadata_table(seen: TableState) -> None:
+    """Clean, compact and archive the metadata table where that is due; nothing where there is none.
+
+    *seen* is a look at the table that was just made.
+    """
+    options = seen.options.services
+    with changing(seen.context, seen) as state:
+        table = MetadataTable.of(state)
+        if table is None:
+            return
+        if _clean(table):
+            table = table.refreshed()
+        if _is_due(table):
+            table = _compact(table)
+        if len(table.own.timeline.completed_writes) > options.archive_max_commits + 1:
             limits = ArchiveLimits(
                 max_commits=options.archive_max_commits + 1,
                 min_commits=options.archive_min_commits + 1,
                 compaction_delta_commits=options.metadata_delta_commits,
             )
-            archive(table.storage, table.config, limits)
+            archive(table.own.storage, table.own.config, limits)
 
 
-def _clean(table: MetadataTable) -> None:
-    since = _since_compaction(table.timeline())
-    if since is not None and len(since) >= _CLEAN_AFTER:
-        services = replace(WriteOptions().services, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=_KEPT_VERSIONS)
-        clean(TableContext(table.storage, table.config, WriteOptions(services=services), table.clock))
+def _clean(table: MetadataTable) -> bool:
+    since = _since_compaction(table.own.timeline)
+    if since is None or len(since) < _CLEAN_AFTER:
+        return False
+    services = replace(WriteOptions().services, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=_KEPT_VERSIONS)
+    return clean(replace(table.own.context, options=WriteOptions(services=services))) is not None
 
 
 def _since_compaction(own: Timeline) -> list[Instant] | None:
@@ -73,45 +77,48 @@ def _since_compaction(own: Timeline) -> list[Instant] | None:
     return [one for one in own.completed if (one.completion_time or one.time) > newest and one.time != newest]
 
 
-def _is_due(context: TableContext, table: MetadataTable) -> bool:
-    """Whether there are enough delta commits, all of which count by now, and nobody is at it already."""
-    own = table.timeline()
+def _is_due(table: MetadataTable) -> bool:
+    """Whether there are enough delta commits, all of which are valid by now, and nobody is compacting already."""
+    own, outer = table.own.timeline, table.outer
     since = _since_compaction(own)
     deltas = [one for one in (own.completed if since is None else since) if one.action is Action.DELTA_COMMIT]
-    told = {one.time for one in own.completed}
-    # A base file counts as a whole: what a pending instant has said must not be in it.
-    uncounted = any(one.time in told for one in context.timeline().pending)
-    planned = any(one.action in (Action.COMPACTION, Action.LOG_COMPACTION) for one in own.pending)
-    if uncounted or (planned and context.options.concurrency.has_other_writers):
+    recorded = {one.time for one in own.completed}
+    # A base file is valid as a whole: what a pending instant has recorded must not be in it.
+    is_early = any(one.time in recorded for one in outer.timeline.pending)
+    is_planned = any(one.action in (Action.COMPACTION, Action.LOG_COMPACTION) for one in own.pending)
+    if is_early or (is_planned and outer.options.concurrency.has_other_writers):
         return False
-    return len(deltas) >= context.options.services.metadata_delta_commits
+    return len(deltas) >= outer.options.services.metadata_delta_commits
 
 
-def _compact(context: TableContext, table: MetadataTable) -> None:
-    storage, config, schema = table.storage, table.config, table.schema()
-    assert schema is not None  # noqa: S101 - what has delta commits has a schema
-    _take_unfinished_away(table)
+def _compact(table: MetadataTable) -> MetadataTable:
+    table = _without_unfinished(table)
+    storage, config, schema = table.own.storage, table.own.config, table.own.schema
     plan = CompactionPlan((compaction_operation(_newest_slice(table)),), missing_schedule_partitions=())
-    begun = create_requested(storage, config, table.next_instant(), Action.COMPACTION, plan)
+    begun = create_requested(storage, config, table.next_instant, Action.COMPACTION, plan)
     begun = transition_inflight(storage, config, begun)
-    records = listing(context.storage, context.config, context.timeline()).records()
+    records = listing(table.outer.storage, table.outer.config, table.outer.timeline).records()
     content = encode_base_file(records, schema=schema.avro_with_meta)
     path = f"{FILES}/{BaseFileName(FILE_ID, str(WriteToken(0, 0, 0)), begun.time, 'hfile')}"
     storage.create(path, content)
     stat = base_file_stat(partition_path=FILES, file_id=FILE_ID, path=path, rows=len(records), size=len(content))
     metadata = CommitMetadata("COMPACT", {FILES: (stat,)}, {"schema": schema.avro}, compacted=True)
-    complete(storage, config, begun, metadata, completion_time=table.next_instant())
+    complete(storage, config, begun, metadata, completion_time=table.refreshed().next_instant)
+    return table.refreshed()
 
 
 def _newest_slice(table: MetadataTable) -> FileSlice:
-    visibility = Visibility.of(load_timeline(table.storage, table.config))
-    slices = latest_slices(build_slices(FILES, table.storage.list(FILES), visibility))
-    return next(found for found in slices if found.file_id == FILE_ID)
+    return next(found for found in table.own.slices(FILES) if found.file_id == FILE_ID)
 
 
-def _take_unfinished_away(table: MetadataTable) -> None:
-    """Unplan the compactions of writers that died: all that they would have merged is still there."""
-    for pending in table.timeline().pending:
-        if pending.action in (Action.COMPACTION, Action.LOG_COMPACTION):
-            take_files_away(table.storage, table.config, pending.time)
-            remove_pending(table.storage, table.config, pending)
+def _without_unfinished(table: MetadataTable) -> MetadataTable:
+    """Unplan the compactions of writers that died: all that they would have merged still exists."""
+    unfinished = [
+        pending
+        for pending in table.own.timeline.pending
+        if pending.action in (Action.COMPACTION, Action.LOG_COMPACTION)
+    ]
+    for pending in unfinished:
+        delete_files(table.own.storage, table.own.config, pending.time)
+        remove_pending(table.own.storage, table.own.config, pending)
+    return table.refreshed() if unfinished else table

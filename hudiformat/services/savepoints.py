@@ -8,12 +8,9 @@ from __future__ import annotations
 import time
 
 from hudiformat.errors import CommitError, CorruptTableError
-from hudiformat.naming import next_instant
 from hudiformat.services.rolling_back import find_write, refuse_savepoint
-from hudiformat.table.listing import partition_files
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
     Action,
     CleanMetadata,
     Instant,
@@ -27,15 +24,11 @@ from hudiformat.timeline import (
     complete,
     create_requested,
     instant_path,
-    read_content,
     transition_inflight,
 )
-from hudiformat.transaction.metadata_table import prepare_metadata_table
-from hudiformat.transaction.publishing import exclusive, publish
-from hudiformat.transaction.rollback import WRITES, Rollbacks
+from hudiformat.transaction.publishing import changing, exclusive, publish
+from hudiformat.transaction.rollback import remove_write
 from hudiformat.view import build_slices, latest_slices
-
-_WRITES = (*WRITES, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
 def savepoint(context: TableContext, instant: str, *, user: str = "", comment: str = "") -> Instant:
@@ -46,19 +39,17 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         LockError: another writer keeps the table's lock.
     """
     with exclusive(context):
-        _refuse_unsavable(context, instant)
-        visibility = context.visibility()
+        state = context.state()
+        _refuse_unsavable(state, instant)
         partitions = {}
-        for path, files in partition_files(context):
-            slices = latest_slices(build_slices(path, files, visibility, as_of=instant))
+        for path, files in state.files():
+            slices = latest_slices(build_slices(path, files, state.visibility, as_of=instant))
             names = [str(one.base_file.name) for one in slices if one.base_file is not None]
             names += [str(log.name) for one in slices for log in one.log_files]
             partitions[path] = SavepointPartitionMetadata(path, tuple(names))
-        now = next_instant(context.clock(), context.timeline().latest_instant_time)
-        milliseconds = int(time.time() * 1000)
-        metadata = SavepointMetadata(user, milliseconds, comment, partitions)
-        begun = create_requested(context.storage, context.config, instant, Action.SAVEPOINT)
-        return complete(context.storage, context.config, begun, metadata, completion_time=now)
+        metadata = SavepointMetadata(user, int(time.time() * 1000), comment, partitions)
+        begun = create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
+        return complete(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
 
 
 def delete_savepoint(context: TableContext, instant: str) -> None:
@@ -68,11 +59,12 @@ def delete_savepoint(context: TableContext, instant: str) -> None:
         CommitError: it has no savepoint.
     """
     with exclusive(context):
-        found = [one for one in context.timeline().instants if one.time == instant and one.action is Action.SAVEPOINT]
+        state = context.state()
+        found = [one for one in state.timeline.instants if one.time == instant and one.action is Action.SAVEPOINT]
         if not found:
             raise CommitError(f"{context.storage.root}: {instant} has no savepoint", path=context.storage.root)
         for one in (*found, Instant(instant, Action.SAVEPOINT, State.INFLIGHT)):
-            context.storage.delete(instant_path(context.config, one))
+            state.storage.delete(instant_path(state.config, one))
 
 
 def restore(context: TableContext, instant: str) -> Instant:
@@ -84,49 +76,45 @@ def restore(context: TableContext, instant: str) -> Instant:
         CommitError: there is no such completed write, or a savepoint keeps a later one.
         LockError: another writer keeps the table's lock.
     """
-    with exclusive(context):
-        prepare_metadata_table(context)
-        pending = next((one for one in context.timeline().pending if one.action is Action.RESTORE), None)
+    with changing(context) as state:
+        pending = next((one for one in state.timeline.pending if one.action is Action.RESTORE), None)
         if pending is None:
-            plan = _plan_restore(context, instant)
-            now = next_instant(context.clock(), context.timeline().latest_instant_time)
-            pending = create_requested(context.storage, context.config, now, Action.RESTORE, plan)
-        return _run_restore(context, pending, instant)
+            plan = _plan_restore(state, instant)
+            pending = create_requested(state.storage, state.config, state.next_instant, Action.RESTORE, plan)
+        return _run_restore(state, pending, instant)
 
 
-def _plan_restore(context: TableContext, instant: str) -> RestorePlan:
-    kept, timeline = find_write(context, instant), context.timeline()
+def _plan_restore(state: TableState, instant: str) -> RestorePlan:
+    kept, root = find_write(state, instant), state.storage.root
     if not kept.is_completed:
-        raise CommitError(f"{context.storage.root}: {kept} is not completed", path=context.storage.root)
+        raise CommitError(f"{root}: {kept} is not completed", path=root)
     # In table version 6 log files name a pending compaction that was planned before: it stays.
-    finished = _begun if context.config.version < VERSION_WITH_COMPLETION_TIMES else _finished
-    later = [one for one in timeline.instants if one.action in _WRITES and finished(one) > finished(kept)]
-    later.sort(key=finished, reverse=True)
+    finished = _begun if state.logs_name_slices else _finished
+    writes = (one for one in state.timeline.instants if one.action.completed_as.is_write)
+    later = sorted((one for one in writes if finished(one) > finished(kept)), key=finished, reverse=True)
     for one in later:
-        refuse_savepoint(context, timeline, one.time)
+        refuse_savepoint(state, one.time)
     return RestorePlan(
         instants_to_rollback=tuple(InstantInfo(one.time, one.action.value) for one in later),
         savepoint_to_restore_timestamp=instant,
     )
 
 
-def _run_restore(context: TableContext, restoring: Instant, wanted: str) -> Instant:
+def _run_restore(state: TableState, restoring: Instant, wanted: str) -> Instant:
     began = time.monotonic()
-    storage, config = context.storage, context.config
-    plan = read_content(storage, config, Instant(restoring.time, restoring.action, State.REQUESTED))
+    storage, config, root = state.storage, state.config, state.storage.root
+    plan = state.content(Instant(restoring.time, restoring.action, State.REQUESTED))
     if not isinstance(plan, RestorePlan):
-        raise CorruptTableError(f"{storage.root}: {restoring} has no plan", path=storage.root)
+        raise CorruptTableError(f"{root}: {restoring} has no plan", path=root)
     if plan.savepoint_to_restore_timestamp != wanted:
         raise CommitError(
-            f"{storage.root}: {restoring} to {plan.savepoint_to_restore_timestamp} is pending: finish that first",
-            path=storage.root,
+            f"{root}: {restoring} to {plan.savepoint_to_restore_timestamp} is pending: finish that first", path=root
         )
     if restoring.state is State.REQUESTED:
         restoring = transition_inflight(storage, config, restoring)
-    rollbacks = Rollbacks(storage, config, context.clock)
     done: dict[str, tuple[RollbackMetadata, ...]] = {}
     for target in plan.instants_to_rollback:
-        done[target.commit_time] = (rollbacks.take_away(target, at=restoring.time),)
+        done[target.commit_time] = (remove_write(state, target, at=restoring.time),)
     metadata = RestoreMetadata(
         start_restore_time=restoring.time,
         time_taken_in_millis=int((time.monotonic() - began) * 1000),
@@ -134,28 +122,27 @@ def _run_restore(context: TableContext, restoring: Instant, wanted: str) -> Inst
         hoodie_restore_metadata=done,
         restore_instant_info=plan.instants_to_rollback,
     )
-    completed = publish(storage, config, context.clock, restoring, metadata)
-    _forget_rollbacks(context, wanted)
+    completed = publish(state, restoring, metadata)
+    _delete_rollbacks(state, wanted)
     return completed
 
 
-def _forget_rollbacks(context: TableContext, after: str) -> None:
-    """Take away the rollbacks of writes that the restore has taken away as well."""
-    for one in context.timeline().instants:
+def _delete_rollbacks(state: TableState, after: str) -> None:
+    """Delete the rollbacks of writes that the restore has deleted as well."""
+    for one in state.timeline.instants:
         if one.action is Action.ROLLBACK and one.time > after:
-            for state in (one, *(Instant(one.time, one.action, state) for state in (State.INFLIGHT, State.REQUESTED))):
-                context.storage.delete(instant_path(context.config, state))
+            for step in (one, *(Instant(one.time, one.action, step) for step in (State.INFLIGHT, State.REQUESTED))):
+                state.storage.delete(instant_path(state.config, step))
 
 
-def _refuse_unsavable(context: TableContext, instant: str) -> None:
-    kept, timeline = find_write(context, instant), context.timeline()
-    root = context.storage.root
+def _refuse_unsavable(state: TableState, instant: str) -> None:
+    kept, root = find_write(state, instant), state.storage.root
     if not kept.is_completed:
         raise CommitError(f"{root}: {kept} is not completed, and cannot have a savepoint", path=root)
-    refuse_savepoint(context, timeline, instant)
-    cleans = [one for one in timeline.completed if one.action is Action.CLEAN]
-    said = read_content(context.storage, context.config, cleans[-1]) if cleans else None
-    first = said.earliest_commit_to_retain if isinstance(said, CleanMetadata) else ""
+    refuse_savepoint(state, instant)
+    cleans = [one for one in state.timeline.completed if one.action is Action.CLEAN]
+    metadata = state.content(cleans[-1]) if cleans else None
+    first = metadata.earliest_commit_to_retain if isinstance(metadata, CleanMetadata) else ""
     if instant < first:
         raise CommitError(f"{root}: files of {instant} may be gone: what {first} and later need is kept", path=root)
 

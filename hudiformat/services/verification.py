@@ -14,8 +14,8 @@ from hudiformat.basefile import scan_base_file
 from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName
-from hudiformat.table.state import TableContext
-from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path, read_content, read_metadata
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
 
 
@@ -64,14 +64,13 @@ def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[Ta
     Raises:
         StorageError: a folder cannot be listed.
     """
-    timeline = context.timeline()
-    yield from _of_timeline(context, timeline)
-    named = _named_by_commits(context, timeline)
-    visibility = context.visibility()
-    for partition, entries in list_partitions(context.storage):
+    state = context.state()
+    yield from _of_timeline(state)
+    named = _named_by_commits(state)
+    for partition, entries in list_partitions(state.storage):
         files = [found for entry in entries if (found := _parsed(partition, entry.name))]
-        yield from _orphans(timeline, files)
-        slices = latest_slices(build_slices(partition, entries, visibility))
+        yield from _orphans(state.timeline, files)
+        slices = latest_slices(build_slices(partition, entries, state.visibility))
         newest = {item.file_id: item.base_instant for item in slices}
         there = {file.path for file in files}
         for path, instant in named.pop(partition, {}).items():
@@ -80,43 +79,43 @@ def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[Ta
                 yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
         if contents:
             for item in slices:
-                yield from _of_slice(context, item)
+                yield from _of_slice(state, item)
     for paths in named.values():  # of partitions that are not there at all
         for path, instant in paths.items():
             yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
 
 
-def _of_timeline(context: TableContext, timeline: Timeline) -> Iterator[TableFinding]:
-    for instant in timeline.instants:
-        path = instant_path(context.config, instant)
+def _of_timeline(state: TableState) -> Iterator[TableFinding]:
+    for instant in state.timeline.instants:
+        path = instant_path(state.config, instant)
         if not instant.is_completed:
             yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
         try:
-            read_content(context.storage, context.config, instant)
+            state.content(instant)
         except HudiFormatError as error:
             yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (instant.time,))
 
 
-def _named_by_commits(context: TableContext, timeline: Timeline) -> dict[str, dict[str, str]]:
+def _named_by_commits(state: TableState) -> dict[str, dict[str, str]]:
     """For each partition the files that completed writes of the active timeline have made, and the newest's instant.
 
     Those of file groups that were replaced since are left out.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    replaced = context.visibility().replaced
-    for write in timeline.completed_writes:
-        for stat in _stats(context, write):
+    replaced = state.visibility.replaced
+    for write in state.timeline.completed_writes:
+        for stat in _stats(state, write):
             partition, file_id = stat.partition_path or "", stat.file_id or ""
             if stat.path is not None and (partition, file_id) not in replaced:
                 found[partition][stat.path] = write.time
     return found
 
 
-def _stats(context: TableContext, write: Instant) -> Iterator[WriteStat]:
+def _stats(state: TableState, write: Instant) -> Iterator[WriteStat]:
     try:
-        yield from read_metadata(context.storage, context.config, write).write_stats
+        yield from state.metadata(write).write_stats
     except HudiFormatError:
-        return  # the timeline's findings say so
+        return  # the timeline's findings report it
 
 
 def _orphans(timeline: Timeline, files: list[_Named]) -> Iterator[TableFinding]:
@@ -129,12 +128,12 @@ def _orphans(timeline: Timeline, files: list[_Named]) -> Iterator[TableFinding]:
             yield TableFinding(TableFindingKind.ORPHAN, file.path, message, (instant,))
 
 
-def _of_slice(context: TableContext, file_slice: FileSlice) -> Iterator[TableFinding]:
-    storage = context.storage
+def _of_slice(state: TableState, file_slice: FileSlice) -> Iterator[TableFinding]:
+    storage = state.storage
     if file_slice.base_file is not None:
         path = _path(file_slice.partition_path, str(file_slice.base_file.name))
         try:
-            for _ in scan_base_file(storage, path, context.schema().arrow):
+            for _ in scan_base_file(storage, path, state.schema.arrow):
                 pass
         except HudiFormatError as error:
             yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))

@@ -1,4 +1,4 @@
-"""Which files a table has: by its metadata table where it has one, or by looking into its folders."""
+"""Which files a table has: from its metadata table where it has one, or from its folders."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, HudiFormatWarning
 from hudiformat.metadata import listing
-from hudiformat.storage import FileInfo
-from hudiformat.table.state import TableContext
-from hudiformat.timeline import load_table_config
+from hudiformat.storage import FileInfo, Storage
+from hudiformat.timeline import TableConfig, Timeline
 from hudiformat.view import list_partitions
 
-_FILES = "files"
+PartitionFiles = tuple[str, list[FileInfo]]
+"""A partition path and the files in it."""
 
 
 class Pruner(Protocol):
@@ -28,39 +28,38 @@ class Pruner(Protocol):
         ...
 
 
-PartitionFiles = tuple[str, list[FileInfo]]
-"""A partition path and the files in it."""
+def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:
+    """The files of one partition path, or of all, or of all that *pruner* keeps, from the table's folders."""
+    if partition is not None:
+        return [(partition, [entry for entry in storage.list(partition) if not entry.is_dir])]
+    if pruner is None:
+        return list_partitions(storage)
+    entered = list_partitions(storage, may_enter=pruner.may_enter)
+    return (found for found in entered if pruner.may_hold(found[0]))
 
 
-def partition_files(
-    context: TableContext, partition: str | None = None, *, pruner: Pruner | None = None
-) -> Iterable[PartitionFiles]:
-    """The files of one partition path, or of all, or of all that *pruner* leaves.
+def list_metadata_table(
+    storage: Storage,
+    config: TableConfig,
+    timeline: Timeline,
+    partition: str | None,
+    *,
+    pruner: Pruner | None = None,
+) -> list[PartitionFiles] | None:
+    """As :func:`list_files`, from the table's metadata table; None, with a warning, where that cannot be read.
 
-    A metadata table that cannot be read is passed over with a warning: the folders say the same.
+    *config* and *timeline* are the table's.
 
     Source: FileSystemViewManager, TableMetadataFactory, Hudi 1.2.0.
     """
-    if has_metadata_partition(context, _FILES):
-        try:
-            found = listing(context.storage, context.config, context.timeline())
-            if pruner is not None and partition is None:
-                return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
-            return list(found) if partition is None else [(partition, found.files(partition))]
-        except HudiFormatError as error:
-            message = f"{context.storage.root}: the metadata table is not used, as it cannot be read: {error}"
-            warnings.warn(message, HudiFormatWarning, stacklevel=4)
-    if partition is None and pruner is not None:
-        entered = list_partitions(context.storage, may_enter=pruner.may_enter)
-        return (found for found in entered if pruner.may_hold(found[0]))
-    if partition is None:
-        return list_partitions(context.storage)
-    return [(partition, [entry for entry in context.storage.list(partition) if not entry.is_dir])]
-
-
-def has_metadata_partition(context: TableContext, partition: str) -> bool:
-    """Whether the table has a metadata table with *partition* in it, and the options let it be used."""
-    if context.options.metadata_enable is False or partition not in context.config.metadata_partitions:
-        return False
-    # Since the table was opened a writer may have dropped it.
-    return partition in load_table_config(context.storage).metadata_partitions
+    try:
+        found = listing(storage, config, timeline)
+        if partition is not None:
+            return [(partition, found.files(partition))]
+        if pruner is not None:
+            return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
+        return list(found)
+    except HudiFormatError as error:
+        message = f"{storage.root}: the metadata table is not used, as it cannot be read: {error}"
+        warnings.warn(message, HudiFormatWarning, stacklevel=5)
+        return None

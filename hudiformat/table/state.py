@@ -1,31 +1,41 @@
-"""What time it is, for the instants of a table.
+"""A table as one operation sees it: its properties and its timeline, read once.
 
-What reading a table and writing it have in common.
+``TableContext`` is what a table object keeps: where the table is, and the options.  ``TableState`` is one look at it.
+An operation makes a state when it starts, and hands it down.  It makes a second one only where it has waited for a lock
+in between, or where it has changed the table itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cached_property
 
 from hudiformat.errors import SchemaError
 from hudiformat.merge import RecordMerger
+from hudiformat.metadata import FILES
+from hudiformat.naming import next_instant
 from hudiformat.options.values import WriteOptions
-from hudiformat.storage import Storage
+from hudiformat.storage import FileInfo, Storage
+from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
+from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     Action,
+    CommitMetadata,
+    Content,
     Instant,
     TableConfig,
     Timeline,
     TimelineZone,
-    latest_schema,
+    load_table_config,
     load_timeline,
+    read_content,
     read_metadata,
 )
-from hudiformat.view import Visibility
+from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices, paused_collection
 
 Clock = Callable[[], datetime]
 """Gives the present moment in a table's time zone."""
@@ -33,7 +43,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class TableClock:
-    """The present moment in the time zone that a table's instants are written in.  It travels to other processes."""
+    """The present moment in the time zone that a table's instants are written in.  It can be pickled."""
 
     zone: TimelineZone
 
@@ -46,7 +56,7 @@ class TableClock:
 
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """Where a table is, its properties, and what was asked of it.  Every call looks at the timeline anew."""
+    """What a table object keeps for its life; ``config`` are the properties as they were when it was opened."""
 
     storage: Storage
     config: TableConfig
@@ -54,40 +64,160 @@ class TableContext:
     clock: Clock
     merger: RecordMerger | None = None
 
-    def timeline(self) -> Timeline:
-        """The instants of the active timeline, as they are now."""
-        return load_timeline(self.storage, self.config)
+    def state(self) -> TableState:
+        """A new look at the table: its properties and its timeline as they are now, in two requests."""
+        config = load_table_config(self.storage)
+        return TableState(self, config, load_timeline(self.storage, config))
 
-    def schema(self, *, as_of: str | None = None) -> TableSchema:
-        """The schema of the newest commit, by *as_of* where that is given, or the one the table was created with.
+
+@dataclass(frozen=True, eq=False)
+class TableState:
+    """One look at a table; all that is derived from it is computed once and kept for its life.
+
+    Files that other writers add or delete later are seen as the timeline of this look makes them: files of unknown
+    instants are ignored, and a file that was deleted since is an error when it is read.
+    """
+
+    context: TableContext
+    config: TableConfig
+    timeline: Timeline
+    _read: dict[Instant, CommitMetadata] = field(default_factory=dict)
+    _contents: dict[Instant, Content | None] = field(default_factory=dict)
+    _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
+
+    @property
+    def storage(self) -> Storage:
+        """The storage, whose root is the table's base path."""
+        return self.context.storage
+
+    @property
+    def options(self) -> WriteOptions:
+        """What the user asked for when the table was opened."""
+        return self.context.options
+
+    @property
+    def logs_name_slices(self) -> bool:
+        """Whether a log file's name contains the instant of its slice, as below table version 8."""
+        return self.config.version < VERSION_WITH_COMPLETION_TIMES
+
+    @property
+    def next_instant(self) -> str:
+        """An instant later than all times on the timeline, at the present moment or after it."""
+        return next_instant(self.context.clock(), self.timeline.latest_instant_time)
+
+    def metadata(self, instant: Instant) -> CommitMetadata:
+        """The content of a commit, delta commit or replace commit; it is read once.
+
+        Raises:
+            CorruptTableError: the file is damaged.
+            StorageError: the file does not exist (any more).
+        """
+        if instant not in self._read:
+            self._read[instant] = read_metadata(self.storage, self.config, instant)
+        return self._read[instant]
+
+    def content(self, instant: Instant) -> Content | None:
+        """The content of an instant's file in its state; it is read once.
+
+        Raises:
+            CorruptTableError, StorageError: as for :meth:`metadata`.
+        """
+        if instant not in self._contents:
+            self._contents[instant] = read_content(self.storage, self.config, instant)
+        return self._contents[instant]
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """The schema of the newest commit, or the one that the table was created with.
 
         Raises:
             SchemaError: the table has neither.
         """
-        timeline = self.timeline()
-        if as_of is not None:
-            timeline = Timeline(tuple(instant for instant in timeline.instants if instant.time <= as_of))
-        avro = latest_schema(self.storage, self.config, timeline)
+        return self.schema_at(None)
+
+    def schema_at(self, instant: str | None) -> TableSchema:
+        """The schema of the newest commit up to *instant*, or the one that the table was created with.
+
+        The newest completed write that names a schema counts, whatever its operation.
+
+        Raises:
+            SchemaError: the table has neither.
+
+        Source: TableSchemaResolver.getLatestCommitMetadataWithValidSchema, getTableCreateSchema, Hudi 1.2.0.
+        """
+        avro = self.config.create_schema
+        for done in reversed(self.timeline.completed_writes):
+            if (instant is None or done.time <= instant) and (named := self.metadata(done).schema) is not None:
+                avro = named
+                break
         if avro is None:
             raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
         schema = TableSchema(avro)
-        # What is dropped from the files is not in the commits' schema either.
+        # Partition columns that are dropped from the files are not in the schema of commits either.
         return schema.with_texts(self.config.partition_fields) if self.config.drop_partition_columns else schema
 
+    @cached_property
     def visibility(self) -> Visibility:
-        """Which instants' files can be seen now."""
-        timeline = self.timeline()
-        return Visibility.of(
-            timeline,
-            replaced={
-                (path, file_id): instant.time
-                for instant in timeline.completed_writes
-                if instant.action is Action.REPLACE_COMMIT
-                for path, ids in self._replaced_by(instant).items()
-                for file_id in ids
-            },
-            logs_name_slices=self.config.version < VERSION_WITH_COMPLETION_TIMES,
-        )
+        """Which instants' files are visible."""
+        replaced = {
+            (path, file_id): done.time
+            for done in self.timeline.completed_writes
+            if done.action is Action.REPLACE_COMMIT
+            for path, ids in (self.metadata(done).partition_to_replace_file_ids or {}).items()
+            for file_id in ids
+        }
+        return Visibility.of(self.timeline, replaced=replaced, logs_name_slices=self.logs_name_slices)
 
-    def _replaced_by(self, instant: Instant) -> Mapping[str, tuple[str, ...]]:
-        return read_metadata(self.storage, self.config, instant).partition_to_replace_file_ids or {}
+    @cached_property
+    def pending_groups(self) -> tuple[PendingGroup, ...]:
+        """The file groups that pending compactions, log compactions and clusterings are going to rewrite."""
+        return tuple(pending_groups(self.timeline, self.content))
+
+    @property
+    def in_compaction(self) -> Mapping[tuple[str, str], PendingGroup]:
+        """The file groups of pending compactions, by partition path and file id."""
+        return {group.key: group for group in self.pending_groups if group.instant.action is Action.COMPACTION}
+
+    @property
+    def in_clustering(self) -> frozenset[tuple[str, str]]:
+        """The file groups of pending clusterings, by partition path and file id."""
+        clustering = Action.REPLACE_COMMIT
+        return frozenset(group.key for group in self.pending_groups if group.instant.action.completed_as is clustering)
+
+    def partition_files(self, partition: str) -> list[FileInfo]:
+        """The files of one partition path; they are listed once."""
+        if partition not in self._listed:
+            [(_, self._listed[partition])] = self.files(partition)
+        return self._listed[partition]
+
+    def files(self, partition: str | None = None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:
+        """The files of one partition path, or of all, or of all that *pruner* keeps."""
+        if self.has_metadata_partition(FILES):
+            found = list_metadata_table(self.storage, self.config, self.timeline, partition, pruner=pruner)
+            if found is not None:
+                return found
+        return list_files(self.storage, partition, pruner=pruner)
+
+    def slices(
+        self, partition: str | None = None, *, as_of: str | None = None, pruner: Pruner | None = None
+    ) -> list[FileSlice]:
+        """The newest file slice of each file group, of one partition path or of all, at the instant *as_of* or now.
+
+        Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
+        """
+        visibility = self.visibility
+        listed = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
+        with paused_collection():
+            return [
+                file_slice
+                for path, files in listed
+                for file_slice in latest_slices(build_slices(path, files, visibility, as_of=as_of))
+            ]
+
+    def has_metadata_partition(self, partition: str) -> bool:
+        """Whether the table has a metadata table with *partition* in it, and the options let it be used."""
+        return self.options.metadata_enable is not False and partition in self.config.metadata_partitions
+
+    def with_completed(self, instant: Instant) -> TableState:
+        """The table as it is once this process has completed *instant*, without another look."""
+        return replace(self, timeline=Timeline.of([*self.timeline.instants, instant]), _listed={}, _contents={})

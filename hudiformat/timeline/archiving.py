@@ -21,7 +21,6 @@ from hudiformat.timeline.history import read_history, write_history
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
 
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 _MARKERS = f"{META_FOLDER}/.temp"
 _AFTER_ALL = ":"  # greater than every instant, as text
 
@@ -142,7 +141,7 @@ def _by_count(instants: Iterable[Instant], limits: ArchiveLimits) -> list[Instan
 
 def _first_beside_pending(timeline: Timeline) -> str | None:
     """The newest completed write before the first pending one, so that archiving leaves no gap there."""
-    pending = next((one.time for one in timeline.pending if one.action.completed_as in _WRITES), None)
+    pending = next((one.time for one in timeline.pending if one.action.completed_as.is_write), None)
     if pending is None:
         return None
     return max((done.time for done in timeline.completed_writes if done.time < pending), default=pending)

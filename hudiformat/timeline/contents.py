@@ -35,7 +35,7 @@ from hudiformat.timeline.rollbacks import (
     SavepointMetadata,
 )
 from hudiformat.timeline.table_config import TableConfig
-from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path
 
 Plan: TypeAlias = CleanerPlan | CompactionPlan | RequestedReplaceMetadata | RollbackPlan | RestorePlan | IndexPlan
 Metadata: TypeAlias = (
@@ -60,7 +60,6 @@ _METADATA: dict[Action, type[Metadata]] = {
     Action.SAVEPOINT: SavepointMetadata,
     Action.INDEXING: IndexCommitMetadata,
 }
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 def content_kind(instant: Instant) -> type[Content]:
@@ -73,7 +72,7 @@ def content_kind(instant: Instant) -> type[Content]:
     action = instant.action
     if instant.state is State.COMPLETED:
         return _METADATA.get(action, CommitMetadata)
-    if instant.state is State.INFLIGHT and action.completed_as in _WRITES:
+    if instant.state is State.INFLIGHT and action.completed_as.is_write:
         return CommitMetadata
     return _PLANS.get(action, CommitMetadata)
 
@@ -157,13 +156,34 @@ def transition_inflight(
     return inflight
 
 
+def begin_instant(
+    storage: Storage, config: TableConfig, time: str, action: Action, metadata: Content | None = None
+) -> Instant:
+    """Announce an instant and begin it at once; the inflight instant.
+
+    Raises:
+        StorageError: there is one with this time already.
+    """
+    create_requested(storage, config, time, action)
+    inflight = Instant(time, action, State.INFLIGHT)
+    storage.create(instant_path(config, inflight), _encoded(metadata, config), overwrite=False)
+    return inflight
+
+
 def complete(
-    storage: Storage, config: TableConfig, instant: Instant, metadata: Metadata, *, completion_time: str
+    storage: Storage,
+    config: TableConfig,
+    instant: Instant,
+    metadata: Metadata,
+    *,
+    completion_time: str,
+    timeline: Timeline | None = None,
 ) -> Instant:
     """Make everything that an inflight instant did visible, in one atomic step.
 
     *completion_time* is an instant later than every other time on the timeline, drawn when all files are on disk.
-    Timeline layout 1 has no place for it: there it only has to be right.
+    Timeline layout 1 has no place for it: there it only has to be right.  A *timeline* that was read under the table's
+    lock saves the request that checks for the inflight file.
 
     Raises:
         CommitError: the instant is not inflight, its inflight file is gone, or it would complete before it began.
@@ -173,7 +193,8 @@ def complete(
     """
     if completion_time <= instant.time:
         raise CommitError(f"{instant} cannot complete at {completion_time}, which is not after it", path=storage.root)
-    _expect_state(storage, config, instant, State.INFLIGHT)
+    if timeline is None or instant not in timeline.instants:
+        _expect_state(storage, config, instant, State.INFLIGHT)
     in_name = completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
     done = Instant(instant.time, instant.action.completed_as, State.COMPLETED, in_name)
     storage.create(instant_path(config, done), encode_content(metadata, config), overwrite=False)

@@ -53,6 +53,14 @@ class Action(str, Enum):
         """
         return _COMPLETED_AS.get(self, self)
 
+    @property
+    def is_write(self) -> bool:
+        """Whether an instant of this action, once completed, changes the table's rows or files.
+
+        Source: BaseTimelineV2.getCommitsTimeline, Hudi 1.2.0.
+        """
+        return self in _WRITES
+
 
 class State(IntEnum):
     """How far an instant has come, in this order."""
@@ -61,6 +69,8 @@ class State(IntEnum):
     INFLIGHT = 1
     COMPLETED = 2
 
+
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 _COMPLETED_AS = {
     Action.COMPACTION: Action.COMMIT,
@@ -157,9 +167,6 @@ def parse_instant_name(name: str, *, layout: int) -> Instant:
     return Instant(time, action, state, completion_time)
 
 
-_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
-
-
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """The instants of a table, each in its newest state, in the order of their requested times."""
@@ -193,7 +200,7 @@ class Timeline:
 
         Source: BaseTimelineV2.getCommitsTimeline, Hudi 1.2.0.
         """
-        return tuple(instant for instant in self.completed if instant.action in _WRITES)
+        return tuple(instant for instant in self.completed if instant.action.is_write)
 
     @property
     def by_completion_time(self) -> tuple[Instant, ...]:
@@ -221,7 +228,7 @@ class Timeline:
         Source: BaseHoodieTimeline.getFirstNonSavepointCommit, Hudi 1.2.0.
         """
         saved = {instant.time for instant in self.instants if instant.action is Action.SAVEPOINT}
-        writes = (instant.time for instant in self.instants if instant.action.completed_as in _WRITES)
+        writes = (instant.time for instant in self.instants if instant.action.completed_as.is_write)
         return next((time for time in writes if time not in saved), None)
 
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.table.state import TableContext
-from hudiformat.timeline import CommitMetadata, read_archived, read_metadata
+from hudiformat.table.state import TableState
+from hudiformat.timeline import CommitMetadata, read_archived
 
 _KEY = "_hudi_streaming_sink_checkpoint"
 
@@ -21,25 +21,25 @@ def checkpoint(writer: str, batch: int) -> dict[str, str]:
     return {_KEY: json.dumps({writer: str(batch)})}
 
 
-def newest_batch(context: TableContext, writer: str) -> int | None:
+def newest_batch(state: TableState, writer: str) -> int | None:
     """The number of the newest batch of *writer* that the table has, in archived commits too; None when it has none.
 
     Raises:
         CorruptTableError: a commit's checkpoint is damaged.
     """
-    found = (_batch_of(context, metadata, writer) for metadata in _newest_first(context))
+    found = (_batch_of(state, metadata, writer) for metadata in _newest_first(state))
     return next((batch for batch in found if batch is not None), None)
 
 
-def _newest_first(context: TableContext) -> Iterator[CommitMetadata]:
-    for instant in reversed(context.timeline().completed_writes):
-        yield read_metadata(context.storage, context.config, instant)
-    for one in reversed(read_archived(context.storage, context.config)):
+def _newest_first(state: TableState) -> Iterator[CommitMetadata]:
+    for instant in reversed(state.timeline.completed_writes):
+        yield state.metadata(instant)
+    for one in reversed(read_archived(state.storage, state.config)):
         if isinstance(one.metadata, CommitMetadata):
             yield one.metadata
 
 
-def _batch_of(context: TableContext, metadata: CommitMetadata, writer: str) -> int | None:
+def _batch_of(state: TableState, metadata: CommitMetadata, writer: str) -> int | None:
     text = metadata.extra_metadata.get(_KEY)
     if not text:
         return None
@@ -47,5 +47,5 @@ def _batch_of(context: TableContext, metadata: CommitMetadata, writer: str) -> i
         batch = dict(json.loads(text)).get(writer)
         return None if batch is None else int(batch)
     except (ValueError, TypeError) as error:
-        root = context.storage.root
+        root = state.storage.root
         raise CorruptTableError(f"{root}: {_KEY}: expected writers and batches, found {text!r}", path=root) from error

@@ -1,4 +1,4 @@
-"""Whether a write may commit after what other writers have done since it began.  Pure.
+"""Whether a write may commit after what other writers have done since it began.
 
 Two writes conflict when they write to one file group.  Hudi stops there; here two upserts conflict as well when both
 have put new keys into one partition and nothing says that the keys differ, for they could leave a key twice.
@@ -7,11 +7,13 @@ Source: SimpleConcurrentFileWritesConflictResolutionStrategy and the variant for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
-from hudiformat.options.enums import Operation
-from hudiformat.timeline import CommitMetadata, CompactionPlan, Instant, RequestedReplaceMetadata, WriteStat
+from hudiformat.options.enums import IndexType, Operation
+from hudiformat.table.state import TableState
+from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 
 Group = tuple[str, str]
 """A partition path and a file id; with a bucket index, the bucket in place of the file id."""
@@ -44,6 +46,33 @@ class Claim:
         )
 
 
+def conflict_of(
+    state: TableState, operation: Operation, own: Instant, metadata: CommitMetadata, *, seen: Collection[Instant]
+) -> str | None:
+    """Why the write *own* cannot commit with *metadata*; None when it can.
+
+    *state* is a look made under the table's lock, *seen* are the instants that were completed when the write began.
+    """
+    by_bucket = state.options.index_type is IndexType.BUCKET
+    claim = Claim.of(operation, metadata, by_bucket=by_bucket)
+    for done in state.timeline.completed_writes:
+        if done not in seen:
+            other = state.metadata(done)
+            # In table version 6 log files belong to the slice that was the newest when the write began.
+            is_behind = state.logs_name_slices and done.time > own.time
+            is_compaction = done.action is Action.COMMIT and other.operation_type == "COMPACT" and not is_behind
+            reason = conflict_with_commit(claim, done, other, is_compaction=is_compaction, by_bucket=by_bucket)
+            if reason is not None:
+                return reason
+    for instant, groups in groupby(state.pending_groups, key=lambda group: group.instant):
+        if instant.action is not Action.LOG_COMPACTION and instant.time != own.time:
+            planned = [(group.partition_path, _place(group.file_id, by_bucket=by_bucket)) for group in groups]
+            rewrites = instant.action is not Action.COMPACTION or (state.logs_name_slices and instant.time > own.time)
+            if (reason := conflict_with_plan(claim, instant, planned, rewrites=rewrites)) is not None:
+                return reason
+    return None
+
+
 def conflict_with_commit(
     claim: Claim, other: Instant, metadata: CommitMetadata, *, is_compaction: bool, by_bucket: bool
 ) -> str | None:
@@ -68,24 +97,6 @@ def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *,
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
     return _says(other, shared) if shared else None
-
-
-def planned_groups(plan: CompactionPlan, *, by_bucket: bool) -> list[Group]:
-    """The file groups that a compaction is going to merge."""
-    return [
-        (operation.partition_path or "", _place(operation.file_id or "", by_bucket=by_bucket))
-        for operation in plan.operations or ()
-    ]
-
-
-def clustered_groups(plan: RequestedReplaceMetadata, *, by_bucket: bool) -> list[Group]:
-    """The file groups that a clustering is going to replace."""
-    inputs = plan.clustering_plan.input_groups or () if plan.clustering_plan else ()
-    return [
-        (info.partition_path or "", _place(info.file_id or "", by_bucket=by_bucket))
-        for group in inputs
-        for info in group.slices or ()
-    ]
 
 
 def _says(other: Instant, shared: Iterable[Group]) -> str:

@@ -72,16 +72,16 @@ def delete_markers(storage: Storage, instant: str) -> None:
     storage.delete(f"{MARKER_ROOT}/{instant}")
 
 
-def take_files_away(storage: Storage, config: TableConfig, instant: str) -> None:
+def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:
     """Delete the files of an instant, the partitions that it had just made, and its markers."""
     # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
     for path in {*marked_files(storage, instant), *files_of(storage, instant)}:
         if _is_of(storage, config, path, instant):
             storage.delete(path)
-    forget_files(storage, instant)
+    delete_traces(storage, instant)
 
 
-def take_strays_away(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
+def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
     """Delete the files that *instant* was about to make and that its statistics do not name."""
     kept = named_files(stats)
     for path in marked_files(storage, instant):
@@ -89,7 +89,7 @@ def take_strays_away(storage: Storage, config: TableConfig, instant: str, stats:
             storage.delete(path)
 
 
-def forget_files(storage: Storage, instant: str) -> None:
+def delete_traces(storage: Storage, instant: str) -> None:
     """Take away the partitions that an instant whose files are gone had just made, and its markers."""
     for folder, _ in list(list_partitions(storage)):
         _leave_partition(storage, folder, instant)

@@ -1,14 +1,11 @@
-"""Keeping up a table's metadata table: what each action says to its partition ``files``.
+"""Keeping up a table's metadata table, or dropping it before anything else is changed.
 
-Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.2.0.
+Each action is recorded in the partition ``files``.  Other partitions are dropped, as Hudi's writers drop those that
+they do not write.  A metadata table in an unknown state is dropped as a whole: Hudi's readers list files from it, so
+the files of the write would be invisible.
 
-Whether a write keeps the table's metadata table up, or gives it up before anything else.
-
-The partition ``files`` is kept up; others are taken away, as Hudi's writers do with those that they do not write.  One
-that is in no known state goes as a whole: if it were left as it is, the files of the write would be invisible, for
-Hudi's readers list files from there.
-
-Source: HoodieTable.deleteMetadataTableIfNecessary, HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
+Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, HoodieTable.deleteMetadataTableIfNecessary,
+HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
 """
 
 from __future__ import annotations
@@ -16,10 +13,16 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from hudiformat.errors import CorruptTableError, HudiFormatWarning, NotATableError, UnsupportedFeatureError
+from hudiformat.errors import (
+    CorruptTableError,
+    HudiFormatWarning,
+    NotATableError,
+    SchemaError,
+    UnsupportedFeatureError,
+)
 from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     FILES,
@@ -31,9 +34,9 @@ from hudiformat.metadata import (
     records_of_deleted,
 )
 from hudiformat.naming import LogFileName, WriteToken, next_instant
-from hudiformat.storage import FolderStorage, Storage
-from hudiformat.table.schema import TableSchema
-from hudiformat.table.state import Clock, TableContext
+from hudiformat.options.values import WriteOptions
+from hudiformat.storage import FolderStorage
+from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     Action,
@@ -44,72 +47,77 @@ from hudiformat.timeline import (
     RestoreMetadata,
     RollbackMetadata,
     State,
-    TableConfig,
-    Timeline,
     complete,
     create_requested,
     instant_path,
-    latest_schema,
     load_table_config,
-    load_timeline,
     remove_pending,
     transition_inflight,
     update_table_config,
 )
-from hudiformat.transaction.files import LogFileStats, WriteCounts, take_files_away
+from hudiformat.transaction.files import LogFileStats, WriteCounts, delete_files
 from hudiformat.view import PARTITION_METADATA_FILE
 
 FILE_ID = "files-0000-0"
 """The one file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
 
+_PARTITIONS = "hoodie.table.metadata.partitions"
+_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """The metadata table of a table, as the table that it is: *storage* is its own, *outer* that of the table."""
+    """The metadata table of a table: a look at the table, and one at the metadata table, which is a table too."""
 
-    outer: Storage
-    storage: FolderStorage
-    config: TableConfig
-    clock: Clock
+    outer: TableState
+    own: TableState
 
     @classmethod
-    def of(cls, outer: Storage, clock: Clock) -> MetadataTable | None:
-        """That of the table at the root of *outer*; None where it has none."""
-        if FILES not in load_table_config(outer).metadata_partitions:
+    def of(cls, outer: TableState) -> MetadataTable | None:
+        """The metadata table of the table that *outer* is a look at; None where it has none."""
+        if FILES not in outer.config.metadata_partitions:
             return None
-        storage = FolderStorage(outer, METADATA_FOLDER)
-        return cls(outer, storage, load_table_config(storage), clock)
+        storage = FolderStorage(outer.storage, METADATA_FOLDER)
+        context = TableContext(storage, load_table_config(storage), WriteOptions(), outer.context.clock)
+        return cls(outer, context.state())
 
-    def timeline(self) -> Timeline:
-        """The metadata table's own timeline."""
-        return load_timeline(self.storage, self.config)
+    @property
+    def next_instant(self) -> str:
+        """An instant after all of both timelines."""
+        times = (self.outer.timeline.latest_instant_time, self.own.timeline.latest_instant_time)
+        return next_instant(self.outer.context.clock(), max(filter(None, times), default=None))
 
-    def schema(self) -> TableSchema | None:
-        """The schema of its records; None where no commit says it."""
-        avro = latest_schema(self.storage, self.config, self.timeline())
-        return None if avro is None else TableSchema(avro)
+    def refreshed(self) -> MetadataTable:
+        """The same with a new look at the metadata table, after a change of it."""
+        return replace(self, own=self.own.context.state())
 
-    def tell(self, instant: Instant, metadata: Metadata) -> str | None:
-        """Commit what *instant* does to the listing; when that was completed, None where there is nothing to say.
+    def record(self, instant: Instant, metadata: Metadata) -> str | None:
+        """Commit what *instant* changes in the listing; the completion time, or None where it changes nothing.
 
-        What an earlier attempt at the same instant said is taken back first.
+        What an earlier attempt at the same instant recorded is removed first.
         """
-        self.take_back(instant.time)
-        records = self._records(metadata)
-        return self._commit(instant.time, records) if records else None
+        table = self.without(instant.time)
+        records = table._records(metadata)  # noqa: SLF001 - of the same class
+        return table._commit(instant.time, records) if records else None  # noqa: SLF001
 
-    def take_back(self, time: str) -> None:
-        """Take away the delta commit *time*, where there is one.
+    def without(self, time: str) -> MetadataTable:
+        """Remove the delta commit *time*, where there is one; the metadata table after that.
 
-        Nobody has counted it, as its instant is not completed on the table's timeline, so that there is no rollback on
-        the metadata table's own.
+        It has never been valid, as its instant is not completed on the table's timeline.  So there is no rollback on
+        the metadata table's timeline.
         """
-        for instant in self.timeline().instants:
-            if instant.time == time and instant.action is Action.DELTA_COMMIT:
-                if instant.is_completed:
-                    self.storage.delete(instant_path(self.config, instant))
-                take_files_away(self.storage, self.config, time)
-                remove_pending(self.storage, self.config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
+        storage, config = self.own.storage, self.own.config
+        recorded = [
+            instant
+            for instant in self.own.timeline.instants
+            if instant.time == time and instant.action is Action.DELTA_COMMIT
+        ]
+        for instant in recorded:
+            if instant.is_completed:
+                storage.delete(instant_path(config, instant))
+            delete_files(storage, config, time)
+            remove_pending(storage, config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
+        return self.refreshed() if recorded else self
 
     def _records(self, metadata: Metadata) -> Records:
         if isinstance(metadata, CommitMetadata):
@@ -124,114 +132,113 @@ class MetadataTable:
         return {}
 
     def _undo(self, rollbacks: Sequence[RollbackMetadata]) -> Records:
-        """Take back what the writes had said that are rolled back; of those that are in a base file, what to say."""
+        """Drop the delta commits of rolled-back writes.
+
+        For writes that were already compacted into a base file, return the delete records.
+        """
         files: defaultdict[str, list[str]] = defaultdict(list)
         for rollback in rollbacks:
             for time in rollback.commits_rollback:
                 if not self._is_compacted(time):
-                    self.take_back(time)
+                    self.without(time)
                     continue
                 for path, partition in rollback.partition_metadata.items():
                     files[path] += [file.rpartition("/")[2] for file in partition.success_delete_files]
         return records_of_deleted(files, gone=[path for path in files if not self._is_partition(path)])
 
     def _is_compacted(self, time: str) -> bool:
-        own = self.timeline()
-        told = next((one for one in own.instants if one.time == time and one.action is Action.DELTA_COMMIT), None)
-        if told is None:
-            return time < (own.first_active or "")
-        end = told.completion_time
-        return end is not None and any(one.action is Action.COMMIT and one.time > end for one in own.completed)
+        timeline = self.own.timeline
+        recorded = (one for one in timeline.instants if one.time == time and one.action is Action.DELTA_COMMIT)
+        instant = next(recorded, None)
+        if instant is None:
+            return time < (timeline.first_active or "")
+        end = instant.completion_time
+        return end is not None and any(one.action is Action.COMMIT and one.time > end for one in timeline.completed)
 
     def _is_partition(self, path: str) -> bool:
-        return self.outer.exists(f"{path}/{PARTITION_METADATA_FILE}" if path else PARTITION_METADATA_FILE)
+        return self.outer.storage.exists(f"{path}/{PARTITION_METADATA_FILE}" if path else PARTITION_METADATA_FILE)
 
     def _commit(self, time: str, records: Records) -> str:
-        schema = self.schema()
-        assert schema is not None  # noqa: S101 - without one it would have been dropped when the write began
-        begun = create_requested(self.storage, self.config, time, Action.DELTA_COMMIT)
-        begun = transition_inflight(self.storage, self.config, begun, CommitMetadata("UPSERT_PREPPED"))
+        storage, config, schema = self.own.storage, self.own.config, self.own.schema
+        begun = create_requested(storage, config, time, Action.DELTA_COMMIT)
+        begun = transition_inflight(storage, config, begun, CommitMetadata("UPSERT_PREPPED"))
         stats = LogFileStats(FILES, FILE_ID, time)
         name = LogFileName(file_id=FILE_ID, instant=time, version=1, write_token=str(WriteToken(0, 0, 0)))
-        with LogWriter(FILES, name, storage=self.storage) as writer:
+        with LogWriter(FILES, name, storage=storage) as writer:
             block = encode_log_block(records, instant=time, schema=schema.avro_with_meta)
             stats.add(writer.append(block), WriteCounts(writes=len(records), updates=len(records)))
         metadata = CommitMetadata("UPSERT_PREPPED", {FILES: tuple(stats.finish())}, {"schema": schema.avro})
-        now = self.next_instant()
-        complete(self.storage, self.config, begun, metadata, completion_time=now)
+        # The instant itself is on the timeline by now.
+        now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
+        complete(storage, config, begun, metadata, completion_time=now)
         return now
 
-    def next_instant(self) -> str:
-        """An instant after all of both timelines."""
-        outer = load_timeline(self.outer, load_table_config(self.outer)).latest_instant_time
-        own = self.timeline().latest_instant_time
-        return next_instant(self.clock(), max(filter(None, (outer, own)), default=None))
 
+def prepare_metadata_table(state: TableState) -> TableState:
+    """Make sure that the metadata table can be kept up, or is dropped; a look at the table after that.
 
-_PARTITIONS = "hoodie.table.metadata.partitions"
-_INFLIGHT = f"{_PARTITIONS}.inflight"
-
-
-def prepare_metadata_table(context: TableContext) -> None:
-    """See to it that the metadata table can be kept up, or is gone; warn of what goes unless the options ask for it.
-
-    To be called under the table's lock, before the first change.
+    To be called under the table's lock, before the first change.  A warning reports what is dropped, unless the options
+    ask for it.
     """
-    config, root = load_table_config(context.storage), context.storage.root
+    config, root = state.config, state.storage.root
     if not config.metadata_partitions:
-        return
-    reason = None if context.options.metadata_enable is False else _why_not(context, config)
+        return state
+    asked_for = state.options.metadata_enable is False
+    reason = None if asked_for else _why_not(state)
     others = [name for name in config.metadata_partitions if name != FILES]
-    if context.options.metadata_enable is False:  # somebody has said that it shall go
-        _drop(context.storage, config.metadata_partitions)
-    elif reason is not None:
+    if not (asked_for or reason or others):
+        return state
+    if reason is not None:
         _warn(f"{root}: the metadata table {reason}, and is dropped; a writer of Hudi's that has it on builds it anew")
-        _drop(context.storage, config.metadata_partitions)
-    elif others:
+    elif not asked_for:
         _warn(
             f"{root}: of the metadata table only the partition {FILES} is kept up; {', '.join(others)} are dropped, "
             "and built anew by a writer of Hudi's that has them on"
         )
-        _drop(context.storage, others)
+    _drop(state, config.metadata_partitions if asked_for or reason is not None else others)
+    return state.context.state()
 
 
-def _why_not(context: TableContext, config: TableConfig) -> str | None:
-    """Why the metadata table cannot be kept up, to go on after its name; None where it can."""
+def _why_not(state: TableState) -> str | None:
+    """Why the metadata table cannot be kept up, as the rest of a sentence; None where it can."""
+    config = state.config
     if config.version < VERSION_WITH_COMPLETION_TIMES:
         return f"of a table of version {config.version} is not kept up"
     if FILES not in config.metadata_partitions:
         return f"has no partition {FILES}"
     if being_built := config.properties.get(_INFLIGHT):
         return f"is being built ({being_built})"
-    return _why_not_as_it_is(context, config)
+    return _why_not_as_it_is(state)
 
 
-def _why_not_as_it_is(context: TableContext, config: TableConfig) -> str | None:
+def _why_not_as_it_is(state: TableState) -> str | None:
+    config = state.config
     try:
-        table = MetadataTable.of(context.storage, context.clock)
+        table = MetadataTable.of(state)
         assert table is not None  # noqa: S101 - it has the partition
-        if table.config.version != config.version:
-            return f"has version {table.config.version}, the table {config.version}"
-        if table.schema() is None:
-            return "has no commit"
-        pending = [instant for instant in table.timeline().pending if instant.action is not Action.DELTA_COMMIT]
+        if table.own.config.version != config.version:
+            return f"has version {table.own.config.version}, the table {config.version}"
+        _ = table.own.schema
+        pending = [instant for instant in table.own.timeline.pending if instant.action is not Action.DELTA_COMMIT]
+    except SchemaError:
+        return "has no commit"
     except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:
         return f"cannot be read ({error})"
     others = len(config.metadata_partitions) > 1
     return f"has a partition that cannot go while {pending[0]} is pending" if pending and others else None
 
 
-def _drop(storage: Storage, partitions: Iterable[str]) -> None:
-    """Take *partitions*, or with ``files`` all of it, out of the properties, and then away.
+def _drop(state: TableState, partitions: Iterable[str]) -> None:
+    """Remove *partitions*, or with ``files`` all of them, from the properties, and then delete them.
 
     In this order: a reader that finds no folder under properties that name one would fail.
     """
     gone = set(partitions)
-    left = [name for name in load_table_config(storage).metadata_partitions if name not in gone]
+    left = [name for name in state.config.metadata_partitions if name not in gone]
     changes = {_PARTITIONS: ",".join(left), **({} if left else {_INFLIGHT: ""})}
-    update_table_config(storage, changes, saved_at=datetime.now(timezone.utc))
+    update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
     for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
-        storage.delete(folder)
+        state.storage.delete(folder)
 
 
 def _warn(message: str) -> None:

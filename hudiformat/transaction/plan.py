@@ -7,7 +7,7 @@ What sizing has to know of a table, read from its timeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat.merge import RecordMerger
 from hudiformat.naming import record_key_buckets
 from hudiformat.options.enums import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine
 from hudiformat.options.values import WriteOptions
+from hudiformat.query.slice_reader import SliceReader
 from hudiformat.sizing import (
-    Commits,
     FlinkAssigner,
     GroupVerdict,
     Kind,
@@ -37,20 +38,14 @@ from hudiformat.sizing import (
 )
 from hudiformat.table.merging import merge_mode
 from hudiformat.table.schema import TableSchema
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableState
 from hudiformat.timeline import (
     Action,
-    ClusteringPlan,
     Instant,
     MergeMode,
-    RequestedReplaceMetadata,
     State,
     TableConfig,
     TableType,
-    Timeline,
-    read_compaction_plan,
-    read_content,
-    read_metadata,
 )
 from hudiformat.view import FileSlice, Visibility
 
@@ -100,7 +95,8 @@ class WritePlan:
     ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
     path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
     rows go of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
-    of file groups, in table version 6, where their log files are named by them.
+    of file groups, in table version 6, where their log files are named by them.  With ``has_several_tasks``, attempts
+    of tasks may fail and leave files behind.
     """
 
     root: str
@@ -114,6 +110,12 @@ class WritePlan:
     in_clustering: Groups = frozenset()
     placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    has_several_tasks: bool = True
+
+    @property
+    def inflight(self) -> Instant:
+        """The instant of the write on the timeline, until it is committed."""
+        return Instant(self.instant, action_of(self.config, self.operation), State.INFLIGHT)
 
     @property
     def row_size(self) -> int:
@@ -163,10 +165,45 @@ class WritePlan:
         by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
         return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
 
+    def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
+        """What reads the file slices that existed when the write began."""
+        return SliceReader(
+            self.config, self.schema, self.visibility, merger=merger, merge_memory=self.options.merge_memory
+        )
+
     def buckets(self, record_keys: pa.Array) -> npt.NDArray[np.int32]:
         """The bucket of each record key, by the bucket index."""
         fields = self.options.hash_fields or self.config.record_key_fields
         return record_key_buckets(record_keys, fields, self.options.num_buckets)
+
+
+def action_of(config: TableConfig, operation: Operation) -> Action:
+    """The action under which a write is on the timeline."""
+    if operation in REPLACING:
+        return Action.REPLACE_COMMIT
+    return Action.COMMIT if config.table_type is TableType.COPY_ON_WRITE else Action.DELTA_COMMIT
+
+
+def write_plan(state: TableState, operation: Operation, instant: str) -> WritePlan:
+    """What the tasks of a write at *instant* have to know of the table.
+
+    Raises:
+        CorruptTableError: a commit or a pending plan that is needed is damaged.
+    """
+    return WritePlan(
+        root=state.storage.root,
+        config=state.config,
+        schema=state.schema,
+        options=state.options,
+        operation=operation,
+        instant=instant,
+        visibility=state.visibility,
+        sizing=sizing_profile(state, operation) if _is_sized(state, operation) else None,
+        in_clustering=state.in_clustering,
+        compactions=(
+            {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
+        ),
+    )
 
 
 def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:
@@ -174,75 +211,36 @@ def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema |
     return TableSchema(options.partial_schema) if options.partial_schema and operation is Operation.UPSERT else None
 
 
-def sizing_profile(context: TableContext) -> SizingProfile:
-    """The profile of a table as it is now; commits are read as far as the record size asks for them.
+def _is_sized(state: TableState, operation: Operation) -> bool:
+    """Whether sizing assigns new rows to file groups; with a bucket index, the hash of the key does."""
+    # The user's own merger is called when rows are read, so the rows have to go to log files.
+    if state.context.merger is not None or state.options.index_type is IndexType.BUCKET:
+        return False
+    return operation in (Operation.INSERT, Operation.UPSERT)
 
-    Raises:
-        CorruptTableError: a commit or a pending plan that is needed is damaged.
-    """
-    timeline = context.timeline()
-    options = context.options
-    commits = _newest_first(context, timeline)
+
+def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
+    """The profile of a table; commits are read, from the newest on, until one tells the record size."""
+    options = state.options
+    sizing = options.sizing
+    if partial_schema(operation, options) is not None:
+        # No file group is small: a new row may not rewrite one that gets partial updates.  Hudi rewrites its base file
+        # with what the updates bring alone, and loses the other columns.
+        sizing = replace(sizing, small_file_limit=0)
     estimate = flink_record_size if options.sizing_engine is SizingEngine.FLINK else spark_record_size
+    commits = ((done, state.metadata(done)) for done in reversed(state.timeline.completed_writes))
     return SizingProfile(
-        kind=kind_of(context),
+        kind=_kind_of(state),
         engine=options.sizing_engine,
-        options=options.sizing,
-        record_size=estimate(commits, options.sizing),
-        in_compaction=frozenset(groups_being_compacted(context, timeline)),
-        in_clustering=groups_in_clustering(context),
+        options=sizing,
+        record_size=estimate(commits, sizing),
+        in_compaction=frozenset(state.in_compaction),
+        in_clustering=state.in_clustering,
     )
 
 
-def kind_of(context: TableContext) -> Kind:
+def _kind_of(state: TableState) -> Kind:
     """What decides where new rows of a table may go."""
-    if context.config.table_type is TableType.COPY_ON_WRITE:
+    if state.config.table_type is TableType.COPY_ON_WRITE:
         return Kind.COW
-    return Kind.MOR if context.options.index_type.indexes_log_files else Kind.MOR_BLIND
-
-
-def _newest_first(context: TableContext, timeline: Timeline) -> Commits:
-    for instant in reversed(timeline.completed_writes):
-        yield instant, read_metadata(context.storage, context.config, instant)
-
-
-def groups_being_compacted(context: TableContext, timeline: Timeline) -> dict[tuple[str, str], str]:
-    """The file groups of pending compactions, by partition path and file id, and the compactions' instants."""
-    return {
-        (operation.partition_path or "", operation.file_id or ""): pending.time
-        for pending in timeline.pending
-        if pending.action is Action.COMPACTION
-        for operation in read_compaction_plan(context.storage, context.config, pending).operations or ()
-    }
-
-
-def groups_in_clustering(context: TableContext) -> Groups:
-    """The file groups that a pending clustering is going to replace.
-
-    Source: ClusteringUtils.getAllFileGroupsInPendingClusteringPlans.
-    """
-    return frozenset(
-        (part.partition_path or "", part.file_id or "")
-        for plan in _clustering_plans(context, context.timeline())
-        for group in plan.input_groups or ()
-        for part in group.slices or ()
-    )
-
-
-def _clustering_plans(context: TableContext, timeline: Timeline) -> Iterator[ClusteringPlan]:
-    """The plans of pending clusterings; a replace commit that is none, an insert overwrite say, has no plan."""
-    for pending in timeline.pending:
-        if pending.action.completed_as is Action.REPLACE_COMMIT:
-            requested = Instant(pending.time, pending.action, State.REQUESTED)
-            content = read_content(context.storage, context.config, requested)
-            if isinstance(content, RequestedReplaceMetadata) and content.clustering_plan is not None:
-                yield content.clustering_plan
-
-
-def without_filling(context: TableContext) -> TableContext:
-    """*context* with no file group small: new rows may not rewrite one that partial updates are for.
-
-    Hudi rewrites its base file with what the updates bring alone, and loses the other columns.
-    """
-    sizing = replace(context.options.sizing, small_file_limit=0)
-    return replace(context, options=replace(context.options, sizing=sizing))
+    return Kind.MOR if state.options.index_type.indexes_log_files else Kind.MOR_BLIND

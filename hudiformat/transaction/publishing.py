@@ -1,36 +1,30 @@
-"""The lock around a state change of the table, and publishing: the metadata table first, then the timeline."""
+"""Changes of a table's timeline: under the lock, on a current look at the table, the metadata table first."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from hudiformat.naming import next_instant
-from hudiformat.storage import Storage
-from hudiformat.table.state import Clock, TableContext
-from hudiformat.timeline import Instant, Metadata, TableConfig, complete, load_timeline
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline import Instant, Metadata, complete
 from hudiformat.transaction.locks import held, lock_of
-from hudiformat.transaction.metadata_table import MetadataTable
+from hudiformat.transaction.metadata_table import MetadataTable, prepare_metadata_table
 
 
-def publish(storage: Storage, config: TableConfig, clock: Clock, instant: Instant, metadata: Metadata) -> Instant:
-    """Complete an inflight instant, with what it did in *metadata*.
+@contextmanager
+def changing(context: TableContext, seen: TableState | None = None) -> Iterator[TableState]:
+    """Hold the table's lock while the block changes the timeline; gives a current look at the table.
 
-    What the metadata table says of it counts once the timeline says it too; in the other order a reader would miss
-    files for a moment.  To be called under the table's lock.
+    The table may have changed before the lock was free, so it is read again.  *seen* is used as it is where there are
+    no other writers.  Before the first change the metadata table is prepared: what cannot be kept up is dropped.
 
     Raises:
-        CommitError: the instant is not inflight any more.
-        StorageError: a file cannot be created.
-
-    Source: BaseHoodieWriteClient.commitStats, Hudi 1.2.0.
+        LockError: another writer keeps the table's lock.
     """
-    told = None
-    metadata_table = MetadataTable.of(storage, clock)
-    if metadata_table is not None:
-        told = metadata_table.tell(instant, metadata)
-    latest = load_timeline(storage, config).latest_instant_time
-    now = next_instant(clock(), max(filter(None, (latest, told)), default=None))
-    return complete(storage, config, instant, metadata, completion_time=now)
+    has_other_writers = context.options.concurrency.has_other_writers
+    with exclusive(context):
+        yield prepare_metadata_table(context.state() if seen is None or has_other_writers else seen)
 
 
 def exclusive(context: TableContext) -> AbstractContextManager[None]:
@@ -42,3 +36,24 @@ def exclusive(context: TableContext) -> AbstractContextManager[None]:
     if not options.has_other_writers:
         return nullcontext()
     return held(lock_of(context.storage, options), patience=options.lock_patience)
+
+
+def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
+    """Complete an inflight instant, with what it did in *metadata*.
+
+    *state* is a look made under the table's lock.  The metadata table is written first, and is valid once the timeline
+    has the completed instant; in the other order a reader would miss files for a moment.
+
+    Raises:
+        CommitError: the instant is not inflight any more.
+        StorageError: a file cannot be created.
+
+    Source: BaseHoodieWriteClient.commitStats, Hudi 1.2.0.
+    """
+    recorded = None
+    metadata_table = MetadataTable.of(state)
+    if metadata_table is not None:
+        recorded = metadata_table.record(instant, metadata)
+    latest = state.timeline.latest_instant_time
+    now = next_instant(state.context.clock(), max(filter(None, (latest, instant.time, recorded)), default=None))
+    return complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)

@@ -16,16 +16,14 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from hudiformat.blocks import rollback_block
 from hudiformat.errors import CorruptTableError
 from hudiformat.logfile import LogWriter
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.storage import FileInfo, Storage
-from hudiformat.table.state import Clock
+from hudiformat.table.state import TableState
 from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
     Action,
     Instant,
     InstantInfo,
@@ -34,26 +32,20 @@ from hudiformat.timeline import (
     RollbackPlan,
     RollbackRequest,
     State,
-    TableConfig,
-    Timeline,
     create_requested,
     instant_path,
-    load_timeline,
-    read_content,
-    read_metadata,
     remove_pending,
     transition_inflight,
 )
 from hudiformat.transaction.files import (
+    delete_files,
     delete_markers,
+    delete_strays,
+    delete_traces,
     files_of,
-    forget_files,
     log_instants,
     marked_files,
-    marked_instants,
     parsed_data_file,
-    take_files_away,
-    take_strays_away,
 )
 from hudiformat.transaction.locks import forget
 from hudiformat.transaction.publishing import publish
@@ -123,127 +115,126 @@ def _below(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
-"""What changes a table's rows."""
 _MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
 
 
-@dataclass(frozen=True, slots=True)
-class Rollbacks:
-    """The rollbacks of one table."""
+def roll_back(state: TableState, target: Instant) -> Instant:
+    """Delete all that the pending *target* has written, and then the instant itself; the rollback's own instant.
 
-    storage: Storage
-    config: TableConfig
-    clock: Clock
+    Raises:
+        StorageError: a file cannot be deleted; the rollback stays pending, and the next writer finishes it.
+    """
+    requests = tuple(_requests(state, target.time))
+    plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
+    begun = create_requested(state.storage, state.config, state.next_instant, Action.ROLLBACK, plan)
+    return _run(state.context.state(), begun, plan)
 
-    def roll_back(self, target: Instant) -> Instant:
-        """Take away all that *target*, pending by now, has written, and then itself; the rollback's instant.
 
-        Raises:
-            StorageError: a file cannot be deleted; the rollback stays pending, and the next writer goes on with it.
-        """
-        requests = tuple(self._requests(target.time))
-        plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
-        now = next_instant(self.clock(), load_timeline(self.storage, self.config).latest_instant_time)
-        return self._run(create_requested(self.storage, self.config, now, Action.ROLLBACK, plan), plan)
+def finish_rollbacks(state: TableState) -> frozenset[str]:
+    """Finish the pending rollbacks of other writers; the instants that were rolled back."""
+    done = set()
+    for rollback in state.timeline.pending:
+        if rollback.action is Action.ROLLBACK:
+            plan = _plan(state, rollback)
+            _run(state.context.state(), rollback, plan)
+            done.add(_target(plan).commit_time)
+    return frozenset(done)
 
-    def finish_pending(self, timeline: Timeline) -> frozenset[str]:
-        """Go on with the rollbacks that others began; the instants that they have rolled back."""
-        done = set()
-        for rollback in timeline.pending:
-            if rollback.action is Action.ROLLBACK:
-                plan = self._plan(rollback)
-                self._run(rollback, plan)
-                done.add(_target(plan).commit_time)
-        return frozenset(done)
 
-    def sweep_orphans(self) -> None:
-        """Take away what tasks have left that were still at work when their write was rolled back, or committed.
+def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
+    """Delete the files of tasks that were still writing when their write was rolled back, or was committed.
 
-        That is all files of an instant that is nowhere, unless it is before the timeline's first: it may have been
-        archived; and those files of a commit that are marked and that it does not name.  These wait while a compaction
-        is pending, whose plan may name them.
-        """
-        marked = marked_instants(self.storage)  # before the timeline: who has markers had an instant first
-        timeline = load_timeline(self.storage, self.config)
-        on_timeline = {instant.time for instant in timeline.instants}
-        first = timeline.first_active or ""
-        for instant in marked:
-            if instant > first and instant not in on_timeline:
-                take_files_away(self.storage, self.config, instant)
-        if not any(pending.action in _MERGES for pending in timeline.pending):
-            for done in timeline.completed:
-                if done.time in marked and done.action in WRITES:
-                    self._take_late_files_away(done)
+    *marked* are the instants that have markers, listed before *state* was made: an instant is on the timeline before
+    its first marker.  All files are deleted of an instant that is not on the timeline, unless it is earlier than the
+    timeline's first: it may have been archived.  Of a commit, those files are deleted that have a marker and that the
+    commit does not name.  These wait while a compaction is pending, whose plan may name them.
+    """
+    on_timeline = {instant.time for instant in state.timeline.instants}
+    first = state.timeline.first_active or ""
+    for instant in marked:
+        if instant > first and instant not in on_timeline:
+            delete_files(state.storage, state.config, instant)
+    if not any(pending.action in _MERGES for pending in state.timeline.pending):
+        for done in state.timeline.completed:
+            if done.time in marked and done.action.is_write:
+                delete_strays(state.storage, state.config, done.time, state.metadata(done).write_stats)
+                delete_markers(state.storage, done.time)
 
-    def _take_late_files_away(self, done: Instant) -> None:
-        metadata = read_metadata(self.storage, self.config, done)
-        take_strays_away(self.storage, self.config, done.time, metadata.write_stats)
-        delete_markers(self.storage, done.time)
 
-    def _run(self, rollback: Instant, plan: RollbackPlan) -> Instant:
-        if rollback.state is State.REQUESTED:
-            rollback = transition_inflight(self.storage, self.config, rollback)
-        metadata = self._execute(_target(plan), plan.rollback_requests or (), at=rollback.time)
-        return publish(self.storage, self.config, self.clock, rollback, metadata)
+def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:
+    """Delete what *target* has written, and the instant itself, as a part of the restore that began *at*."""
+    return _execute(state, target, tuple(_requests(state, target.commit_time)), at=at)
 
-    def take_away(self, target: InstantInfo, *, at: str) -> RollbackMetadata:
-        """Take away what *target* has written, and itself, as a part of the restore that began *at*."""
-        return self._execute(target, tuple(self._requests(target.commit_time)), at=at)
 
-    def _execute(self, target: InstantInfo, requests: Sequence[RollbackRequest], *, at: str) -> RollbackMetadata:
-        began = time.monotonic()
-        self._hide(target)
-        taken_back: dict[str, dict[str, int]] = {}
-        if self.config.version < VERSION_WITH_COMPLETION_TIMES:
-            taken_back = carry_out(self.storage, requests, target=target.commit_time, at=at)
-            forget_files(self.storage, target.commit_time)
-        else:
-            take_files_away(self.storage, self.config, target.commit_time)
-        forget(self.storage, target.commit_time)
-        self._remove(target)
-        return RollbackMetadata(
-            start_rollback_time=at,
-            time_taken_in_millis=int((time.monotonic() - began) * 1000),
-            total_files_deleted=sum(len(request.files_to_be_deleted) for request in requests),
-            commits_rollback=(target.commit_time,),
-            partition_metadata=_partition_metadata(requests, taken_back),
-            instants_rollback=(target,),
+def _run(state: TableState, rollback: Instant, plan: RollbackPlan) -> Instant:
+    if rollback.state is State.REQUESTED:
+        rollback = transition_inflight(state.storage, state.config, rollback)
+    metadata = _execute(state, _target(plan), plan.rollback_requests or (), at=rollback.time)
+    return publish(state, rollback, metadata)
+
+
+def _execute(
+    state: TableState, target: InstantInfo, requests: Sequence[RollbackRequest], *, at: str
+) -> RollbackMetadata:
+    began = time.monotonic()
+    storage, config = state.storage, state.config
+    _hide(state, target)
+    appended: dict[str, dict[str, int]] = {}
+    if state.logs_name_slices:
+        appended = carry_out(storage, requests, target=target.commit_time, at=at)
+        delete_traces(storage, target.commit_time)
+    else:
+        delete_files(storage, config, target.commit_time)
+    forget(storage, target.commit_time)
+    _remove(state, target)
+    return RollbackMetadata(
+        start_rollback_time=at,
+        time_taken_in_millis=int((time.monotonic() - began) * 1000),
+        total_files_deleted=sum(len(request.files_to_be_deleted) for request in requests),
+        commits_rollback=(target.commit_time,),
+        partition_metadata=_partition_metadata(requests, appended),
+        instants_rollback=(target,),
+    )
+
+
+def _hide(state: TableState, target: InstantInfo) -> None:
+    """Make a completed write a pending one again: nobody may read its files while they are deleted."""
+    for instant in state.timeline.completed:
+        if instant.time == target.commit_time and instant.action.is_write:
+            state.storage.delete(instant_path(state.config, instant))
+
+
+def _remove(state: TableState, target: InstantInfo) -> None:
+    # A new look: the completed state is gone by now, and shows under which action the instant was requested.
+    for instant in state.context.state().timeline.pending:
+        if instant.time == target.commit_time and instant.action is not Action.ROLLBACK:
+            remove_pending(state.storage, state.config, instant)
+
+
+def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
+    storage = state.storage
+    if state.logs_name_slices:
+        yield from requests_of_blocks(storage, instant)
+        return
+    for path in sorted({*marked_files(storage, instant), *files_of(storage, instant)}):
+        folder, _, name = path.rpartition("/")
+        parsed = parsed_data_file(name)
+        yield RollbackRequest(
+            partition_path=folder,
+            file_id=parsed.file_id if parsed else "",
+            latest_base_instant=instant,
+            files_to_be_deleted=(f"{storage.root}/{path}",),
+            log_blocks_to_be_deleted={},
         )
 
-    def _hide(self, target: InstantInfo) -> None:
-        """Make a completed write a pending one again: nobody may read files of it while they go."""
-        for instant in load_timeline(self.storage, self.config).completed:
-            if instant.time == target.commit_time and instant.action in WRITES:
-                self.storage.delete(instant_path(self.config, instant))
 
-    def _remove(self, target: InstantInfo) -> None:
-        for instant in load_timeline(self.storage, self.config).pending:
-            if instant.time == target.commit_time and instant.action is not Action.ROLLBACK:
-                remove_pending(self.storage, self.config, instant)
-
-    def _requests(self, instant: str) -> Iterator[RollbackRequest]:
-        if self.config.version < VERSION_WITH_COMPLETION_TIMES:
-            yield from requests_of_blocks(self.storage, instant)
-            return
-        for path in sorted({*marked_files(self.storage, instant), *files_of(self.storage, instant)}):
-            folder, _, name = path.rpartition("/")
-            parsed = parsed_data_file(name)
-            yield RollbackRequest(
-                partition_path=folder,
-                file_id=parsed.file_id if parsed else "",
-                latest_base_instant=instant,
-                files_to_be_deleted=(f"{self.storage.root}/{path}",),
-                log_blocks_to_be_deleted={},
-            )
-
-    def _plan(self, rollback: Instant) -> RollbackPlan:
-        requested = Instant(rollback.time, rollback.action, State.REQUESTED)
-        plan = read_content(self.storage, self.config, requested)
-        if not isinstance(plan, RollbackPlan) or plan.instant_to_rollback is None:
-            path = f"{self.storage.root}/{instant_path(self.config, requested)}"
-            raise CorruptTableError(f"{path}: expected the plan of a rollback that names an instant", path=path)
-        return plan
+def _plan(state: TableState, rollback: Instant) -> RollbackPlan:
+    requested = Instant(rollback.time, rollback.action, State.REQUESTED)
+    plan = state.content(requested)
+    if not isinstance(plan, RollbackPlan) or plan.instant_to_rollback is None:
+        path = f"{state.storage.root}/{instant_path(state.config, requested)}"
+        raise CorruptTableError(f"{path}: expected the plan of a rollback that names an instant", path=path)
+    return plan
 
 
 def _target(plan: RollbackPlan) -> InstantInfo:

@@ -130,7 +130,12 @@ class FileSlice:
     @property
     def size(self) -> int:
         """Bytes of all files of the slice."""
-        return (self.base_file.size if self.base_file else 0) + sum(log.size for log in self.log_files)
+        return (self.base_file.size if self.base_file else 0) + self.log_bytes
+
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of the log files of the slice."""
+        return sum(log.size for log in self.log_files)
 
 
 def build_slices(

@@ -12,24 +12,26 @@ from functools import partial
 from typing import Any
 
 from hudiformat.options.enums import Operation
-from hudiformat.table.listing import partition_files
-from hudiformat.table.state import TableContext
+from hudiformat.storage import Storage
+from hudiformat.table.listing import list_files
+from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.begin import Commit, Replaced, write_and_commit
 from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.transaction import Commit, Replaced, write_and_commit
 from hudiformat.view import build_slices
-from hudiformat.write.write import fitted_rows, write_prepared
+from hudiformat.write.write import prepare, write_prepared
 
 
-def overwrite(context: TableContext, operation: Operation, data: Any) -> Commit:
+def overwrite(context: TableContext, operation: Operation, data: Any) -> tuple[Commit, TableState]:
     """Write *data* into new file groups, in place of all groups of its partitions, or of the table.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written.
         SchemaError, DataError, CommitError: as for other writes.
     """
-    rows = fitted_rows(context, operation, data)
-    return overwrite_by(context, operation, lambda plan: write_prepared(plan, rows, storage=context.storage))
+    state = context.state()
+    rows = prepare(state, operation, data)
+    return overwrite_by(context, operation, partial(write_prepared, rows=rows, storage=context.storage), seen=state)
 
 
 def overwrite_by(
@@ -37,19 +39,23 @@ def overwrite_by(
     operation: Operation,
     write_files: Callable[[WritePlan], Iterable[WriteStat]],
     extra: Mapping[str, str] | None = None,
-) -> Commit:
-    """As :func:`overwrite`, where *write_files* makes the files; *extra* as for other writes."""
-    return write_and_commit(context, operation, write_files, extra, replace=partial(replaced_groups, context))
+    *,
+    seen: TableState | None = None,
+) -> tuple[Commit, TableState]:
+    """As :func:`overwrite`, where *write_files* makes the files; *extra* and *seen* as for other writes."""
+    return write_and_commit(
+        context, operation, write_files, extra, seen=seen, replace=partial(replaced_groups, context.storage)
+    )
 
 
-def replaced_groups(context: TableContext, plan: WritePlan, stats: Sequence[WriteStat]) -> Replaced:
-    """What an overwriting write takes out of the table that has written *stats*."""
+def replaced_groups(storage: Storage, plan: WritePlan, stats: Sequence[WriteStat]) -> Replaced:
+    """The file groups that an overwriting write removes from the table, whose files *stats* describe."""
     written = {stat.partition_path or "" for stat in stats}
-    return _groups(context, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
+    return _groups(storage, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
 
 
-def delete_partitions(context: TableContext, partitions: Sequence[str]) -> Commit:
-    """Take all file groups of *partitions* out of the table; a partition that is not there has none.
+def delete_partitions(context: TableContext, partitions: Sequence[str]) -> tuple[Commit, TableState]:
+    """Remove all file groups of *partitions* from the table; a partition that does not exist has none.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written.
@@ -59,16 +65,16 @@ def delete_partitions(context: TableContext, partitions: Sequence[str]) -> Commi
         context,
         Operation.DELETE_PARTITION,
         lambda _plan: (),
-        replace=lambda plan, _stats: _groups(context, plan, set(partitions)),
+        replace=lambda plan, _stats: _groups(context.storage, plan, set(partitions)),
     )
 
 
-def _groups(context: TableContext, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
-    """The file groups that were there when the write began, of these partitions or of all."""
+def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
+    """The file groups that existed when the write began, of these partitions or of all."""
     listed = (
-        partition_files(context)
+        list_files(storage, None)
         if partitions is None
-        else (found for path in sorted(partitions) for found in partition_files(context, path))
+        else (found for path in sorted(partitions) for found in list_files(storage, path))
     )
     groups = {
         path: tuple(dict.fromkeys(item.file_id for item in build_slices(path, files, plan.visibility)))

@@ -12,14 +12,14 @@ from hudiformat.options.enums import IndexType
 from hudiformat.options.keys import PARTIAL_SCHEMA
 from hudiformat.table.merging import merge_mode
 from hudiformat.table.schema import RowKeys, TableSchema
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableState
 from hudiformat.timeline import MergeMode, TableType
 
 _VERSION = 8
 """The first table version whose log blocks may hold some columns only."""
 
 
-def partial_rows(context: TableContext, partial: TableSchema, found: pa.Schema) -> TableSchema:
+def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> TableSchema:
     """What the rows of a partial update have to have: the columns of *partial*, and those that keys are made of.
 
     *found* are the columns that they have.
@@ -29,11 +29,11 @@ def partial_rows(context: TableContext, partial: TableSchema, found: pa.Schema) 
         OptionError: *partial* is no schema of some of the table's columns, or lacks what says which row counts.
         SchemaError: the rows have other columns, or miss one.
     """
-    _refuse(context)
-    _check_schema(context, partial)
-    keys = RowKeys.of(context.config)
+    _refuse(state)
+    _check_schema(state, partial)
+    keys = RowKeys.of(state.config)
     wanted = {*keys.key_fields, *keys.partition_fields, *partial.arrow.names}
-    table = context.schema()
+    table = state.schema
     rows = table.only([name for name in table.arrow.names if name in wanted])
     for name in sorted(wanted.symmetric_difference(found.names)):
         what = "is missing from" if name in wanted else "is not to be in"
@@ -45,24 +45,24 @@ def partial_rows(context: TableContext, partial: TableSchema, found: pa.Schema) 
     return rows
 
 
-def _refuse(context: TableContext) -> None:
-    config, options = context.config, context.options
+def _refuse(state: TableState) -> None:
+    config, options = state.config, state.options
     refused = {
         "COPY_ON_WRITE tables": config.table_type is TableType.COPY_ON_WRITE,
         f"tables of version {config.version}": config.version < _VERSION,
         "a bucket index, which does not say whether a row is there": options.index_type is IndexType.BUCKET,
         "a global index that moves rows, which would need all columns": options.is_global and options.moves_partitions,
-        "a merger of one's own": context.merger is not None,
+        "a merger of one's own": state.context.merger is not None,
     }
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(
-                f"{context.storage.root}: {PARTIAL_SCHEMA} with {feature}", feature=f"partial updates with {feature}"
+                f"{state.storage.root}: {PARTIAL_SCHEMA} with {feature}", feature=f"partial updates with {feature}"
             )
 
 
-def _check_schema(context: TableContext, partial: TableSchema) -> None:
-    table = context.schema()
+def _check_schema(state: TableState, partial: TableSchema) -> None:
+    table = state.schema
     try:
         columns = partial.arrow
     except SchemaError as error:
@@ -73,8 +73,8 @@ def _check_schema(context: TableContext, partial: TableSchema) -> None:
             raise _wrong(f"the table has no column {field.name!r} of type {field.type}; it has {known}")
     if table.delete_column in columns.names:  # Hudi writes such a delete as an update
         raise _wrong(f"a row with {table.delete_column} is no partial update: delete by key")
-    if merge_mode(context.config) is MergeMode.EVENT_TIME_ORDERING:
-        for name in context.config.ordering_fields:
+    if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
+        for name in state.config.ordering_fields:
             if name not in columns.names:
                 raise _wrong(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")
 

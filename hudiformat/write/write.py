@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,17 +12,19 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import DataError
 from hudiformat.index.global_index import route
+from hudiformat.index.rows import Integers, KeyedRows
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation, SortMode
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table.schema import RowKeys, TableSchema
-from hudiformat.table.state import TableContext
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline import TableConfig, WriteStat
-from hudiformat.transaction.begin import Commit, refuse_unwritable, write_and_commit
 from hudiformat.transaction.plan import WritePlan, partial_schema
+from hudiformat.transaction.transaction import Commit, write_and_commit
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.rows import combine
+from hudiformat.write.rows import combined_rows
 from hudiformat.write.task import WriteTask
 
 _BATCH_ROWS = 65_536
@@ -28,14 +32,45 @@ _BATCHES = 16
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 
 
-def write_rows(context: TableContext, operation: Operation, data: Any) -> Commit:
-    """Write *data* in one commit; nothing is written when the rows cannot be."""
-    rows = fitted_rows(context, operation, data)
-    return write_and_commit(context, operation, lambda plan: write_prepared(plan, rows, storage=context.storage))
+@dataclass(frozen=True, slots=True)
+class PreparedRows:
+    """Rows with the columns and types of the write, their record keys and their partition paths."""
+
+    rows: pa.Table
+    keys: pa.Array
+    paths: pa.Array
+
+    @classmethod
+    def of(cls, config: TableConfig, rows: pa.Table) -> PreparedRows:
+        """*rows* with their keys and paths, which are made once.
+
+        Raises:
+            DataError: a record key is null or empty, or a partition path is not one.
+        """
+        keys = RowKeys.of(config)
+        return cls(rows, keys.record_keys(rows), keys.partition_paths(rows))
+
+    def take(self, indices: Integers) -> PreparedRows:
+        """The rows at *indices*, in that order."""
+        rows = RowSource(self.rows.combine_chunks()).at(indices)
+        chosen = pa.array(indices)
+        return PreparedRows(rows, self.keys.take(chosen), self.paths.take(chosen))
 
 
-def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -> TableSchema:
-    """The schema that the rows of a write are brought to; looks at columns and at no row.
+def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[Commit, TableState]:
+    """Write *data* in one commit, and the table after it; nothing is written when the rows cannot be.
+
+    Raises:
+        SchemaError, DataError: the rows cannot be written.
+        CommitError: the write did not become visible.
+    """
+    state = context.state()
+    rows = prepare(state, operation, data)
+    return write_and_commit(context, operation, partial(write_prepared, rows=rows, storage=context.storage), seen=state)
+
+
+def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> TableSchema:
+    """The schema that the rows of a write are brought to; only columns are checked, no row is read.
 
     Raises:
         SchemaError: the columns contradict the table's, or have a type that Avro cannot hold.
@@ -43,13 +78,13 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
         DataError: a column that keys are made of is missing.
         UnsupportedFeatureError: the table cannot be written.
     """
-    refuse_unwritable(context)
-    keys = RowKeys.of(context.config)
+    refuse_unwritable(state)
+    keys = RowKeys.of(state.config)
     keys.check(schema)
-    table = context.schema()
-    partial = partial_schema(operation, context.options)
+    table = state.schema
+    partial = partial_schema(operation, state.options)
     if partial is not None:
-        table = partial_rows(context, partial, schema)
+        table = partial_rows(state, partial, schema)
     if operation is Operation.DELETE:
         table = table.only(list(dict.fromkeys([*keys.key_fields, *keys.partition_fields])))
         schema = pa.schema([schema.field(name) for name in table.arrow.names])
@@ -57,60 +92,63 @@ def check_rows(context: TableContext, operation: Operation, schema: pa.Schema) -
     return table
 
 
-def fitted_rows(context: TableContext, operation: Operation, data: Any) -> pa.Table:
+def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
     """*data* with the columns and types that the write has; for a delete, those that keys are made of.
+
+    Bad rows, keys and paths are found here, before the timeline is touched.
 
     Raises:
         SchemaError, DataError: the rows cannot be written.
     """
     reader = as_reader(data)
-    schema = check_rows(context, operation, reader.schema)
+    schema = check_rows(state, operation, reader.schema)
     names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
-    keys = RowKeys.of(context.config)
-    keys.record_keys(rows)  # bad keys and paths are found before the timeline is touched
-    keys.partition_paths(rows)
-    return rows
+    return PreparedRows.of(state.config, rows)
 
 
-def write_prepared(plan: WritePlan, rows: pa.Table, *, storage: Storage | None = None) -> list[WriteStat]:
-    """Write *rows*, which have the columns and types of the write, in this process; the statistics of the files."""
+def write_prepared(plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None) -> list[WriteStat]:
+    """Write *rows* in this process; the statistics of the files."""
+    storage = open_storage(plan.root) if storage is None else storage
     if plan.combines:
         rows = combined(plan, rows)
-    if plan.looks_everywhere:
-        return _write_routed(plan, rows, storage=storage)
-    if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
-        rows = _sorted(plan.config, rows)
     with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
-        # Of many rows more at once: what is near each other in the index is then looked up together.
-        for batch in rows.combine_chunks().to_batches(max_chunksize=max(_BATCH_ROWS, rows.num_rows // _BATCHES)):
-            task.write(batch)
-        return task.finish()
-
-
-def _write_routed(plan: WritePlan, rows: pa.Table, *, storage: Storage | None) -> list[WriteStat]:
-    """Write *rows* where a look-up in all partitions sends them."""
-    routes = route(plan, open_storage(plan.root) if storage is None else storage, rows)
-    with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
-        for (path, file_id), keys in routes.moved.items():
-            task.take_out(path, file_id, keys)
+        if plan.looks_everywhere:
+            routes = route(plan, storage, rows.rows, rows.keys, rows.paths)
+            for (path, file_id), keys in routes.moved.items():
+                task.remove(path, file_id, keys)
+            for located in routes.located():
+                task.write(located)
+            return task.finish()
+        if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
+            rows = _sorted(rows)
         start = 0
-        for batch in routes.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
-            paths, groups = (array.slice(start, batch.num_rows) for array in (routes.paths, routes.groups))
-            task.write_found(batch, paths, groups)
+        # Larger batches of many rows: keys that are neighbours in the index are then looked up together.
+        size = max(_BATCH_ROWS, len(rows.keys) // _BATCHES)
+        for batch in rows.rows.combine_chunks().to_batches(max_chunksize=size):
+            keys, paths = (array.slice(start, batch.num_rows) for array in (rows.keys, rows.paths))
+            for located in task.tagger.locate(KeyedRows(batch, keys), paths):
+                task.write(located)
             start += batch.num_rows
         return task.finish()
 
 
-def _sorted(config: TableConfig, rows: pa.Table) -> pa.Table:
+def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
+    """*rows* with one row per partition path and record key, or with a global index per record key alone."""
+    groups = [rows.keys] if plan.options.is_global else [rows.paths, rows.keys]
+    kept = combined_rows(rows.rows, groups, plan.ordering_fields)
+    return rows if kept is None else rows.take(kept)
+
+
+def _sorted(rows: PreparedRows) -> PreparedRows:
     """*rows* by partition path and record key.
 
     Source: GlobalSortPartitioner, RDDPartitionSortPartitioner; where one task has all rows they do the same.
     """
-    keys = RowKeys.of(config)
-    sorting = pa.table({"path": keys.partition_paths(rows), "key": keys.record_keys(rows)})
-    order = pc.sort_indices(sorting, [("path", "ascending"), ("key", "ascending")])
-    return RowSource(rows.combine_chunks()).at(np.asarray(order).astype(np.int64))
+    order = pc.sort_indices(
+        pa.table({"path": rows.paths, "key": rows.keys}), [("path", "ascending"), ("key", "ascending")]
+    )
+    return rows.take(np.asarray(order).astype(np.int64))
 
 
 def as_reader(data: Any) -> pa.RecordBatchReader:
@@ -131,10 +169,3 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
         except pa.ArrowInvalid as error:  # a stream of one column's values
             raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
     raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
-
-
-def combined(plan: WritePlan, rows: pa.Table) -> pa.Table:
-    """*rows* with one row per partition path and record key, or with a global index per record key alone."""
-    keys = RowKeys.of(plan.config)
-    groups = [] if plan.options.is_global else [keys.partition_paths(rows)]
-    return combine(rows, [*groups, keys.record_keys(rows)], plan.ordering_fields)

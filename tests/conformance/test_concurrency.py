@@ -10,7 +10,7 @@ import hudiformat as hf
 from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
 from hudiformat.timeline import Action
-from hudiformat.transaction.begin import start_write
+from hudiformat.transaction.transaction import begin
 from hudiformat.write.task import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
@@ -77,9 +77,9 @@ def test_hudi_reads_the_rollback_of_a_writer_that_died(hudi: RealHudi, tmp_path:
     hf.create_table(path, name="shared", schema=SCHEMA, record_key=["id"], ordering=["ts"], partition_by=["p"])
     table = hf.open_table(path)
     table.upsert(rows("ours", 0))
-    dead = start_write(table.context, Operation.UPSERT)
+    dead = begin(table.context, Operation.UPSERT)
     with WriteTask(dead.plan, WriteToken(0, 0, 0)) as task:
-        task.write(rows("ours", 1).combine_chunks().to_batches()[0])
+        task.write_batch(rows("ours", 1).combine_chunks().to_batches()[0])
         task.finish()
     table.upsert(rows("ours", 2))
     (rollback,) = [done for done in table.timeline.completed if done.action is Action.ROLLBACK]

@@ -18,6 +18,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming.bucket_hash import string_hashes
+from hudiformat.options.enums import Operation
 from hudiformat.sizing import GroupVerdict, PartitionPlan
 from hudiformat.timeline import Action, read_metadata
 from hudiformat.transaction.plan import sizing_profile
@@ -98,7 +99,7 @@ def in_any_order_of_colliding_ids(groups: Sequence[GroupVerdict]) -> Iterator[li
 
 def plans(table: hf.Table, inserts: int, partition: str = "x") -> list[PartitionPlan]:
     """Our plan, and those with colliding ids in other orders."""
-    profile = sizing_profile(table.context)
+    profile = sizing_profile(table.context.state(), Operation.UPSERT)
     groups = profile.small_files(partition, table.file_slices(partition))
     return [profile.plan(partition, inserts, order) for order in in_any_order_of_colliding_ids(groups)]
 
@@ -234,7 +235,7 @@ def test_groups_in_pending_plans_take_no_new_rows(hudi: RealHudi, tmp_path: Path
         hudi.write(rows(numbered(0, 4), 2), path, {**WRITE, "hoodie.datasource.write.table.type": kind})
         now = "hoodie.compact.inline.max.delta.commits=1"
         hudi.sql(f"call run_compaction(op => 'schedule', path => '{path}', options => '{now}')")
-        profile = sizing_profile(hf.open_table(path).context)
+        profile = sizing_profile(hf.open_table(path).context.state(), Operation.UPSERT)
         assert profile.in_compaction
         for options in ASKED + SEEING:
             assert_decides_alike(hudi, path, options, 90)
@@ -242,7 +243,7 @@ def test_groups_in_pending_plans_take_no_new_rows(hudi: RealHudi, tmp_path: Path
     few += f",hoodie.clustering.plan.strategy.max.bytes.per.group={FILTER * 2 + 90_000}"
     hudi.sql(f"call run_clustering(op => 'schedule', path => '{path}', options => '{few}')")
     table = hf.open_table(path)
-    clustered = sizing_profile(table.context).in_clustering
+    clustered = sizing_profile(table.context.state(), Operation.UPSERT).in_clustering
     assert clustered
     for options in ASKED:
         buckets = assert_decides_alike(hudi, path, options, 90)

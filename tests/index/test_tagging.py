@@ -7,7 +7,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.index.lookup import NEW, NOWHERE, KnownKeys, Tags, bucket_tags, merged_tags
+from hudiformat.index.lookup import NEW, KnownKeys, Tags, bucket_tags, merged_tags
+from hudiformat.index.rows import NOT_IN_BASE_FILE
 
 
 def places(tags: Tags) -> list[tuple[int, str | None]]:
@@ -87,7 +88,7 @@ def test_a_key_has_its_row_in_the_base_file_of_each_group() -> None:
     tags = KnownKeys(known, {"f": 2, "g": 2}).tag(pa.array(["log", "b", "new", "a"]))
     assert places(tags) == [(0, "f"), (1, "f"), (2, None), (3, "f"), (3, "g")]
     assert tags.positions is not None
-    assert tags.positions.tolist() == [NOWHERE, 1, NOWHERE, 0, 1]
+    assert tags.positions.tolist() == [NOT_IN_BASE_FILE, 1, NOT_IN_BASE_FILE, 0, 1]
 
 
 def test_of_several_rows_with_one_key_the_first_counts() -> None:
@@ -102,7 +103,7 @@ def test_positions_of_several_look_ups() -> None:
     tags = merged_tags([known.tag(wanted) for known in every], 3)
     assert places(tags) == [(0, "g"), (1, "f"), (1, "g"), (2, None)]
     assert tags.positions is not None
-    assert tags.positions.tolist() == [1, 0, 2, NOWHERE]
+    assert tags.positions.tolist() == [1, 0, 2, NOT_IN_BASE_FILE]
 
 
 def test_buckets_say_nothing_of_positions() -> None:

@@ -11,7 +11,7 @@ import hudiformat as hf
 from hudiformat import open_table
 from hudiformat.metadata import METADATA_FOLDER
 from hudiformat.options.enums import Operation
-from hudiformat.transaction.begin import start_write
+from hudiformat.transaction.transaction import begin
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG
 from tests.metadata.tables import check_listing
@@ -104,11 +104,11 @@ def test_hudi_sees_no_stale_listing_after_any_of_our_actions(hudi: RealHudi, tmp
     table.compact()
     agree()
     hudi_writes(rows(range(3, 9), 4))
-    begin = metadata_timeline()[0]
+    first = metadata_timeline()[0]
     table.insert_overwrite(rows(range(3), 5))
     table.delete_partitions(["new"])
     table.rollback(table.upsert(rows(range(4), 7)).instant)
-    start_write(table.context, Operation.UPSERT)  # and never heard of again
+    begin(table.context, Operation.UPSERT)  # and never heard of again
     for number in range(8, 14):
         table.upsert(rows(range(4), number))
     assert table.clean() is not None
@@ -116,6 +116,6 @@ def test_hudi_sees_no_stale_listing_after_any_of_our_actions(hudi: RealHudi, tmp
     hudi_writes(rows(range(3, 12), 14))
     table.upsert(rows(range(4), 15))
     agree()
-    assert metadata_timeline()[0] == begin == "00000000000000000"  # it has never been built anew
+    assert metadata_timeline()[0] == first == "00000000000000000"  # it has never been built anew
     validated = hudi.sql(f"call validate_metadata_table_files(table => '{name}')")
     assert validated.num_rows == 0, validated.to_pylist()

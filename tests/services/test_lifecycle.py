@@ -17,7 +17,7 @@ from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.options.enums import CleanPolicy, Operation
 from hudiformat.options.values import ServiceOptions
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, load_table_config
-from hudiformat.transaction.begin import start_write
+from hudiformat.transaction.transaction import begin
 from hudiformat.write.task import WriteTask
 from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
@@ -72,9 +72,9 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(keys=KEYS)
     def die(self, keys: list[str]) -> None:
         """A writer that never commits; the next one rolls it back."""
-        write = start_write(self.table.context, Operation.UPSERT)
+        write = begin(self.table.context, Operation.UPSERT)
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
-            task.write(rows(*((key, 99, partition_of(key), 99) for key in keys)).to_batches()[0])
+            task.write_batch(rows(*((key, 99, partition_of(key), 99) for key in keys)).to_batches()[0])
             task.finish()
 
     @rule()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import LogReader, StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.services.compaction import compaction_operation
+from hudiformat.services.execution import compaction_operation
 from hudiformat.timeline import Action, CompactionPlan, Instant, State, create_requested, read_compaction_plan
 from tests.table.support import SCHEMA, content, new_table, rows
 

@@ -126,7 +126,7 @@ def test_replaced_file_groups_are_cleaned(tmp_path: Path) -> None:
     table = served(open_table(unpack("v9-cow-replaced-h120", tmp_path).table), clean_commits=1)
     before = content(table, columns=["_hoodie_record_key"])
     files = data_files(Path(table.path))
-    plan = plan_clean(table.context)
+    plan = plan_clean(table.context.state())
     assert plan is not None
     done = clean(table.context)
     assert done is not None
@@ -206,7 +206,7 @@ def test_a_compaction_that_cannot_write_leaves_its_plan(table: Table, monkeypatc
     def fail(*_arguments: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.write.handles.create.OpenBaseFile.write", fail)
+    monkeypatch.setattr("hudiformat.write.handles.target.OpenBaseFile.write", fail)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()
@@ -271,7 +271,7 @@ def test_services_follow_a_write(tmp_path: Path) -> None:
 
 
 def test_a_service_that_fails_leaves_the_write(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_context: object) -> None:
+    def fail(*_arguments: object) -> None:
         raise StorageError("the disk is full")
 
     monkeypatch.setattr("hudiformat.services.inline.clean", fail)

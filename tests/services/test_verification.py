@@ -9,7 +9,7 @@ import pytest
 from hudiformat import Table, TableFindingKind, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
-from hudiformat.transaction.begin import start_write
+from hudiformat.transaction.transaction import begin
 from hudiformat.write.task import WriteTask
 from tests.cli.conftest import command
 from tests.cli.support import Command
@@ -89,9 +89,9 @@ def test_a_damaged_commit(table: Table) -> None:
 
 
 def test_what_never_completed_and_what_is_nobodys(table: Table) -> None:
-    write = start_write(table.context, Operation.UPSERT)
+    write = begin(table.context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
-        task.write(rows(("a", 3, "x", 3)).to_batches()[0])
+        task.write_batch(rows(("a", 3, "x", 3)).to_batches()[0])
         task.finish()
     assert [kind for kind, _ in found(table)] == ["UNCOMMITTED"]
     for path in files(table, f".hoodie/timeline/{write.plan.instant}*"):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.transaction.begin import Commit
+from hudiformat.transaction.transaction import Commit
 from hudiformat.write.placement import groups_of_new
 from tests.effort import LONG
 from tests.rows import assert_same_rows

@@ -23,8 +23,8 @@ import pytest
 import hudiformat as hf
 from examples.flights.source import read_flights
 from hudiformat.timeline import ArchiveLimits, CommitMetadata, archive, read_archived, read_metadata
-from hudiformat.transaction.begin import Commit
 from hudiformat.transaction.checkpoints import newest_batch
+from hudiformat.transaction.transaction import Commit
 from tests.rows import assert_same_rows
 from tests.table.golden import unpack
 
@@ -157,7 +157,7 @@ def test_a_writer_may_be_named(spark: SparkSession, table: hf.Table, tmp_path: P
     key = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
     add_file(tmp_path / "in", 0, rows(0, 10))
     stream_in(spark, tmp_path / "in", table, **key)
-    assert newest_batch(table.context, "mine") == 0
+    assert newest_batch(table.context.state(), "mine") == 0
     stream_in(spark, tmp_path / "in", table, checkpoint="another", **key)  # batch 0 of the same writer
     assert len(table.timeline.completed) == 1
 

@@ -10,8 +10,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.options.enums import Operation
-from hudiformat.transaction.begin import write_plan
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.plan import WritePlan, write_plan
 from hudiformat.write.placement import groups_of_new
 
 pytest.importorskip("pyspark.sql")
@@ -26,7 +25,7 @@ def plan_of(folder: Path, options: dict[str, str]) -> WritePlan:
     path = folder / "table"
     hf.create_table(path, name="t", schema=SCHEMA, record_key=["id"], partition_by=["p"])
     context = hf.open_table(path, options=options).context
-    return write_plan(context, Operation.INSERT, context.schema(), "20260101000000000")
+    return write_plan(context.state(), Operation.INSERT, "20260101000000000")
 
 
 def tags(plan: WritePlan, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -55,7 +55,7 @@ def test_every_mode_says_what_was_done(tmp_path: Path, mode: str, table_type: st
     assert content(table) == [("a", 6, "x", 2), ("b", 5, "x", 1), ("d", 5, "x", 1), ("n", 1, "x", 2), ("z", 1, "y", 2)]
     (block,) = LogReader(change_logs(table)[0])
     assert block.type is BlockType.CDC_DATA
-    assert block.schema == change_schema(table.context.schema().avro, CdcMode(mode))
+    assert block.schema == change_schema(table.context.state().schema.avro, CdcMode(mode))
     assert block.to_arrow()["op"].to_pylist() == ["u", "i"]
 
 

@@ -26,8 +26,8 @@ from hudiformat.timeline import (
     WriteStat,
     create_requested,
 )
-from hudiformat.transaction.begin import OpenWrite, start_write
 from hudiformat.transaction.conflicts import Claim, conflict_with_commit, conflict_with_plan
+from hudiformat.transaction.transaction import Transaction, begin
 from hudiformat.write.task import WriteTask
 from tests import racing
 from tests.effort import THOROUGH
@@ -46,11 +46,11 @@ def shared_table(path: Path, **options: str) -> Table:
 
 def begun(
     table: Table, *values: tuple[object, ...], operation: Operation = Operation.UPSERT
-) -> tuple[OpenWrite, list[WriteStat]]:
+) -> tuple[Transaction, list[WriteStat]]:
     """A write whose files are there, and that has yet to commit."""
-    write = start_write(table.context, operation)
+    write = begin(table.context, operation)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
-        task.write(rows(*values).combine_chunks().to_batches()[0])
+        task.write_batch(rows(*values).combine_chunks().to_batches()[0])
         return write, task.finish()
 
 
@@ -75,7 +75,7 @@ def test_the_second_of_two_writers_of_one_file_group_fails_and_leaves_nothing(tm
     second.commit(second_stats)
     with pytest.raises(WriteConflictError, match=r"the write \d+ cannot commit: .*has the file group .* 'x' as well"):
         first.commit(first_stats)
-    first.transaction.abandon()
+    first.abandon()
     assert content(table) == [("a", 3, "x", 3)]
     assert not table.timeline.pending
     assert not [path for path in tmp_path.rglob("*") if first.plan.instant in path.name]
@@ -88,7 +88,7 @@ def test_two_upserts_of_new_keys_into_one_partition_conflict(tmp_path: Path) -> 
     second.commit(second_stats)
     with pytest.raises(WriteConflictError, match="both this write and .* new keys into the partition 'x'"):
         first.commit(first_stats)
-    first.transaction.abandon()
+    first.abandon()
 
 
 def test_inserts_never_conflict(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_two_writers_that_make_one_bucket_conflict(tmp_path: Path) -> None:
     second.commit(second_stats)
     with pytest.raises(WriteConflictError, match="file group 00000000"):
         first.commit(first_stats)
-    first.transaction.abandon()
+    first.abandon()
     assert len(table.file_slices()) == 1
 
 
@@ -115,14 +115,14 @@ def test_a_write_is_begun_anew_after_a_conflict(tmp_path: Path, monkeypatch: pyt
     table = shared_table(tmp_path, **{"hoodie.write.num.retries.on.conflict.failures": "1"})
     table.insert(rows(("a", 1, "x", 1)))
     other, other_stats = begun(table, ("a", 2, "x", 2))
-    commit = OpenWrite.commit
+    commit = Transaction.commit
 
-    def after_the_other(write: OpenWrite, *arguments: Any) -> Commit:
+    def after_the_other(write: Transaction, *arguments: Any) -> Commit:
         monkeypatch.undo()
         commit(other, other_stats)
         return commit(write, *arguments)
 
-    monkeypatch.setattr(OpenWrite, "commit", after_the_other)
+    monkeypatch.setattr(Transaction, "commit", after_the_other)
     assert table.upsert(rows(("a", 3, "x", 3))).num_writes == 1
     assert content(table) == [("a", 3, "x", 3)]
     assert not table.timeline.pending
@@ -132,11 +132,11 @@ def test_a_conflict_is_raised_when_the_retries_are_used_up(tmp_path: Path, monke
     table = shared_table(tmp_path, **{"hoodie.write.num.retries.on.conflict.failures": "2"})
     tries = []
 
-    def always(_self: OpenWrite, *_arguments: object) -> None:
+    def always(_self: Transaction, *_arguments: object) -> None:
         tries.append(1)
         raise WriteConflictError("another writer was faster")
 
-    monkeypatch.setattr(OpenWrite, "commit", always)
+    monkeypatch.setattr(Transaction, "commit", always)
     with pytest.raises(WriteConflictError, match="was faster"):
         table.upsert(rows(("a", 3, "x", 3)))
     assert len(tries) == 3
@@ -185,7 +185,7 @@ def test_a_living_write_is_left_alone_and_a_dead_one_is_rolled_back(tmp_path: Pa
     assert content(table, columns=["k"]) == [("a",), ("c",)]
     with pytest.raises(CommitError, match="it has been rolled back"):
         dead.commit([])
-    dead.transaction.abandon()
+    dead.abandon()
 
 
 def test_failed_writes_stay_when_nobody_shall_clean(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_group_that_is_being_clustered_is_not_written(tmp_path: Path) -> None:
     create_requested(table.context.storage, table.config, "20990101000000000", Action.CLUSTERING, plan)
     with pytest.raises(WriteConflictError, match="clustering"):
         write.commit(stats)
-    write.transaction.abandon()
+    write.abandon()
 
 
 def test_logs_do_not_mind_a_compaction(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_in_version_6_logs_are_lost_to_a_compaction_that_was_planned_meanwhile(t
         table.compact()
     with pytest.raises(WriteConflictError, match=r"(compaction|commit) .* has the file group"):
         write.commit(stats)
-    write.transaction.abandon()
+    write.abandon()
     table.upsert(rows(("a", 4, "x", 4)))
     table.compact()
     assert content(table) == [("a", 4, "x", 4)]

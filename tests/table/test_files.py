@@ -118,7 +118,7 @@ def test_headers_of_blocks_name_instant_and_schema(tmp_path: Path) -> None:
     (block,) = LogReader(path)
     assert dict(block.header) == {
         HeaderKey.INSTANT_TIME: commit.instant,
-        HeaderKey.SCHEMA: table.context.schema().avro_with_meta,
+        HeaderKey.SCHEMA: table.context.state().schema.avro_with_meta,
     }
 
 
@@ -158,7 +158,7 @@ def test_statistics_are_what_the_files_hold(tmp_path: Path, any_index: dict[str,
         metadata = read_metadata(table.context.storage, table.config, instant)
         assert metadata.write_stats == commit.stats
         assert list(metadata.partition_to_write_stats) == sorted({stat.partition_path or "" for stat in commit.stats})
-        assert metadata.schema == table.context.schema().avro
+        assert metadata.schema == table.context.state().schema.avro
     assert sorted(listed) == data_files(tmp_path / "t")
     assert [commit.num_writes for commit in commits] == [300, 160, 0]
     assert commits[2].num_deletes == 10

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hudiformat import open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
-from hudiformat.transaction.begin import start_write
+from hudiformat.transaction.transaction import begin
 from hudiformat.write.task import WriteTask
 from tests.effort import examples
 from tests.table.support import SCHEMA, Clock, Row, content, new_table, rows
@@ -78,10 +78,10 @@ class Tables(RuleBasedStateMachine):
     @rule(data=ROWS)
     def die(self, data: list[Row]) -> None:
         """A writer that never commits."""
-        write = start_write(self.table.context, Operation.INSERT)
+        write = begin(self.table.context, Operation.INSERT)
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             for batch in rows(*data, schema=FLAGGED).to_batches():
-                task.write(batch)
+                task.write_batch(batch)
             task.finish()
 
     def write(self, key: Key, row: Row, *, deleted: bool) -> None:

@@ -84,5 +84,5 @@ def test_an_update_of_what_was_overwritten_conflicts(tmp_path: Path) -> None:
     table.insert_overwrite(rows(("d", 1, "x", 4)))
     with pytest.raises(WriteConflictError, match="replacecommit"):
         write.commit(stats)
-    write.transaction.abandon()
+    write.abandon()
     assert content(table) == [("d", 1, "x", 4)]

@@ -6,17 +6,16 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from hudiformat import Table, UnsupportedFeatureError
+from hudiformat.index.rows import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
-from hudiformat.transaction.begin import begin_write
+from hudiformat.transaction.transaction import begin
 from hudiformat.write.placement import groups_of_new, new_group_number
-from hudiformat.write.rows import KeyedRows
 from hudiformat.write.task import WriteTask
 from tests.table.support import new_table, rows
 
@@ -41,7 +40,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     data = some(17, 3)
-    with begin_write(small.context, Operation.UPSERT) as write:
+    with begin(small.context, Operation.UPSERT) as write:
         [plan] = small.plan_inserts({"x": 17})
         groups = groups_of_new(plan, data["k"].combine_chunks())
         expected = Counter(groups.to_pylist())
@@ -51,7 +50,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
             [batch] = data.combine_chunks().to_batches()
             for group in groups.unique().to_pylist():
                 part = batch.filter(pc.equal(groups, group))
-                task.write_placed("x", group, KeyedRows(part, part["k"]), is_new=np.ones(len(part), np.bool_))
+                task.write(LocatedRows("x", KeyedRows(part, part["k"]), group, is_new=True))
             stats = task.finish()
         write.commit(stats)
     assert sorted(stat.num_inserts for stat in stats) == sorted(expected.values())
@@ -62,10 +61,10 @@ def test_updates_go_to_their_groups(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     data = rows(("k1", 5, "x", 9))
-    with begin_write(small.context, Operation.UPSERT) as write:
+    with begin(small.context, Operation.UPSERT) as write:
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             [batch] = data.to_batches()
-            task.write_placed("x", file_slice.file_id, KeyedRows(batch, batch["k"]), is_new=np.array([False]))
+            task.write(LocatedRows("x", KeyedRows(batch, batch["k"]), file_slice.file_id))
             [stat] = task.finish()
         write.commit([stat])
     assert (stat.num_inserts, stat.num_update_writes) == (0, 1)
@@ -75,12 +74,12 @@ def test_updates_go_to_their_groups(small: Table) -> None:
 def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
-    with begin_write(small.context, Operation.UPSERT) as write:
+    with begin(small.context, Operation.UPSERT) as write:
         plan = replace(write.plan, in_clustering=frozenset([("x", file_slice.file_id)]))
         [batch] = rows(("k1", 5, "x", 9)).to_batches()
         task = WriteTask(plan, WriteToken(0, 0, 0))
         with pytest.raises(UnsupportedFeatureError, match="pending clustering"):
-            task.write_placed("x", file_slice.file_id, KeyedRows(batch, batch["k"]), is_new=np.array([False]))
+            task.write(LocatedRows("x", KeyedRows(batch, batch["k"]), file_slice.file_id))
 
 
 def test_the_names_of_new_groups_are_numbers() -> None:

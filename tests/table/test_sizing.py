@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import DataError, Table, UnsupportedFeatureError, open_table
+from hudiformat.options.enums import Operation
 from hudiformat.sizing import Verdict
 from hudiformat.timeline import Action
-from hudiformat.transaction.plan import groups_in_clustering, sizing_profile
+from hudiformat.transaction.plan import sizing_profile
 from tests.table.support import SCHEMA, Row, content, new_table, rows, tree
 
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
@@ -366,7 +367,7 @@ def test_groups_in_a_pending_clustering_are_neither_filled_nor_updated(own_golde
     completed = next(path / name for name in tree(path) if name.endswith(".replacecommit"))
     completed.unlink()  # as it was before the clustering completed
     table = open_table(path, options={"hoodie.metadata.enable": "false"})
-    clustered = groups_in_clustering(table.context)
+    clustered = table.context.state().in_clustering
     assert clustered
     before = table.snapshot()
     partition, file_id = min(clustered)
@@ -392,7 +393,7 @@ def test_groups_in_a_pending_clustering_are_neither_filled_nor_updated(own_golde
 def test_groups_in_a_pending_compaction_are_not_filled(own_golden: Callable[[str], Path]) -> None:
     path = own_golden("v9-mor-compaction-pending-h120")
     table = open_table(path, options={**SEEING, "hoodie.metadata.enable": "false"})
-    waiting = sizing_profile(table.context).in_compaction
+    waiting = sizing_profile(table.context.state(), Operation.UPSERT).in_compaction
     assert waiting
     for partition, file_id in waiting:
         (plan,) = table.plan_inserts({partition: 5})

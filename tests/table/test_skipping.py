@@ -50,7 +50,9 @@ def left(table: Table, condition: pc.Expression, *, with_logs: bool = True) -> l
     """The file groups that are left."""
     reader = table.slice_reader()
     pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
-    return [one.file_id for one in without_skipped(table.context, table.file_slices(), pruner, with_logs=with_logs)]
+    return [
+        one.file_id for one in without_skipped(table.context.state(), table.file_slices(), pruner, with_logs=with_logs)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +151,8 @@ def test_base_files_whose_bloom_filter_has_none_of_the_keys_are_skipped(
         def get(self, _partition: str, name: str) -> tuple[BloomFilter, ...] | None:
             return known.get(name)
 
-    there = "hudiformat.query.skipping.has_metadata_partition"
-    monkeypatch.setattr(there, lambda _context, partition: partition == "bloom_filters")
+    there = "hudiformat.table.state.TableState.has_metadata_partition"
+    monkeypatch.setattr(there, lambda _state, partition: partition == "bloom_filters")
     monkeypatch.setattr("hudiformat.query.skipping.bloom_filters", lambda *_: Index())
     every = [one.file_id for one in slices]
     unknown = [one.file_id for one in slices if str(one.base_file and one.base_file.name) not in known]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from hudiformat.api import Table, open_table
 from hudiformat.errors import OptionError
-from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader, refuse_without_changes
-from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
+from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
+from hudiformat.query.incremental import Span, Write
+from hudiformat.query.plan import SlicePlan, plan_changes, plan_incremental, plan_snapshot, slice_reader
 from hudiformat.query.scan import SliceQuery
+from hudiformat.query.slice_reader import SliceReader
 from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
 from hudiformat.storage import open_storage
 from hudiformat.view import FileSlice
@@ -36,13 +37,12 @@ class ChangePiece(InputPartition):
     """What one write has changed."""
 
     path: str
-    options: Mapping[str, str]
+    reader: SliceReader
     write: Write
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """The changes, read in this process."""
-        table = open_table(self.path, options=self.options)
-        return ChangeReader(table.context, table.slice_reader()).changes([self.write])
+        return ChangeReader(open_storage(self.path), self.reader).changes([self.write])
 
 
 Piece = SlicePiece | ChangePiece
@@ -52,14 +52,14 @@ def output_schema(options: SourceOptions) -> pa.Schema:
     """The columns of the rows that are asked for."""
     if options.query == CDC:
         return CHANGE_SCHEMA
-    return options.table().slice_reader(as_of=options.get(AS_OF)).output_schema
+    return slice_reader(options.table().context.state(), options.get(AS_OF)).output_schema
 
 
 def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
     """What the tasks of a batch query read.
 
     Raises:
-        OptionError: an incremental query that does not say where it begins.
+        OptionError: an incremental query that does not name its begin.
         HudiFormatError: whatever stops the query.
     """
     table, query = options.table(), options.query
@@ -67,28 +67,24 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
         begin = options.get(BEGIN)
         if begin is None:
             raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
-        return pieces_within(options, Span.of(table.context, begin, options.get(END)), columns)
-    as_of = options.get(AS_OF)
-    slice_query = SliceQuery(table.slice_reader(as_of=as_of), columns, with_logs=query == SNAPSHOT)
-    return [SlicePiece(table.path, slice_query, one) for one in table.file_slices(as_of=as_of)]
+        return pieces_within(options, Span.of(table.config.timeline_zone, begin, options.get(END)), columns)
+    state = table.context.state()
+    plan = plan_snapshot(state, as_of=options.get(AS_OF), columns=columns, with_logs=query == SNAPSHOT)
+    return _pieces(table.path, plan)
 
 
 def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
     """What the tasks read of what was written, or changed, within *span*."""
     table = options.table()
-    writes = writes_within(table.context, span)
+    state = table.context.state()
     if options.query == CDC:
-        refuse_without_changes(table.context)
-        return [ChangePiece(table.path, options.of_table, write) for write in writes]
-    return [*_written(table, span, writes, columns)]
+        changes = plan_changes(state, span)
+        return [ChangePiece(table.path, changes.reader.reader, write) for write in changes.writes]
+    return _pieces(table.path, plan_incremental(state, span, columns=columns))
 
 
-def _written(table: Table, span: Span, writes: list[Write], columns: list[str]) -> Iterator[Piece]:
-    reader = replace(table.slice_reader(), incremental=True)
-    query = SliceQuery(reader, columns, written_by=written_by(table.context, span, writes))
-    slices = written_slices(table.context, writes)
-    for file_slice in table.file_slices() if slices is None else slices:
-        yield SlicePiece(table.path, query, file_slice)
+def _pieces(path: str, plan: SlicePlan) -> list[Piece]:
+    return [SlicePiece(path, plan.query, one) for one in plan.slices]
 
 
 def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyspark
@@ -24,26 +24,25 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from hudiformat.errors import DataError, UnsupportedFeatureError
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options.enums import REPLACING, Operation, SortMode
-from hudiformat.services import serve_inline
+from hudiformat.services import serve
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.schema import arrow_schema, spark_schema
+from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.write.tasks import write_token
 from hudiformat.storage import open_storage
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.state import TableContext
 from hudiformat.timeline import TableType
-from hudiformat.transaction.begin import OpenWrite, start_write
 from hudiformat.transaction.files import decode_write_stats, encode_write_stats
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.transaction.staging import read_staged, stage
+from hudiformat.transaction.transaction import Transaction, begin
 from hudiformat.write.overwrite import replaced_groups
 from hudiformat.write.task import WriteTask
-from hudiformat.write.write import check_rows, write_prepared
-
-Message = TypeVar("Message", bound=WriterCommitMessage)
+from hudiformat.write.write import PreparedRows, check_rows, write_prepared
 
 
 class HudiDataSource(DataSource):
@@ -69,8 +68,9 @@ class HudiDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
-        fitted = check_rows(context, operation, arrow_schema(schema))
-        return HudiWriter(start_write(context, operation), fitted, context)
+        state = context.state()
+        checked = check_rows(state, operation, arrow_schema(schema))
+        return HudiWriter(begin(context, operation, state), checked, context)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:
@@ -87,8 +87,8 @@ class HudiDataSource(DataSource):
         if overwrite:
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
-        fitted = check_rows(options.table().context, options.operation, arrow_schema(schema))
-        return HudiStreamWriter(options, fitted)
+        checked = check_rows(options.table().context.state(), options.operation, arrow_schema(schema))
+        return HudiStreamWriter(options, checked)
 
     @property
     def _options(self) -> SourceOptions:
@@ -136,7 +136,7 @@ class TaskResult(WriterCommitMessage):
 class HudiWriter(DataSourceArrowWriter):
     """Writes a table: tasks write or stage, the commit publishes."""
 
-    def __init__(self, write: OpenWrite, schema: TableSchema, context: TableContext) -> None:
+    def __init__(self, write: Transaction, schema: TableSchema, context: TableContext) -> None:
         self._write = write
         self._schema = schema
         self._context = context
@@ -149,7 +149,7 @@ class HudiWriter(DataSourceArrowWriter):
             return TaskResult(staged=stage(storage, plan.instant, token, self._schema.arrow, rows))
         with WriteTask(plan, token) as task:
             for batch in rows:
-                task.write(batch)
+                task.write_batch(batch)
             return TaskResult(stats=encode_write_stats(task.finish()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -158,13 +158,17 @@ class HudiWriter(DataSourceArrowWriter):
         stats = [stat for result in results if result.stats for stat in decode_write_stats(result.stats)]
         staged = [result.staged for result in results if result.staged]
         if staged:
-            stats += write_prepared(plan, read_staged(self._context.storage, self._schema.arrow, staged))
+            rows = read_staged(self._context.storage, self._schema.arrow, staged)
+            stats += write_prepared(plan, PreparedRows.of(plan.config, rows))
         is_replacing = plan.operation in REPLACING
-        self._write.commit(stats, replaced=replaced_groups(self._context, plan, stats) if is_replacing else None)
-        serve_inline(self._context)
+        self._write.commit(
+            stats, replaced=replaced_groups(self._context.storage, plan, stats) if is_replacing else None
+        )
+        if self._write.after is not None:
+            serve(self._write.after)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
-        self._write.transaction.abandon()
+        self._write.abandon()
 
 
 def _tasks_write(plan: WritePlan) -> bool:
@@ -174,21 +178,3 @@ def _tasks_write(plan: WritePlan) -> bool:
         return plan.config.table_type is TableType.MERGE_ON_READ and not is_replacing
     is_bulk_insert = plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is SortMode.NONE
     return (is_bulk_insert or is_replacing) and not plan.options.combine_before_insert
-
-
-def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
-    """The rows with the columns of *schema*; of a delete, others are left out."""
-    names = schema.arrow.names
-    return (schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in batches)
-
-
-def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:
-    """The messages of all tasks.
-
-    Raises:
-        DataError: there are tasks that did not come to their end.
-    """
-    results = [message for message in messages if isinstance(message, kind)]
-    if len(results) != len(messages):
-        raise DataError(f"{len(messages) - len(results)} of {len(messages)} tasks wrote nothing")
-    return results

@@ -39,7 +39,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {_OFFSET: _BEFORE_ALL}
         if start == _LATEST:
             return {_OFFSET: self._newest() or _BEFORE_ALL}
-        return {_OFFSET: Span.of(self._options.table().context, start, None).begin}
+        return {_OFFSET: Span.of(self._options.table().config.timeline_zone, start, None).begin}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         # Of the limits that Spark knows, the nearest; it counts commits here.
@@ -47,7 +47,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
 
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
-        times = completion_times(self._options.table().context, after=start[_OFFSET])
+        times = completion_times(self._options.table().context.state(), after=start[_OFFSET])
         if self._last is not None:
             times = [time for time in times if time <= self._last]
         if isinstance(limit, ReadMaxFiles):
@@ -70,4 +70,4 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_piece(partition, self._target)
 
     def _newest(self) -> str | None:
-        return max(completion_times(self._options.table().context, after=_BEFORE_ALL), default=None)
+        return max(completion_times(self._options.table().context.state(), after=_BEFORE_ALL), default=None)

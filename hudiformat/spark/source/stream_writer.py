@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from hudiformat.options.enums import REPLACING
-from hudiformat.services import serve_inline
+from hudiformat.services import write_and_serve
 from hudiformat.spark.options import WRITER, SourceOptions
-from hudiformat.spark.source.source import fitted, results_of
+from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.write.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
 from hudiformat.table.schema import TableSchema
-from hudiformat.transaction.begin import write_and_commit
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
+from hudiformat.transaction.transaction import write_and_commit
 from hudiformat.write.overwrite import overwrite_by
-from hudiformat.write.write import write_prepared
+from hudiformat.write.write import PreparedRows, write_prepared
 
 
 @dataclass
@@ -62,17 +63,14 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         staged = results_of(messages, StagedRows)
         context, operation = self._options.table().context, self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
-        newest = newest_batch(context, writer)
+        state = context.state()
+        newest = newest_batch(state, writer)
         if newest is None or newest < batchId:
-            rows = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
+            read = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
+            rows = PreparedRows.of(state.config, read)
+            write_files = partial(write_prepared, rows=rows, storage=context.storage)
             write = overwrite_by if operation in REPLACING else write_and_commit
-            write(
-                context,
-                operation,
-                lambda plan: write_prepared(plan, rows, storage=context.storage),
-                checkpoint(writer, batchId),
-            )
-            serve_inline(context)
+            write_and_serve(partial(write, context, operation, write_files, checkpoint(writer, batchId), seen=state))
         delete_staged(context.storage, staged[0].folder)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame
 
 from hudiformat.errors import OptionError
 from hudiformat.options.enums import REPLACING, Operation
-from hudiformat.services import serve_inline
+from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.global_lookup import write_everywhere
-from hudiformat.spark.write.shuffle import write_moved
+from hudiformat.spark.write.shuffle import write_shuffled
 from hudiformat.spark.write.tasks import QUERY_ID
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.begin import Commit, write_and_commit
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.transaction import Commit, write_and_commit
 from hudiformat.write.overwrite import overwrite_by
 from hudiformat.write.write import check_rows
 
@@ -119,7 +120,7 @@ def write_batch(
     writer = asked.get(WRITER) or df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     if writer is None:
         raise OptionError(f"whose batch is it? call this in foreachBatch, or name the stream with {WRITER}")
-    newest = newest_batch(asked.table().context, writer)
+    newest = newest_batch(asked.table().context.state(), writer)
     if newest is not None and newest >= batch_id:
         return None
     return _write(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
@@ -133,15 +134,14 @@ def _write(
     extra: Mapping[str, str] | None = None,
 ) -> Commit:
     context = open_for_tasks(path, options).context
-    schema = check_rows(context, operation, arrow_schema(df.schema))
+    state = context.state()
+    schema = check_rows(state, operation, arrow_schema(df.schema))
     rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:
-        by_tasks = write_everywhere if plan.options.is_global else write_moved
+        by_tasks = write_everywhere if plan.options.is_global else write_shuffled
         return by_tasks(rows, plan, schema)
 
     with reraised(), cut_by_rows(df.sparkSession):
         write = overwrite_by if operation in REPLACING else write_and_commit
-        commit = write(context, operation, write_files, extra)
-    serve_inline(context)
-    return commit
+        return write_and_serve(partial(write, context, operation, write_files, extra, seen=state))

@@ -18,10 +18,9 @@ from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
 from hudiformat.options.enums import DuplicatePolicy, Operation
-from hudiformat.query.slice_reader import SliceReader
 from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
-from hudiformat.spark.write.shuffle import slices_of, write_found, write_moved
+from hudiformat.spark.write.shuffle import slices_of, write_found, write_shuffled
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
 from hudiformat.storage import open_storage
 from hudiformat.table.schema import TableSchema
@@ -40,13 +39,13 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
     """
     is_combined = plan.combines
     if not (is_combined or plan.looks_everywhere):
-        return write_moved(df, plan, schema)
+        return write_shuffled(df, plan, schema)
     with ExitStack() as stack:
         rows = with_tags(df, plan, schema)
         if is_combined:
             rows = one_per_key(rows, [KEY], plan.ordering_fields)
         if not plan.looks_everywhere:
-            return write_moved(cached(rows.drop(*TAGS.names), stack), plan, schema)
+            return write_shuffled(cached(rows.drop(*TAGS.names), stack), plan, schema)
         slices = slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))])
         is_insert = plan.operation is Operation.INSERT
         found = _absent(rows, plan, slices, stack) if is_insert else _routed(rows, plan, slices)
@@ -95,7 +94,7 @@ def _routed(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice]) -> Da
 
 def _with_places(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], ordering: pa.Schema) -> DataFrame:
     """The rows with the places of their keys in the table, and the *ordering* values there; null if there are none."""
-    reader = SliceReader(plan.config, plan.schema, plan.visibility, merge_memory=plan.options.merge_memory)
+    reader = plan.slice_reader()
     live = live_rows(rows.sparkSession, plan.root, reader, slices, ordering, group=GROUP)
     place = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
     return rows.join(live.groupBy(KEY).agg(functions.collect_list(place).alias(_PLACES)), KEY, "left")

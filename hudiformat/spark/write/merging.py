@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, functions
 
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.options.enums import Operation
-from hudiformat.services import serve_inline
+from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.schema import spark_schema
@@ -26,8 +26,8 @@ from hudiformat.spark.write.shuffle import newest_slices, write_found
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.begin import Commit, write_and_commit
 from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.transaction import Commit, write_and_commit
 from hudiformat.write.write import check_rows
 
 SOURCE, TARGET = "source", "target"
@@ -88,23 +88,22 @@ def merge(
             f"{context.options.index_type.value} does not; upsert and delete know it",
             feature="merge with a global index",
         )
-    schema = check_rows(context, Operation.UPSERT, context.schema().arrow)
+    state = context.state()
+    schema = check_rows(state, Operation.UPSERT, state.schema.arrow)
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:
         _check(clauses, schema, key_columns(plan))
         with ExitStack() as stack:
             rows = cached(_one_per_key(with_tags(source, plan, schema), plan), stack)
             slices = newest_slices(rows, plan)
-            reader = table.slice_reader()
+            reader = plan.slice_reader(context.merger)
             target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
             joined = rows.alias(SOURCE).join(target.alias(TARGET), [PATH, KEY], "left")
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
     with reraised(), cut_by_rows(source.sparkSession):
-        commit = write_and_commit(context, Operation.UPSERT, write_files)
-    serve_inline(context)
-    return commit
+        return write_and_serve(partial(write_and_commit, context, Operation.UPSERT, write_files, seen=state))
 
 
 def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:

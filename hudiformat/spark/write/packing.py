@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from hudiformat.index.rows import rows_by_code, taken
 from hudiformat.spark.write.tagging import GROUP, PATH
-from hudiformat.write.rows import groups_of_codes, taken
 
 _ROWS = "_hudiformat_rows"
 PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
@@ -32,7 +32,7 @@ def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
     codes = np.asarray(paths.indices).astype(np.int64) * len(groups.dictionary) + np.asarray(groups.indices)
     rows = rows.drop_columns([PATH, GROUP])
     numbers, ends, sink = [], [0], pa.BufferOutputStream()
-    for code, chosen in groups_of_codes(codes):
+    for code, chosen in rows_by_code(codes):
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_batch(taken(rows, chosen))
         numbers.append(code)
@@ -49,7 +49,7 @@ def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
     )
 
 
-def moved(values: DataFrame) -> DataFrame:
+def shuffled(values: DataFrame) -> DataFrame:
     """Packed rows in the tasks that are to write them, one file group after the other."""
     return values.repartition(PATH, GROUP).sortWithinPartitions(PATH, GROUP)
 

@@ -20,16 +20,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.errors import DataError
-from hudiformat.index.lookup import PartitionIndex
+from hudiformat.index.partition import PartitionIndex
+from hudiformat.index.rows import rows_by_value
 from hudiformat.options.enums import DuplicatePolicy, Operation, SortMode
 from hudiformat.spark.write.batches import gathered
-from hudiformat.spark.write.packing import PACKED, moved, packed
+from hudiformat.spark.write.packing import PACKED, packed, shuffled
 from hudiformat.spark.write.tagging import (
     GROUP,
     KEY,
@@ -50,13 +50,12 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import FileSlice
 from hudiformat.write.placement import groups_of_new
-from hudiformat.write.rows import groups_of_codes
 
 _KEY_ROWS = 65_536
 _COUNT = "_hudiformat_count"
 
 
-def write_moved(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
     """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
 
     Raises:
@@ -85,7 +84,7 @@ def write_found(
     """
     if plan.sizing is not None:
         plan = _planned(plan, _new_rows(found, plan), slices)
-    return _written(moved(found.mapInArrow(partial(_pack_found, plan), PACKED)), plan, schema)
+    return _written(shuffled(found.mapInArrow(partial(_pack_found, plan), PACKED)), plan, schema)
 
 
 def _written(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
@@ -95,7 +94,7 @@ def _written(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[
 
 def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     """The rows in the tasks that write them, where their keys say which file group each belongs to."""
-    return moved(df.mapInArrow(partial(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
+    return shuffled(df.mapInArrow(partial(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
 
 
 def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -214,9 +213,8 @@ def _known_keys(
 def _placed(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield batch.filter(pc.invert(batch[NEW]))
     new = batch.filter(batch[NEW])
-    paths = new[PATH].dictionary_encode()
-    for code, rows in groups_of_codes(np.asarray(paths.indices).astype(np.int64)):
-        placement = plan.placements.get(paths.dictionary[code].as_py())
+    for path, rows in rows_by_value(new[PATH]):
+        placement = plan.placements.get(path)
         if placement is not None:
             part = new.take(pa.array(rows))
             place = part.schema.get_field_index(GROUP)

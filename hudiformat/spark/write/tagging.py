@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hudiformat.index.rows import rows_by_value
 from hudiformat.table.schema import RowKeys, TableSchema
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
-from hudiformat.write.rows import groups_of_codes
 
 PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])
@@ -90,10 +90,9 @@ def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.Rec
 
 def _groups_of_new(plan: WritePlan, paths: pa.Array, record_keys: pa.Array) -> pa.Array:
     """The file group of each row of an insert."""
-    encoded = paths.dictionary_encode()
     groups, order = [pa.array([], pa.string())], [np.array([], np.int64)]
-    for code, rows in groups_of_codes(np.asarray(encoded.indices).astype(np.int64)):
-        placement = plan.placements.get(encoded.dictionary[code].as_py())
+    for path, rows in rows_by_value(paths):
+        placement = plan.placements.get(path)
         # A source that gives other rows when it is asked again may have a partition that was not counted.
         unplaced = pa.repeat(FIRST_NEW, len(rows))
         groups.append(unplaced if placement is None else groups_of_new(placement, record_keys.take(pa.array(rows))))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from hudiformat.index.rows import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
 from hudiformat.options.enums import REPLACING, Operation
 from hudiformat.spark.write.packing import unpacked
@@ -21,7 +22,7 @@ from hudiformat.table.schema import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction.files import decode_write_stats, encode_write_stats
 from hudiformat.transaction.plan import WritePlan
-from hudiformat.write.rows import KeyedRows, combine_parts
+from hudiformat.write.rows import combine_parts
 from hudiformat.write.task import WriteTask
 
 QUERY_ID = "sql.streaming.queryId"
@@ -65,19 +66,31 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
     with WriteTask(plan, write_token()) as task:
         if opens_groups(plan):
             for batch in last_of_each_key(batches) if plan.combines else batches:
-                task.write(schema.fit(_without_tags(batch)))
+                task.write_batch(schema.fit(_without_tags(batch)))
         else:
             keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
             for path, group, rows in unpacked(batches):
                 for batch in _combined(map(keyed, rows), plan):
-                    kept = _taken_out(task, path, batch) if OUT in batch.schema.names else batch
-                    found = KeyedRows(kept.select(schema.arrow.names), kept[KEY])
-                    if plan.uses_buckets:
-                        task.write_bucket(path, int(group), found)
-                    else:
-                        task.write_placed(path, group, found, is_new=np.asarray(kept[NEW]))
+                    kept = _relocated(task, path, batch) if OUT in batch.schema.names else batch
+                    for located in _located(task, path, group, kept, schema):
+                        task.write(located)
                 task.end_groups(path)
         yield encode_stats(task.finish())
+
+
+def _located(
+    task: WriteTask, path: str, group: str, batch: pa.RecordBatch, schema: TableSchema
+) -> Iterator[LocatedRows]:
+    """The rows of one file group as the task takes them: rows of a bucket, or old rows before new ones."""
+    rows = KeyedRows(batch.select(schema.arrow.names), batch[KEY])
+    if task.plan.uses_buckets:
+        yield from task.tagger.locate_bucket(path, int(group), rows)
+        return
+    is_new = np.asarray(batch[NEW])
+    for kind in (False, True):
+        chosen = rows.where(is_new == kind)
+        if len(chosen):
+            yield LocatedRows(path, chosen, group, is_new=kind)
 
 
 def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:
@@ -98,12 +111,12 @@ def _without_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.select([name for name in batch.schema.names if name not in _ALL_TAGS])
 
 
-def _taken_out(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Delete the rows that are to go; the others."""
+def _relocated(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Delete the rows that move to another partition; the other rows."""
     goes = pc.is_valid(batch[OUT])
     gone = pa.Table.from_batches([batch.select([OUT, KEY]).filter(goes)]).group_by(OUT).aggregate([(KEY, "list")])
     for file_id, keys in zip(gone[OUT], gone[f"{KEY}_list"], strict=True):
-        task.take_out(path, file_id.as_py(), keys.values)
+        task.remove(path, file_id.as_py(), keys.values)
     return batch.filter(pc.invert(goes))
 
 

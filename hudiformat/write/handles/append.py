@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.basefile import add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
-from hudiformat.index.lookup import NOWHERE
-from hudiformat.logfile import LogWriter
-from hudiformat.naming import LogFileName, WriteToken
-from hudiformat.storage import Storage
+from hudiformat.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
+from hudiformat.naming import LogFileName
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import LogFileStats, WriteCounts, create_marker
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.files import LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
-from hudiformat.write.rows import Integers, KeyedRows, taken
-
-Booleans = npt.NDArray[np.bool_]
+from hudiformat.write.handles.target import GroupTarget
 
 
 class AppendHandle:
@@ -38,39 +32,26 @@ class AppendHandle:
 
     def __init__(
         self,
-        storage: Storage,
-        plan: WritePlan,
-        token: WriteToken,
-        partition_path: str,
-        file_id: str,
+        target: GroupTarget,
         *,
         compacted: Sequence[str] = (),
         below: FileSlice | None = None,
         base_instant: str | None = None,
         partial: TableSchema | None = None,
     ) -> None:
+        self._target = target
+        self._plan = target.plan
         self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
-        self._plan = plan
-        self._partition_path = partition_path
-        self._file_id = file_id
-        self._task_partition = token.partition
         self._base_instant = base_instant
         self._partial = partial
-        name = first_log(plan, token, partition_path, file_id, below)
-        self._writer = LogWriter(
-            partition_path,
-            name,
-            max_size=plan.options.log_max_size,
-            sync=plan.options.sync,
-            storage=storage,
-            on_create=lambda path: create_marker(storage, plan.instant, path, appends=plan.logs_name_slices),
-        )
+        name = first_log(target, below)
+        self._writer = target.log_writer(name)
         self._rows: list[pa.RecordBatch] = []
         self._updates: list[Booleans] = []
         self._positions: list[Integers] = []
         self._deletes: list[tuple[pa.Array, pa.Array | None, Integers]] = []
         self._row_size: float | None = None
-        self._stats = LogFileStats(partition_path, file_id, name.instant, below)
+        self._stats = LogFileStats(target.partition_path, target.file_id, name.instant, below)
         self.buffered_bytes = 0
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
@@ -83,13 +64,13 @@ class AppendHandle:
 
     def keep(self, rows: pa.RecordBatch) -> None:
         """Buffer rows of the file group's log files, with the meta fields that they have there."""
-        self._take(rows, np.full(rows.num_rows, NOWHERE), is_update=True)
+        self._take(rows, np.full(rows.num_rows, NOT_IN_BASE_FILE), is_update=True)
 
     def delete(
         self, record_keys: pa.Array, ordering: pa.Array | None = None, *, positions: Integers | None = None
     ) -> None:
         """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
-        places = np.full(len(record_keys), NOWHERE) if positions is None else positions
+        places = np.full(len(record_keys), NOT_IN_BASE_FILE) if positions is None else positions
         self._deletes.append((record_keys, ordering, places))
 
     def flush(self) -> None:
@@ -120,9 +101,9 @@ class AppendHandle:
             rows.rows,
             rows.keys,
             instant=self._plan.instant,
-            partition_path=self._partition_path,
-            file_name=self._file_id,
-            task_partition=self._task_partition,
+            partition_path=self._target.partition_path,
+            file_name=self._target.file_id,
+            task_partition=self._target.token.partition,
             first_counter=first_counter,
         )
         self._take(stored, rows.known_positions, is_update=is_update)
@@ -181,7 +162,7 @@ class AppendHandle:
             return None
         order = np.argsort(positions, kind="stable")
         ascending = positions[order]
-        return order if ascending[0] > NOWHERE and (np.diff(ascending) > 0).all() else None
+        return order if ascending[0] > NOT_IN_BASE_FILE and (np.diff(ascending) > 0).all() else None
 
     def _headed(self, block: LogBlock) -> LogBlock:
         if not self._compacted:
@@ -201,7 +182,7 @@ class AppendHandle:
         block = delete_block(
             keys if order is None else taken(keys, order),
             instant=self._plan.instant,
-            partition_path=self._partition_path,
+            partition_path=self._target.partition_path,
             ordering=ordering if order is None or ordering is None else taken(ordering, order),
             schema=self._plan.schema.avro_with_meta,
             positions=None if order is None else positions[order],
@@ -220,18 +201,18 @@ def _bytes_apart(rows: pa.RecordBatch) -> int:
     return size
 
 
-def first_log(
-    plan: WritePlan, token: WriteToken, partition_path: str, file_id: str, below: FileSlice | None
-) -> LogFileName:
+def first_log(target: GroupTarget, below: FileSlice | None) -> LogFileName:
     """The name of the first log file that a write adds to a file group; *below* is the newest slice of the group.
 
-    In table version 6 it goes on with the versions of the slice, or begins those of the one that a pending compaction
-    is going to make: what is written after that was planned is not in it.
+    In table version 6 it continues the versions of the slice.  Where a compaction of the slice is pending, it starts
+    those of the slice that the compaction is going to make: the compaction does not read what is written after it was
+    planned.
 
     Source: HoodieAppendHandle.init, AbstractTableFileSystemView.fetchLatestFileSlicesIncludingInflight, Hudi 1.2.0.
     """
-    instant, versions = plan.instant, [0]
+    plan = target.plan
+    instant, version = plan.instant, 0
     if plan.logs_name_slices and below is not None:
-        instant = plan.compactions.get((partition_path, file_id), below.base_instant)
-        versions += [log.name.version for log in below.log_files if log.name.instant == instant]
-    return LogFileName(file_id=file_id, instant=instant, version=max(versions) + 1, write_token=str(token))
+        instant = plan.compactions.get((target.partition_path, target.file_id), below.base_instant)
+        version = max((log.name.version for log in below.log_files if log.name.instant == instant), default=0)
+    return LogFileName(target.file_id, instant, version + 1, str(target.token))

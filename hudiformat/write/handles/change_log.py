@@ -12,12 +12,9 @@ import pyarrow as pa
 from hudiformat.avro import avro_to_arrow
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import data_block
-from hudiformat.logfile import LogWriter
-from hudiformat.naming import LogFileName, WriteToken
+from hudiformat.naming import LogFileName
 from hudiformat.options.enums import CdcMode
-from hudiformat.storage import Storage
-from hudiformat.transaction.files import create_marker
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.write.handles.target import GroupTarget
 
 INSERT, UPDATE, DELETE = "i", "u", "d"
 
@@ -30,19 +27,14 @@ _KEYS_SCHEMA = (
 class ChangeLog:
     """Writes changes into blocks of about ``block_max_size`` bytes; memory is bounded by one of them."""
 
-    def __init__(self, storage: Storage, plan: WritePlan, token: WriteToken, partition_path: str, file_id: str) -> None:
+    def __init__(self, target: GroupTarget) -> None:
+        plan = target.plan
         self._plan = plan
-        self._partition_path = partition_path
+        self._target = target
         self._schema = change_schema(plan.schema.avro, CdcMode(plan.config.cdc_supplemental_logging_mode))
         self._arrow = avro_to_arrow(self._schema)
-        self._writer = LogWriter(
-            partition_path,
-            LogFileName(file_id=file_id, instant=plan.instant, version=1, write_token=str(token), suffix=".cdc"),
-            max_size=plan.options.log_max_size,
-            sync=plan.options.sync,
-            storage=storage,
-            on_create=lambda path: create_marker(storage, plan.instant, path, appends=plan.logs_name_slices),
-        )
+        name = LogFileName(target.file_id, plan.instant, 1, str(target.token), suffix=".cdc")
+        self._writer = target.log_writer(name)
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self._sizes: dict[str, int] = {}
@@ -85,8 +77,7 @@ class ChangeLog:
         block = data_block(rows, instant=self._plan.instant, schema=self._schema, format="cdc")
         result = self._writer.append(block)
         name = result.path.rsplit("/", 1)[-1]
-        path = f"{self._partition_path}/{name}" if self._partition_path else name
-        self._sizes[path] = result.offset + result.size
+        self._sizes[self._target.path(name)] = result.offset + result.size
 
 
 def change_schema(table_schema: str, mode: CdcMode) -> str:

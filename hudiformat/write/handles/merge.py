@@ -12,27 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.basefile import BaseRows, FileKeys, read_file_keys, scan_base_rows
 from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
-from hudiformat.index.lookup import NOWHERE
+from hudiformat.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
 from hudiformat.merge import KeyIndex, RowSource
 from hudiformat.merge.rule import comparable, without_ordering
-from hudiformat.naming import WriteToken
 from hudiformat.options.enums import Operation
-from hudiformat.storage import Storage
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction.files import WriteCounts, base_file_stat
-from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import BaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
-from hudiformat.write.handles.create import OpenBaseFile
-from hudiformat.write.rows import KeyedRows, combine, deleted_rows, joined, taken
-
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
+from hudiformat.write.handles.target import GroupTarget, OpenBaseFile
+from hudiformat.write.rows import combine, deleted_rows
 
 _LOWER_HALF = 0xFFFFFFFF
 
@@ -69,10 +62,10 @@ class KeyMeetings:
 
 
 class PositionMeetings:
-    """By the rows of the file that an index has found, one for each change or NOWHERE; no two changes have the same."""
+    """By row of the base file, as an index found it, or NOT_IN_BASE_FILE; no two changes have the same row."""
 
     def __init__(self, positions: Integers) -> None:
-        self._missed: Booleans = positions == NOWHERE
+        self._missed: Booleans = positions == NOT_IN_BASE_FILE
         # Sorted with their places in the lower half: several times as fast as argsort.
         ascending = np.sort(positions << 32 | np.arange(len(positions)))
         self._changes, self._positions = ascending & _LOWER_HALF, ascending >> 32
@@ -160,21 +153,9 @@ class MergeHandle:
     Source: FileGroupReaderBasedMergeHandle; HoodieConcatHandle for rows that are not compared with those there.
     """
 
-    def __init__(
-        self,
-        storage: Storage,
-        plan: WritePlan,
-        token: WriteToken,
-        partition_path: str,
-        *,
-        file_id: str,
-        base: BaseFile | None,
-    ) -> None:
-        self._storage = storage
-        self._plan = plan
-        self._token = token
-        self._partition_path = partition_path
-        self._file_id = file_id
+    def __init__(self, target: GroupTarget, base: BaseFile | None) -> None:
+        self._target = target
+        self._plan = target.plan
         self._base = base
         self._changes: list[Numbered] = []
         self._inserts: list[Numbered] = []
@@ -182,11 +163,7 @@ class MergeHandle:
         self._deleted_positions: list[Integers | None] = []
         self._numbers: Integers = np.empty(0, np.int64)
         self._open: OpenBaseFile | None = None
-        self._log = (
-            ChangeLog(storage, plan, token, partition_path, file_id)
-            if plan.config.cdc_enabled and base is not None
-            else None
-        )
+        self._log = ChangeLog(target) if self._plan.config.cdc_enabled and base is not None else None
         self.buffered_bytes = 0
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
@@ -208,7 +185,7 @@ class MergeHandle:
 
     def close(self) -> list[WriteStat]:
         """Write the base file; its statistic."""
-        file = OpenBaseFile(self._storage, self._plan, self._token, self._partition_path, self._file_id)
+        file = OpenBaseFile(self._target)
         self._open = file
         self._numbers = _numbers([*self._changes, *self._inserts])
         changes = self._gathered()
@@ -226,7 +203,7 @@ class MergeHandle:
         rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
         self._open = None
         stat = base_file_stat(
-            partition_path=self._partition_path,
+            partition_path=self._target.partition_path,
             file_id=file.file_id,
             path=file.path,
             rows=rows_written,
@@ -237,7 +214,7 @@ class MergeHandle:
         return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
 
     def abandon(self) -> None:
-        """Leave everything for the write's rollback to take away."""
+        """Leave everything for the write's rollback to delete."""
         if self._open:
             self._open.abandon()
         if self._log is not None:
@@ -253,17 +230,17 @@ class MergeHandle:
             return
         first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
-        yield from scan_base_rows(self._storage, self._base_path, self._schema, head)
+        yield from scan_base_rows(self._target.storage, self._base_path, self._schema, head)
 
     @property
     def _base_path(self) -> str | None:
         if self._base is None:
             return None
-        return f"{self._partition_path}/{self._base.name}" if self._partition_path else str(self._base.name)
+        return self._target.path(str(self._base.name))
 
     def _base_keys(self) -> FileKeys | None:
         """What the old base file's footer says of its keys."""
-        return None if self._base_path is None else read_file_keys(self._storage, self._base_path)
+        return None if self._base_path is None else read_file_keys(self._target.storage, self._base_path)
 
     @property
     def _key(self) -> str:
@@ -285,7 +262,7 @@ class MergeHandle:
         deleted = deleted_rows(rows, plan.schema.delete_column)
         wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
-        rows = joined(pa.concat_tables([rows, gone]))
+        rows = in_one_piece(pa.concat_tables([rows, gone]))
         meetings = KeyMeetings(rows[self._key]) if positions is None else PositionMeetings(positions)
         return Changes(
             meetings, RowSource(rows), self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields
@@ -326,8 +303,8 @@ class MergeHandle:
             rows[self._key],
             pa.array(numbers),
             instant=self._plan.instant,
-            partition_path=self._partition_path,
-            task_partition=self._token.partition,
+            partition_path=self._target.partition_path,
+            task_partition=self._target.token.partition,
         )
 
 

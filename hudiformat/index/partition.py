@@ -1,0 +1,211 @@
+"""The file groups of partitions as a writing task sees them, and where its rows belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from hudiformat.basefile import FileKeys, read_base_file, read_file_keys
+from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.blocks import BlockType
+from hudiformat.errors import DataError, OptionError
+from hudiformat.index.lookup import NEW, KnownKeys, Tags, bucket_tags, merged_tags
+from hudiformat.index.rows import KeyedRows, LocatedRows, rows_by_code, rows_by_value
+from hudiformat.logfile import LogReader
+from hudiformat.merge import counting_blocks
+from hudiformat.naming import bucket_file_id, parse_bucket
+from hudiformat.naming.file_names import new_bucket_uuid
+from hudiformat.options.enums import REPLACING, DuplicatePolicy, Operation
+from hudiformat.storage import FileInfo, Storage
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
+
+_INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
+
+
+class Tagger:
+    """Finds the file group of each row of a write, partition by partition; a partition is listed once."""
+
+    def __init__(self, storage: Storage, plan: WritePlan) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._partitions: dict[str, PartitionIndex] = {}
+
+    def partition(self, path: str) -> PartitionIndex:
+        """The file groups of one partition path."""
+        if path not in self._partitions:
+            self._partitions[path] = PartitionIndex(self._storage, self._plan, path)
+        return self._partitions[path]
+
+    def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
+        """Where *rows* belong, whose partition paths are *paths*.
+
+        A row comes once for each file group that has its key.  A delete of a key that no file group has is left out.
+
+        Raises:
+            DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
+            OptionError: the table's buckets contradict the options.
+        """
+        plan = self._plan
+        checks_duplicates = plan.operation is Operation.INSERT and (
+            plan.options.insert_duplicates is not DuplicatePolicy.NONE
+        )
+        is_looked_up = plan.uses_buckets or checks_duplicates or plan.operation not in _INSERTS
+        for path, indices in rows_by_value(paths):
+            part = rows.at(indices)
+            if not is_looked_up:
+                yield LocatedRows(path, part, is_new=True)
+                continue
+            tags = self.partition(path).tag(part.keys)
+            if checks_duplicates:
+                self._refuse_duplicates(path, part, tags)
+            for code, chosen in rows_by_code(tags.codes):
+                found = part.at(tags.rows[chosen])
+                if tags.positions is not None:
+                    found = replace(found, positions=tags.positions[chosen])
+                if code == NEW:
+                    if plan.operation is not Operation.DELETE:
+                        yield LocatedRows(path, found, is_new=True)
+                elif not checks_duplicates and (tags.existing[code] or plan.operation is not Operation.DELETE):
+                    yield LocatedRows(path, found, tags.file_ids[code])
+
+    def locate_bucket(self, path: str, bucket: int, rows: KeyedRows) -> Iterator[LocatedRows]:
+        """Where rows of one partition belong whose bucket is known.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        file_id, existing = self.partition(path).bucket(bucket)
+        if existing or self._plan.operation is not Operation.DELETE:
+            yield LocatedRows(path, rows, file_id)
+
+    def _refuse_duplicates(self, path: str, rows: KeyedRows, tags: Tags) -> None:
+        """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
+        existing = tags.rows[tags.codes != NEW]
+        if len(existing) and self._plan.options.insert_duplicates is DuplicatePolicy.FAIL:
+            key = rows.keys[int(existing[0])].as_py()
+            raise DataError(f"the record key {key!r} is in partition {path!r} already")
+
+
+class PartitionIndex:
+    """The file groups of one partition, and their record keys as far as they are needed."""
+
+    def __init__(self, storage: Storage, plan: WritePlan, path: str) -> None:
+        self._storage = storage
+        self._plan = plan
+        self._path = path
+        self._known: list[KnownKeys] = []
+        self._file_keys: dict[str, FileKeys] = {}
+        self.base_instants: dict[str, str] = {}
+        """By file id, the instant of the base file whose rows the positions in tags count."""
+
+    def tag(self, record_keys: pa.Array) -> Tags:
+        """The file group of each record.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        if self._plan.uses_buckets:
+            return bucket_tags(self._plan.buckets(record_keys), self.bucket)
+        self._read_keys(record_keys)
+        return merged_tags([known.tag(record_keys) for known in self._known], len(record_keys))
+
+    def bucket(self, number: int) -> tuple[str, bool]:
+        """The file group of a bucket, and whether it existed before this write.
+
+        Raises:
+            OptionError: the table's buckets contradict the options.
+        """
+        if self._plan.operation not in REPLACING and number in self._buckets:  # replacing opens all of them again
+            return self._buckets[number], True
+        return bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._path, number)), False
+
+    @cached_property
+    def slices(self) -> list[FileSlice]:
+        """The newest slice of each file group."""
+        return latest_slices(build_slices(self._path, self._files, self._plan.visibility))
+
+    @property
+    def is_listed_as_partition(self) -> bool:
+        """Whether the folder has been listed, and had a partition metadata file then."""
+        listed = self.__dict__.get("_files", ())
+        return any(entry.name == PARTITION_METADATA_FILE for entry in listed)
+
+    @cached_property
+    def _files(self) -> list[FileInfo]:
+        return [entry for entry in self._storage.list(self._path) if not entry.is_dir]
+
+    @cached_property
+    def _unread(self) -> list[FileSlice]:
+        return self.slices
+
+    @cached_property
+    def _buckets(self) -> dict[int, str]:
+        buckets: dict[int, str] = {}
+        for file_slice in self.slices:
+            number = parse_bucket(file_slice.file_id)
+            if number is None or number >= self._plan.options.num_buckets:
+                raise OptionError(
+                    f"the file group {file_slice.file_id} in partition {self._path!r} is none of "
+                    f"{self._plan.options.num_buckets} buckets; hoodie.index.type and hoodie.bucket.index.num.buckets "
+                    "have to be those that the table was written with",
+                    option="hoodie.bucket.index.num.buckets",
+                )
+            buckets[number] = file_slice.file_id
+        return buckets
+
+    def _read_keys(self, record_keys: pa.Array) -> None:
+        """Read the keys of the slices that may have one of *record_keys*, unless they have been read."""
+        wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
+        if not wanted:
+            return
+        keys, base_rows = {}, {}
+        for one in wanted:
+            base, logs = self._keys_of(one)
+            keys[one.file_id] = pa.chunked_array([*base, *logs], pa.string())
+            base_rows[one.file_id] = sum(map(len, base))
+        self._known.append(KnownKeys(keys, base_rows))
+        self.base_instants |= {one.file_id: one.base_file.name.instant for one in wanted if one.base_file}
+        self._unread = [one for one in self._unread if one not in wanted]
+
+    def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
+        """Whether a slice may hold one of *record_keys*, by its footer; of log files nothing is known beforehand.
+
+        Source: HoodieBloomIndex, HoodieKeyLookupHandle.
+        """
+        if file_slice.base_file is None or file_slice.log_files:
+            return True
+        if file_slice.file_id not in self._file_keys:
+            self._file_keys[file_slice.file_id] = read_file_keys(
+                self._storage, self._file(str(file_slice.base_file.name))
+            )
+        found = self._file_keys[file_slice.file_id]
+        near = found.in_range(record_keys)
+        if not self._plan.options.index_type.uses_bloom_filters:
+            return bool(near.any())
+        return found.might_contain(record_keys.filter(pa.array(near)))
+
+    def slice_keys(self, file_slice: FileSlice) -> pa.Array:
+        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""
+        base, logs = self._keys_of(file_slice)
+        return pa.chunked_array([*base, *logs], pa.string()).combine_chunks()
+
+    def _keys_of(self, file_slice: FileSlice) -> tuple[list[pa.Array], list[pa.Array]]:
+        """The record keys of the base file, row by row, and those of the log files."""
+        base, logs = [], []
+        if file_slice.base_file is not None:
+            schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
+            table = read_base_file(self._storage, self._file(str(file_slice.base_file.name)), schema)
+            base += table[RECORD_KEY].chunks
+        for log in file_slice.log_files:
+            reader = LogReader(self._file(str(log.name)), storage=self._storage)
+            for block in counting_blocks(reader, counts=self._plan.visibility.counts_block):
+                if block.type is not BlockType.DELETE:
+                    logs += [block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY]]
+        return base, logs
+
+    def _file(self, name: str) -> str:
+        return f"{self._path}/{name}" if self._path else name

@@ -1,0 +1,126 @@
+"""Rows on their way to a file group: their record keys, and where they belong.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NOT_IN_BASE_FILE = -1
+"""The position of a record that no base file contains."""
+
+Booleans = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table, pa.Array, pa.ChunkedArray)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRows:
+    """Rows with the table's own columns, and their record keys.
+
+    ``positions[i]`` is the row with that key in the base file of the file group that they belong to, or
+    NOT_IN_BASE_FILE; None where the keys have not been looked up.
+    """
+
+    rows: pa.RecordBatch
+    keys: pa.Array
+    positions: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def known_positions(self) -> Integers:
+        """A position for each row."""
+        return np.full(len(self), NOT_IN_BASE_FILE) if self.positions is None else self.positions
+
+    def not_in_base_file(self) -> KeyedRows:
+        """The same rows, whose keys have been looked up and are in no base file."""
+        return KeyedRows(self.rows, self.keys, np.full(len(self), NOT_IN_BASE_FILE))
+
+    def at(self, indices: Integers) -> KeyedRows:
+        """The rows at *indices*, in that order."""
+        positions = None if self.positions is None else self.positions[indices]
+        return KeyedRows(taken(self.rows, indices), taken(self.keys, indices), positions)
+
+    def where(self, chosen: Booleans) -> KeyedRows:
+        """The rows for which *chosen* is true."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        positions = None if self.positions is None else self.positions[chosen]
+        return KeyedRows(self.rows.filter(mask), self.keys.filter(mask), positions)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRows:
+    """Rows of one partition that belong to one file group.
+
+    ``group`` is a file id, or the name of a group that the plan's placement is going to open.  New rows
+    (``is_new``) without a group are assigned to file groups by sizing, once all of them are known.
+    """
+
+    path: str
+    rows: KeyedRows
+    group: str | None = None
+    is_new: bool = False
+
+
+def taken(rows: Rows, indices: Integers) -> Rows:
+    """The *rows* at *indices*, in that order; not copied where they follow each other."""
+    if len(indices) and (np.diff(indices) == 1).all():
+        return rows.slice(int(indices[0]), len(indices))
+    return rows.take(pa.array(indices))
+
+
+def in_one_piece(rows: pa.Table) -> pa.Table:
+    """*rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
+    return pa.Table.from_arrays([_uncut(column) for column in rows.columns], schema=rows.schema).combine_chunks()
+
+
+def _uncut(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    pieces = [piece for piece in column.chunks if len(piece)]
+    is_flat = not (column.type.num_fields or pa.types.is_dictionary(column.type))
+    if not (pieces and is_flat and all(map(_are_neighbours, pieces, pieces[1:]))):
+        return column
+    whole = pa.Array.from_buffers(column.type, len(column), pieces[0].buffers(), offset=pieces[0].offset)
+    return pa.chunked_array([whole])
+
+
+def _are_neighbours(array: pa.Array, other: pa.Array) -> bool:
+    """Whether *other* starts in the same memory where *array* ends."""
+    addresses, others = ([buffer and buffer.address for buffer in one.buffers()] for one in (array, other))
+    return addresses == others and array.offset + len(array) == other.offset
+
+
+def rows_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each distinct code and the indices of the rows that have it, in order."""
+    if len(codes) and (codes == codes[0]).all():  # as with one partition, or one file group
+        yield int(codes[0]), np.arange(len(codes))
+        return
+    # Three rows:
+    #   codes          7  5  7
+    #   order          1  0  2    the rows sorted by code, stable
+    #   codes[order]   5  7  7
+    #   starts         0  1       where the next code starts in `order`
+    #   groups         1 | 0 2    `order`, split at the starts
+    is_short = len(codes) and np.abs(codes).max() <= np.iinfo(np.int16).max
+    order = np.argsort(codes.astype(np.int16) if is_short else codes, kind="stable")  # short ones by radix
+    starts = np.flatnonzero(np.diff(codes[order], prepend=np.iinfo(np.int64).min))
+    for group in np.split(order, starts[1:]) if len(order) else ():
+        yield int(codes[group[0]]), group
+
+
+def rows_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
+    """Each distinct text and the indices of the rows that have it, in order."""
+    if len(values) and pc.all(pc.equal(values, values[0])).as_py():
+        yield values[0].as_py(), np.arange(len(values))
+        return
+    encoded = values.dictionary_encode()
+    for code, rows in rows_by_code(np.asarray(encoded.indices).astype(np.int64)):
+        yield encoded.dictionary[code].as_py(), rows

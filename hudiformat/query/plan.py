@@ -1,0 +1,167 @@
+"""What a query is going to read, worked out on one look at the table.
+
+A plan is made at once: it names the file slices, or for change data the writes.  Their rows are read from it later, in
+this process or in others, without a further look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
+from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
+from hudiformat.query.pruning import PartitionPruner, fits
+from hudiformat.query.scan import Scan, SliceQuery
+from hudiformat.query.skipping import without_skipped
+from hudiformat.query.slice_reader import SliceReader
+from hudiformat.query.time_travel import as_instant, check_as_of
+from hudiformat.storage import Storage
+from hudiformat.table.state import TableState
+from hudiformat.table.support import refuse_unreadable
+from hudiformat.view import FileSlice
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlan:
+    """The file slices of a query, and what it asks of each."""
+
+    query: SliceQuery
+    slices: Sequence[FileSlice]
+
+    def scan(self, storage: Storage) -> Scan:
+        """The rows, read when they are asked for.
+
+        Raises:
+            SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
+        """
+        return self.query.scan(storage, self.slices)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """The writes of a change query, and what it asks of their changes."""
+
+    reader: ChangeReader
+    writes: Sequence[Write]
+    columns: Sequence[str] | None = None
+    filter: pc.Expression | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the changes.
+
+        Raises:
+            SchemaError: there is no such column.
+        """
+        return change_schema(self.columns)
+
+    def changes(self) -> Iterator[pa.RecordBatch]:
+        """The changes, in the order of the writes."""
+        return self.reader.changes(self.writes, self.columns, self.filter)
+
+
+def slice_reader(state: TableState, as_of: str | date | None = None) -> SliceReader:
+    """What reads single slices of the table, here or in another process, as of a moment or now.
+
+    Raises:
+        TableError: the rows of that moment are not known, or were cleaned.
+    """
+    moment = instant_of(state, as_of)
+    if moment is not None:
+        check_as_of(state, moment)
+    return SliceReader(
+        state.config,
+        state.schema if moment is None else state.schema_at(moment),
+        state.visibility,
+        moment,
+        merger=state.context.merger,
+        merge_memory=state.options.merge_memory,
+        damage=state.options.damage,
+    )
+
+
+def instant_of(state: TableState, moment: str | date | None) -> str | None:
+    """A moment of time travel as an instant of the table.
+
+    Raises:
+        NameFormatError: a text that is no moment.
+    """
+    return None if moment is None else as_instant(moment, state.config.timeline_zone)
+
+
+def plan_snapshot(
+    state: TableState,
+    *,
+    as_of: str | date | None = None,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,  # noqa: A002 - the name that users know
+    with_logs: bool = True,
+) -> SlicePlan:
+    """A snapshot query, or without logs a read-optimized one, as of a moment or now.
+
+    Raises:
+        TableError: the rows of that moment are not known, or were cleaned.
+    """
+    refuse_unreadable(state.config)
+    reader = slice_reader(state, as_of)
+    pruner = _pruner(reader, filter)
+    slices = state.slices(as_of=reader.as_of, pruner=pruner)
+    if pruner is not None:
+        slices = without_skipped(state, slices, pruner, with_logs=with_logs)
+    return SlicePlan(SliceQuery(reader, columns, filter, with_logs), slices)
+
+
+def plan_incremental(
+    state: TableState,
+    span: Span,
+    *,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,  # noqa: A002
+) -> SlicePlan:
+    """An incremental query: the rows that were written within *span*, as the last of its writes left them.
+
+    Raises:
+        TableError: in a table of version 6, a write is pending that later ones have overtaken.
+        UnsupportedFeatureError: the table has no meta fields.
+    """
+    refuse_unreadable(state.config)
+    writes = writes_within(state, span)
+    written = written_by(state.config, state.storage.root, span, writes)
+    slices = written_slices(state, writes)
+    reader = replace(slice_reader(state), incremental=True)
+    query = SliceQuery(reader, columns, filter, written_by=written)
+    slices = state.slices() if slices is None else slices
+    pruner = _pruner(reader, filter)
+    if pruner is not None:
+        slices = without_skipped(state, slices, pruner, with_logs=True)
+    return SlicePlan(query, slices)
+
+
+def plan_changes(
+    state: TableState,
+    span: Span,
+    *,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,  # noqa: A002
+) -> ChangePlan:
+    """A change query: what the writes within *span* did to each record.
+
+    Raises:
+        UnsupportedFeatureError: the table keeps no change data.
+    """
+    refuse_unreadable(state.config)
+    refuse_without_changes(state.config, state.storage.root)
+    reader = ChangeReader(state.storage, slice_reader(state))
+    return ChangePlan(reader, writes_within(state, span), columns, filter)
+
+
+def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:
+    """What a filter rules out before files are opened; None where it does not fit, which reading will report."""
+    if condition is None or not fits(condition, reader.output_schema):
+        return None
+    return PartitionPruner(reader.partition_columns, reader.output_schema, condition)

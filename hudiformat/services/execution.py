@@ -1,0 +1,99 @@
+"""Running a planned compaction or log compaction, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hudiformat.errors import CorruptTableError
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.table.state import TableContext, TableState
+from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
+from hudiformat.transaction.files import delete_markers
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction.publishing import changing, publish
+from hudiformat.transaction.transaction import Commit
+from hudiformat.view import BaseFile, FileSlice, LogFile
+
+_MIB = 1024 * 1024
+
+Merge = Callable[[WritePlan, FileSlice, WriteToken], Iterable[WriteStat]]
+"""Merges one file slice into new files; their statistics."""
+
+
+def run_compaction(
+    context: TableContext, writing: WritePlan, instant: Instant, plan: CompactionPlan, *, merge: Merge, name: str
+) -> Commit:
+    """Merge the file slices of *plan*, and complete the inflight *instant*; *name* is the operation's in the commit.
+
+    Raises:
+        CommitError: it could not be completed; it stays planned.
+        LockError: another writer keeps the table's lock.
+    """
+    by_partition: dict[str, list[WriteStat]] = {}
+    for number, operation in enumerate(plan.operations or ()):
+        for stat in merge(writing, slice_of(operation), WriteToken(number, 0, 0)):
+            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+    metadata = CommitMetadata(
+        operation_type=name,
+        partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
+        extra_metadata={"schema": writing.schema.avro},
+        compacted=instant.action is Action.COMPACTION,
+    )
+    with changing(context) as state:
+        done = publish(state, instant, metadata)
+    delete_markers(context.storage, instant.time)
+    return Commit(done.time, done.action.value, metadata.write_stats)
+
+
+def compaction_plan_of(state: TableState, instant: Instant) -> CompactionPlan:
+    """The plan of a pending compaction or log compaction.
+
+    Raises:
+        CorruptTableError: it has none.
+    """
+    plan = state.content(Instant(instant.time, instant.action, State.REQUESTED))
+    if not isinstance(plan, CompactionPlan):
+        raise CorruptTableError(f"{state.storage.root}: {instant} has no plan", path=state.storage.root)
+    return plan
+
+
+def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
+    """The entry of a plan for a slice that is to be merged."""
+    base, logs = file_slice.base_file, file_slice.log_bytes
+    written = base.size if base is not None else logs
+    return CompactionOperation(
+        base_instant_time=file_slice.base_instant,
+        delta_file_paths=tuple(str(log.name) for log in file_slice.log_files),
+        data_file_path=None if base is None else str(base.name),
+        file_id=file_slice.file_id,
+        partition_path=file_slice.partition_path,
+        metrics={
+            "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
+            "TOTAL_LOG_FILES_SIZE": float(logs),
+            "TOTAL_IO_READ_MB": float(file_slice.size // _MIB),
+            "TOTAL_IO_WRITE_MB": float(written // _MIB),
+            "TOTAL_IO_MB": float((file_slice.size + written) // _MIB),
+        },
+    )
+
+
+def slice_of(operation: CompactionOperation) -> FileSlice:
+    """The file slice that an entry of a plan names."""
+    base = operation.data_file_path
+    return FileSlice(
+        partition_path=operation.partition_path or "",
+        file_id=operation.file_id or "",
+        base_instant=operation.base_instant_time or "",
+        base_file=None if base is None else BaseFile(BaseFileName.parse(base), 0),
+        log_files=tuple(LogFile(LogFileName.parse(name), 0) for name in operation.delta_file_paths or ()),
+    )
+
+
+def mergeable_slices(state: TableState) -> list[FileSlice]:
+    """The newest slices with log files, of the file groups that no pending plan names."""
+    busy = {group.key for group in state.pending_groups}
+    return [
+        file_slice
+        for file_slice in state.slices()
+        if file_slice.log_files and (file_slice.partition_path, file_slice.file_id) not in busy
+    ]

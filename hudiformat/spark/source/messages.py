@@ -1,0 +1,32 @@
+"""What the tasks of a write get and send back: rows that fit the table, and messages of which none may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import WriterCommitMessage
+
+from hudiformat.errors import DataError
+from hudiformat.table.schema import TableSchema
+
+Message = TypeVar("Message", bound=WriterCommitMessage)
+
+
+def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
+    """The rows with the columns of *schema*; of a delete, others are left out."""
+    names = schema.arrow.names
+    return (schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in batches)
+
+
+def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:
+    """The messages of all tasks.
+
+    Raises:
+        DataError: there are tasks that did not come to their end.
+    """
+    results = [message for message in messages if isinstance(message, kind)]
+    if len(results) != len(messages):
+        raise DataError(f"{len(messages) - len(results)} of {len(messages)} tasks wrote nothing")
+    return results

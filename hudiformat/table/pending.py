@@ -1,0 +1,53 @@
+"""Which file groups pending plans are going to rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hudiformat.timeline import Action, CompactionPlan, Content, Instant, RequestedReplaceMetadata, State, Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class PendingGroup:
+    """A file group that the plan of the pending *instant* names; ``files`` are the names of the files that it reads.
+
+    ``base_instant`` is that of the slice that a compaction reads; a clustering's plan does not name it.
+    """
+
+    instant: Instant
+    partition_path: str
+    file_id: str
+    base_instant: str = ""
+    files: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The partition path and the file id."""
+        return self.partition_path, self.file_id
+
+
+def pending_groups(timeline: Timeline, read: Callable[[Instant], Content | None]) -> Iterator[PendingGroup]:
+    """The file groups of all pending plans of *timeline*; *read* gives the content of a requested instant.
+
+    A replace commit that is no clustering, an insert overwrite for example, has no plan.
+
+    Source: CompactionUtils.getAllPendingCompactionOperations, ClusteringUtils.getAllFileGroupsInPendingClusteringPlans.
+    """
+    for pending in timeline.pending:
+        if pending.action not in _WITH_PLANS:
+            continue
+        plan = read(Instant(pending.time, pending.action, State.REQUESTED))
+        if isinstance(plan, CompactionPlan):
+            for one in plan.operations or ():
+                files = (*(one.delta_file_paths or ()), *([one.data_file_path] if one.data_file_path else []))
+                yield PendingGroup(
+                    pending, one.partition_path or "", one.file_id or "", one.base_instant_time or "", files
+                )
+        elif isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None:
+            for group in plan.clustering_plan.input_groups or ():
+                for part in group.slices or ():
+                    yield PendingGroup(pending, part.partition_path or "", part.file_id or "")
+
+
+_WITH_PLANS = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.REPLACE_COMMIT)
