@@ -58,13 +58,14 @@ class RecordingStorage:
     """*storage*, which a table is opened with; ``requests`` are all requests so far, in the order of their beginnings.
 
     *before* is called before each request and *after* after it, whether it failed or not, with the number of the
-    request: the first has number 0.
+    request: the first has number 0.  ``storage`` may be replaced while a table is open; ``root`` stays what it was.
     """
 
     def __init__(
         self, storage: Storage, *, before: Callable[[int], None] = nothing, after: Callable[[int], None] = nothing
     ) -> None:
         self.storage = storage
+        self.root = storage.root
         self.before = before
         self.after = after
         self.requests: list[Request] = []
@@ -83,10 +84,6 @@ class RecordingStorage:
             return action()
         finally:
             self.after(number)
-
-    @property
-    def root(self) -> str:
-        return self.storage.root
 
     @property
     def capabilities(self) -> Capabilities:
