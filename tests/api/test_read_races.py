@@ -1,0 +1,402 @@
+"""Queries while another writer changes the table: the answer is that before the change or that after it, no mixture.
+
+The change is made between two requests of the query to the storage, and this is tried for every pair of neighbouring
+requests.  Another writer changes a copy of the table beforehand.  In the middle of the query the storage is switched
+from the table to the copy.  A file that the query has opened stays open, as it does when another process deletes it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import HudiFormatError, StorageError, Table, TableError, create_table, open_storage, open_table
+from tests.effort import LONG, THOROUGH
+from tests.metadata.tables import add_metadata_table
+from tests.racing import SHARED
+from tests.requests import RecordingStorage, Request, timeline_folder
+
+MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
+SCHEMA = pa.schema(
+    [
+        ("k", pa.string()),
+        ("ts", pa.int64()),
+        ("p", pa.string()),
+        ("v", pa.int64()),
+        ("_hoodie_is_deleted", pa.bool_()),
+    ]
+)
+# Services run where a test asks for them, and not by themselves.
+QUICK = {"hudiformat.sync": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+
+
+def rows(*values: tuple[Any, ...]) -> pa.Table:
+    """Rows, each from its key, its partition, its ordering value, and True where the row is a delete."""
+    named = [{"k": k, "p": p, "ts": ts, "v": 10 * ts, "_hoodie_is_deleted": bool(gone)} for k, p, ts, *gone in values]
+    return pa.Table.from_pylist(named, SCHEMA)
+
+
+def quick(path: Path | RecordingStorage, **options: str) -> Table:
+    return open_table(path, options={**QUICK, **options})
+
+
+def fill(path: Path, version: int, table_type: str, *, changes: bool, deletes: bool) -> None:
+    """A table of two partitions with three writes; on merge-on-read the second is compacted, the third in log files."""
+    create_table(
+        path,
+        name="t",
+        schema=SCHEMA,
+        record_key=["k"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type=table_type,
+        version=version,
+        options={"hoodie.table.cdc.enabled": str(changes).lower()},
+    )
+    table = quick(path)
+    table.insert(rows(("a", "x", 1), ("b", "x", 1), ("c", "x", 1), ("d", "y", 1), ("e", "y", 1), ("f", "y", 1)))
+    table.upsert(rows(("a", "x", 2), ("d", "y", 2), *([("c", "x", 2, True)] if deletes else [])))
+    if table_type == MOR:
+        table.compact()
+    table.upsert(rows(("a", "x", 3), ("g", "x", 3), ("e", "y", 3), *([("f", "y", 3, True)] if deletes else [])))
+
+
+WRITTEN = (("a", "x", 9), ("new", "x", 9), ("e", "y", 9), ("new", "z", 9))
+"""What another writer upserts: updates in two partitions, a new row in one of them, and one in a new partition."""
+
+
+def upsert(table: Table) -> None:
+    table.upsert(rows(*WRITTEN))
+
+
+def upsert_deletes(table: Table) -> None:
+    """The same, with deletes in both partitions."""
+    table.upsert(rows(*WRITTEN, ("b", "x", 9, True), ("d", "y", 9, True)))
+
+
+def delete(table: Table) -> None:
+    table.delete(rows(("a", "x", 0), ("b", "x", 0), ("e", "y", 0)))
+
+
+def insert_overwrite(table: Table) -> None:
+    table.insert_overwrite(rows(("a", "x", 9), ("new", "x", 9), ("new", "z", 9)))
+
+
+def compact(table: Table) -> None:
+    assert table.compact()
+
+
+def compact_and_upsert(table: Table) -> None:
+    table.compact()
+    upsert(table)
+
+
+def schedule_and_upsert(table: Table) -> None:
+    """In version 6 the log files of the upsert belong to a slice whose base file is not there yet."""
+    assert table.schedule_compaction() is not None
+    upsert(table)
+
+
+def roll_back(table: Table) -> None:
+    table.rollback(table.timeline.completed_writes[-1].time)
+
+
+def delete_partition(table: Table) -> None:
+    table.delete_partitions(["y"])
+
+
+def clean(table: Table) -> None:
+    """Delete what the newest rows are not read from."""
+    assert table.clean() is not None
+
+
+def write_and_clean(table: Table) -> None:
+    """Delete also what the newest rows were read from before this."""
+    for ts in (8, 9):
+        table.upsert(rows(("a", "x", ts), ("new", "x", ts), ("e", "y", ts)))
+        if table.config.table_type == MOR:
+            table.compact()
+    assert table.clean() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What another writer does during the query.
+
+    ``run`` changes a table that was opened with ``options``; with ``deletes``, the table has delete records before.
+    ``part`` is what happens during the query: ``all``; the ``beginning``, up to just before the instant completes; or
+    the ``end``, which is the rest.  ``errors`` are what the query may raise because files were deleted.
+    ``changes_rows`` says whether the answer to a snapshot query is another one afterwards.
+    """
+
+    run: Callable[[Table], None]
+    part: str = "all"
+    options: Mapping[str, str] | None = None
+    errors: tuple[type[HudiFormatError], ...] = ()
+    deletes: bool = False
+    changes_rows: bool = True
+
+
+CLEANED = (StorageError, TableError)
+KEPT = {"hoodie.clean.commits.retained": "1"}
+ACTIONS = {
+    "upsert": Action(upsert),
+    "beginning of an upsert": Action(upsert, part="beginning", changes_rows=False),
+    "end of an upsert": Action(upsert, part="end"),
+    "upsert beside other writers": Action(upsert, options=SHARED),
+    "upsert with deletes": Action(upsert_deletes, deletes=True),
+    "delete": Action(delete, deletes=True),
+    "insert_overwrite": Action(insert_overwrite),
+    "delete_partitions": Action(delete_partition),
+    "rollback": Action(roll_back, errors=(HudiFormatError,)),
+    "clean": Action(clean, options=KEPT, errors=CLEANED, changes_rows=False),
+    "writes and clean": Action(write_and_clean, options=KEPT, errors=CLEANED),
+    "compaction": Action(compact, changes_rows=False),
+    "end of a compaction": Action(compact, part="end", changes_rows=False),
+    "compaction and upsert": Action(compact_and_upsert),
+    "scheduled compaction and upsert": Action(schedule_and_upsert),
+}
+SHORT = ("upsert", "upsert with deletes", "rollback", "writes and clean", "compaction and upsert")
+"""The actions that are tried outside CI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kind of table, and the action that happens to it; with ``is_listed``, a metadata table lists the files."""
+
+    version: int
+    table_type: str
+    name: str
+    is_listed: bool = False
+
+    @property
+    def action(self) -> Action:
+        return ACTIONS[self.name]
+
+    def __str__(self) -> str:
+        listed = "listed " if self.is_listed else ""
+        return f"{listed}{self.version} {self.table_type}, {self.name}"
+
+
+def cases() -> Iterator[Case]:
+    """All cases in CI; elsewhere some actions, and not version 8, whose tables are read as those of version 9 are."""
+    for version in (6, 8, 9) if THOROUGH else (6, 9):
+        for name in ACTIONS if THOROUGH else SHORT:
+            yield Case(version, MOR, name)
+            if "compaction" not in name:
+                yield Case(version, COW, name)
+    for name in SHORT:
+        yield Case(9, MOR, name, is_listed=True)
+
+
+CASES = list(cases())
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query; ``of_changes`` needs a table that keeps change data.  ``run`` also takes the instant of a past write."""
+
+    run: Callable[[Table, str], pa.Table]
+    of_changes: bool = False
+
+
+SCAN = Query(lambda table, _earlier: table.scan().read_all())
+QUERIES = {
+    "snapshot": Query(lambda table, _earlier: table.snapshot()),
+    "scan": SCAN,
+    "snapshot as of": Query(lambda table, earlier: table.snapshot(as_of=earlier)),
+    "incremental": Query(lambda table, _earlier: table.incremental("000")),
+    "cdc": Query(lambda table, _earlier: table.cdc("000"), of_changes=True),
+}
+# snapshot() is scan().read_all(): only a long run tries both.
+ASKED = [name for name in QUERIES if LONG or name != "scan"]
+
+Answer = tuple[str, ...] | HudiFormatError
+"""The rows as sorted texts, or what the query raised."""
+
+
+def answer(ask: Callable[[], pa.Table]) -> Answer:
+    try:
+        found = ask()
+    except HudiFormatError as error:
+        return error
+    # A compaction changes nothing of a row but the name of its file.
+    names = sorted(set(found.column_names) - {"_hoodie_file_name"}, key=lambda name: (name.startswith("_"), name))
+    return tuple(sorted(repr(tuple(row[name] for name in names)) for row in found.to_pylist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """The folder of a table, its copy after another writer's action, and the instant of the table's second write."""
+
+    before: Path
+    after: Path
+    earlier: str
+
+
+class Races:
+    """Makes the tables and runs the actions, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.made: dict[tuple[Case, bool], Race] = {}
+
+    def of(self, case: Case, query: Query) -> Race:
+        key = (case, query.of_changes)
+        if key not in self.made:
+            self.made[key] = self._make(case, changes=query.of_changes)
+        return self.made[key]
+
+    def _make(self, case: Case, *, changes: bool) -> Race:
+        action = case.action
+        kind = f"{case.version} {case.table_type} {case.is_listed} {changes} {action.deletes}"
+        table = self.folder / kind
+        if not table.exists():
+            fill(table, case.version, case.table_type, changes=changes, deletes=action.deletes)
+            if case.is_listed:
+                add_metadata_table(table)
+        after = Path(shutil.copytree(table, self.folder / f"{kind} {case.name}"))
+        begun = _run(action, after, timeline_folder(case.version))
+        before = begun if action.part == "end" else table
+        after = begun if action.part == "beginning" else after
+        return Race(before, after, quick(table).timeline.completed_writes[1].time)
+
+
+def _run(action: Action, path: Path, timeline: str) -> Path:
+    """Run *action* on the table at *path*, and return a copy made just before the instant of the action completed.
+
+    There is none where all of the action is to happen during the query.
+    """
+    begun = path.with_name(f"{path.name} begun")
+
+    def keep(number: int) -> None:
+        folder, _, name = storage.requests[number].path.rpartition("/")
+        is_change = storage.requests[number].kind in ("create", "rename")
+        if action.part != "all" and is_change and folder == timeline and not name.endswith(("requested", "inflight")):
+            shutil.copytree(path, begun)  # fails for an action with two instants, which has no single end
+
+    storage = RecordingStorage(open_storage(path), before=keep)
+    action.run(quick(storage, **(action.options or {})))
+    return begun
+
+
+@pytest.fixture(scope="module")
+def races(tmp_path_factory: pytest.TempPathFactory) -> Races:
+    return Races(tmp_path_factory.mktemp("races"))
+
+
+def query_during(race: Race, query: Query, moment: int, *, is_after: bool = False) -> tuple[Answer, Sequence[Request]]:
+    """The answer when the action happens just before the request number *moment*, or just after it; and all requests.
+
+    The first request after the table was opened has the number 0.
+    """
+
+    def act(number: int) -> None:
+        if number == moment:
+            storage.storage = open_storage(race.after)
+
+    storage = RecordingStorage(open_storage(race.before))
+    table = quick(storage)
+    storage.clear()
+    if is_after:
+        storage.after = act
+    else:
+        storage.before = act
+    return answer(lambda: query.run(table, race.earlier)), storage.requests
+
+
+def moments(case: Case, name: str, count: int) -> Iterator[tuple[int, bool]]:
+    """The numbers of some of *count* requests, or of all, and whether the action happens after the request.
+
+    In CI these are all; for version 8 and for change data, which takes longest, they are half.  Between two requests a
+    query reads nothing but files that are open, so just after a request is the same as just before the next one: only
+    a long run tries both.
+    """
+    alike = case.version == 8 or name == "cdc"
+    step = 1 if LONG else 1 + alike if THOROUGH else 2 if name == "snapshot" else 8
+    for moment in range(zlib.crc32(f"{case} {name}".encode()) % step, count, step):
+        yield moment, False
+        if LONG:
+            yield moment, True
+
+
+def difference(found: Answer, before: Answer, after: Answer) -> str:
+    """Why *found* is neither *before* nor *after*."""
+    if not isinstance(found, tuple) or not isinstance(before, tuple):
+        return f"{found!r}"
+    late = set(after) if isinstance(after, tuple) else set()
+    parts = {
+        "as before": sorted(set(found) & set(before) - late),
+        "as after": sorted(set(found) & late - set(before)),
+        "as neither": sorted(set(found) - set(before) - late),
+        "missing from before": sorted(set(before) - set(found)),
+        "missing from after": sorted(late - set(found)),
+    }
+    return "".join(f"\n    {what}: {', '.join(texts)}" for what, texts in parts.items() if texts)
+
+
+@pytest.mark.filterwarnings("ignore:.*the metadata table is not used")  # then the folders are
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_query_answers_as_before_or_as_after_what_another_writer_does_meanwhile(
+    races: Races, case: Case, name: str
+) -> None:
+    query = QUERIES[name]
+    race = races.of(case, query)
+    before, alone = query_during(race, query, -1)
+    after = answer(lambda: query.run(quick(race.after), race.earlier))
+    errors = case.action.errors
+    assert isinstance(before, tuple)
+    assert isinstance(after, (tuple, *errors)), repr(after)
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for moment, is_after in moments(case, name, len(alone)):
+        found, requests = query_during(race, query, moment, is_after=is_after)
+        if found not in (before, after) and not isinstance(found, errors):
+            where = f"{'after' if is_after else 'before'} request {moment} of {len(alone)}, {requests[moment]}"
+            wrong[difference(found, before, after)].append(f"{case.name} {where}")
+    if wrong:
+        pytest.fail("\n".join("\n".join(where) + ":" + what for what, where in wrong.items()), pytrace=False)
+
+
+@pytest.mark.filterwarnings("ignore:.*the metadata table is not used")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_scan_answers_as_before_or_as_after_what_another_writer_does_until_it_is_read(
+    races: Races, case: Case
+) -> None:
+    race = races.of(case, SCAN)
+    before, after = (answer(quick(path).snapshot) for path in (race.before, race.after))
+    assert (before != after) == case.action.changes_rows
+    storage = RecordingStorage(open_storage(race.before))
+    scan = quick(storage).scan()
+    storage.storage = open_storage(race.after)
+    for found in (answer(scan.read_all), answer(scan.read_all)):
+        assert found in (before, after) or isinstance(found, case.action.errors), difference(found, before, after)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_commit_in_the_same_folder_is_seen_whole_or_not_at_all(races: Races, tmp_path: Path, version: int) -> None:
+    """The storage is not switched here: another writer really commits to the folder in the middle of the query."""
+
+    def own(table: Table) -> Answer:
+        return answer(lambda: table.snapshot(columns=["k", "ts", "p", "v"]))
+
+    race = races.of(Case(version, MOR, "upsert"), QUERIES["snapshot"])
+    before, after = own(quick(race.before)), own(quick(race.after))
+    _, alone = query_during(race, QUERIES["snapshot"], -1)
+    for moment in range(0, len(alone), 1 if THOROUGH else 3):
+        path = Path(shutil.copytree(race.before, tmp_path / str(moment)))
+        storage = RecordingStorage(open_storage(path))
+        table = quick(storage)
+        storage.clear()
+        storage.before = lambda number, moment=moment, path=path: upsert(quick(path)) if number == moment else None  # type: ignore[misc]
+        found = own(table)
+        assert found in (before, after), f"{storage.requests[moment]}:{difference(found, before, after)}"
+        assert own(quick(path)) == after
