@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields
 from itertools import repeat
 from typing import Any, TypeVar
 
+from hudiformat.avro.container import MAGIC
 from hudiformat.errors import CorruptTableError
-from hudiformat.timeline.avro_file import AVRO_MAGIC, decode_avro_file, encode_avro_file
+from hudiformat.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"
@@ -194,7 +195,7 @@ def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
     """
     if not data:
         return CommitMetadata()
-    record = decode_avro_file(data, path=path) if data.startswith(AVRO_MAGIC) else _decode_json(data, path)
+    record = decode_avro_file(data, path=path) if data.startswith(MAGIC) else _decode_json(data, path)
     return commit_of_record(record, path=path)
 
 
