@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.avro.buffers import Bytes, Longs, Mask
-from hudiformat.avro.varint import U64, Words
+from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, Words, encode_varints, zigzag
 from hudiformat.errors import EncodeError
 from hudiformat.wire import INT32_MAX
 
@@ -78,6 +77,29 @@ class Run:
 
 Cell: TypeAlias = Constant | Word | FixedCell | Reference
 Piece: TypeAlias = Cell | Run
+
+
+def integers(values: Longs, present: Mask | None) -> list[Cell]:
+    """Variable-length integers."""
+    unsigned = zigzag(values)
+    if present is None:
+        return [Word(*part) for part in encode_varints(unsigned)]
+    unsigned *= present
+    return [Word(words, lengths * present, longest) for words, lengths, longest in encode_varints(unsigned)]
+
+
+def small(values: Words, length: int, present: Mask | None) -> Word:
+    """A cell of the same length in every row with a value."""
+    if present is None:
+        return Word(values, length, length)
+    return Word(values * present, present * np.int64(length), length)
+
+
+def byte(value: int, present: Mask | None) -> Cell:
+    """The same byte in every row with a value."""
+    if present is None:
+        return Constant(bytes([value]))
+    return Word(present * U64(value), present.astype(np.int64), 1)
 
 
 def size(cells: Iterable[Cell], rows: int) -> Longs:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.avro.buffers import Bytes, content
+from hudiformat.avro.arrays import Bytes, content
 from hudiformat.avro.nodes import Fixed, Node, Nullable, Primitive
 
 _OFFSET_SIZE = 4
@@ -29,22 +29,24 @@ def column_of(node: Node, count: int) -> Column:
     """A column for *count* values of *node*."""
     inner = node.inner if isinstance(node, Nullable) else node
     if not isinstance(inner, (Primitive, Fixed)):
-        return _Pieces()
+        return Pieces()
     text = pat.is_string(inner.arrow) or pat.is_binary(inner.arrow)
     return _Texts(inner.arrow, count) if text else _Numbers(inner.arrow, count)
 
 
-class _Pieces:
-    """A column of any type; copied at the end."""
+class Pieces:
+    """A column of any type; several pieces are copied into one array at the end."""
 
     def __init__(self) -> None:
         self._pieces: list[pa.Array] = []
 
     def add(self, piece: pa.Array) -> None:
+        """Keep the piece."""
         self._pieces.append(piece)
 
     def array(self) -> pa.Array:
-        return pa.concat_arrays(self._pieces)
+        """The only piece, or the pieces in a row."""
+        return self._pieces[0] if len(self._pieces) == 1 else pa.concat_arrays(self._pieces)
 
 
 class _Numbers:

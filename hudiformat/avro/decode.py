@@ -1,10 +1,8 @@
-"""Avro values -> Arrow arrays.  Layout: spec/avro-records.md.
+"""Avro records -> RecordBatch, column by column.  Layout: spec/avro-records.md.
 
-Each node of the schema is read at all positions at once and gives an Arrow array.  ``present`` says at which positions
+Each node of the schema is read at all cursors at once and gives an Arrow array.  ``present`` says at which cursors
 there is a value: below a null struct or in another branch of a union nothing is read, and the array is null there.
-Whatever the bytes, what is raised is a ``DecodeError``.
-
-Avro records -> RecordBatch, column by column, some thousand rows at a time.  Layout: spec/avro-records.md.
+Whatever the bytes, the only error raised is a ``DecodeError``.
 """
 
 from __future__ import annotations
@@ -17,15 +15,145 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.avro.buffers import Bytes, Longs, Mask, bitmap, content
-from hudiformat.avro.columns import column_of
+from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
+from hudiformat.avro.columns import Pieces, column_of
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import walk, walk_many
-from hudiformat.avro.items import branch_of_two, locate, skip
+from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, batch_of
-from hudiformat.avro.varint import U64
 from hudiformat.errors import CorruptBlockError, SchemaError
+from hudiformat.wire import offsets_from
+
+_CHUNK_ROWS = 16384  # about; with more, the gathered values leave the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Avro records of one schema in a buffer: where each record begins and ends.  Nothing is decoded yet."""
+
+    data: Bytes
+    starts: Longs
+    ends: Longs
+    schema: str
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def take(self, rows: Longs | slice) -> Records:
+        """The records of these rows, which are in ascending order."""
+        return Records(self.data, self.starts[rows], self.ends[rows], self.schema)
+
+    def parts(self) -> Iterator[Records]:
+        """The records in parts of about equal size: a small part at the end would cost as many calls as the others.
+
+        The size of each part but the last is a multiple of eight, because columns are joined in whole bytes of bits.
+        """
+        count = max(round(len(self) / _CHUNK_ROWS), 1)
+        size = max(-(-len(self) // (8 * count)) * 8, 8)
+        for first in range(0, len(self), size):
+            yield self.take(slice(first, first + size))
+
+    def decode(self, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """The records as rows.
+
+        With *columns* only these columns are decoded, in this order.  Fields in front of the last of them are skipped,
+        fields behind it are not read at all.
+
+        Raises:
+            SchemaError: there is no column of that name.
+            DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
+        """
+        record, schema, count = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns), len(self)
+        if not count:
+            return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
+        nodes, is_single = dict(record.fields), round(count / _CHUNK_ROWS) <= 1
+        whole = {name: Pieces() if is_single else column_of(nodes[name], count) for name in schema.names}
+        for part in self.parts():
+            cursors, missing = part.cursors(), len(whole)
+            for name, node in record.fields:
+                if not missing and len(whole) < len(nodes):
+                    break  # the fields behind the last selected column are not needed
+                if name in whole:
+                    whole[name].add(read(node, cursors, None))
+                    missing -= 1
+                else:
+                    skip(node, cursors, None)
+            else:
+                cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
+        return batch_of([whole[name].array() for name in schema.names], schema, count)
+
+    def cursors(self) -> Cursors:
+        """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
+        first, last = int(self.starts[0]), int(self.ends[-1])
+        if last + PADDING <= len(self.data):
+            window = self.data[first : last + PADDING]
+        else:
+            window = np.zeros(last - first + PADDING, np.uint8)
+            window[:-PADDING] = self.data[first:last]
+        return Cursors(window, self.starts - first, self.ends - first, base=first)
+
+
+def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
+    """The *count* records that fill *data* from *start* on: each is a length (int32) and Avro binary.
+
+    Raises:
+        SchemaError: the schema is no Avro record schema.
+        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
+    """
+    parse_schema(writer_schema)
+    content = np.frombuffer(data, np.uint8)
+    with offsets_from(start):
+        starts, ends = walk(content.data[start:], count)
+    return Records(content, starts + start, ends + start, writer_schema)
+
+
+def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
+    """The records of many short runs: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
+
+    Raises:
+        DecodeError: as :func:`find_records`, without an offset.
+    """
+    content = np.frombuffer(data, np.uint8)
+    return Records(content, *walk_many(content, firsts, lasts, counts), writer_schema)
+
+
+def decode_records(
+    data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
+) -> pa.RecordBatch:
+    """The records of :func:`find_records`, decoded.
+
+    Raises:
+        SchemaError: the schema is no Avro record schema, or does not have one of *columns*.
+        DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
+    """
+    return find_records(data, count, writer_schema).decode(columns)
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    if columns is None:
+        return schema
+    for name in columns:
+        if schema.get_field_index(name) < 0:
+            raise SchemaError(f"column {name} is not in the Avro schema, which has {schema.names}", column=name)
+    return pa.schema([schema.field(name) for name in columns])
+
+
+def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """The array of the values at the cursors, which move behind the values."""
+    if isinstance(node, Nullable):
+        present = branch_of_two(node.null_branch, cursors, present)
+        node = node.inner
+    if present is not None and not present.any():
+        return pa.nulls(len(cursors), node.arrow)
+    if isinstance(node, Record):
+        children = []
+        for _, child in node.fields:
+            array = read(child, cursors, present)
+            children.append(array)
+        return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(present)], children=children)
+    return _READERS[node.kind if isinstance(node, Primitive) else type(node)](node, cursors, present)
+
 
 _DECIMAL_SIZE = 16
 _NOT_ASCII = 0x80
@@ -35,59 +163,48 @@ _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
 
-def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """The array of what stands at the cursors, which move on."""
-    if present is not None and not present.any():
-        return pa.nulls(len(cursors), node.arrow)
-    return _READERS[type(node)](node, cursors, present)
+def _boolean(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+    values = cursors.byte(present)
+    cursors.refuse(values > 1, present, "a boolean that is neither 0 nor 1")
+    return _array_of(node.arrow, np.packbits(values == 1, bitorder="little"), len(cursors), present)
 
 
-def _nullable(node: Nullable, cursors: Cursors, present: Mask | None) -> pa.Array:
-    return read(node.inner, cursors, branch_of_two(node.null_branch, cursors, present))
+def _floating(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+    return _array_of(node.arrow, cursors.gather(_FIXED_WIDTH[node.kind], present), len(cursors), present)
 
 
-def _record(node: Record, cursors: Cursors, present: Mask | None) -> pa.Array:
-    children = [read(child, cursors, present) for _, child in node.fields]
-    return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(present)], children=children)
-
-
-def _primitive(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
-    kind = node.arrow
-    if pat.is_decimal(kind):
-        return _decimal_bytes(kind, cursors, present)
-    if node.kind in ("string", "bytes"):
-        return _text(kind, cursors, present)
-    if node.kind == "boolean":
-        values = cursors.byte(present)
-        cursors.refuse(values > 1, present, "a boolean that is neither 0 nor 1")
-        return _array_of(kind, np.packbits(values == 1, bitorder="little"), len(cursors), present)
-    if node.kind in _FIXED_WIDTH:
-        return _array_of(kind, cursors.gather(_FIXED_WIDTH[node.kind], present), len(cursors), present)
+def _integer(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     numbers = cursors.int32(present) if node.kind == "int" else cursors.varint(present)
-    if kind in _DAY:
-        cursors.refuse((numbers < 0) | (numbers >= _DAY[kind]), present, "a time of day outside the day")
-    return _array_of(kind, numbers, len(cursors), present)
+    if node.arrow in _DAY:
+        cursors.refuse((numbers < 0) | (numbers >= _DAY[node.arrow]), present, "a time of day outside the day")
+    return _array_of(node.arrow, numbers, len(cursors), present)
 
 
 def _array_of(kind: pa.DataType, values: Any, count: int, present: Mask | None) -> pa.Array:
     return pa.Array.from_buffers(kind, count, [bitmap(present), pa.py_buffer(values)])
 
 
-def _text(kind: pa.DataType, cursors: Cursors, present: Mask | None) -> pa.Array:
+def _text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
+    kind = node.arrow
+    if pat.is_decimal(kind):
+        return _decimal_bytes(kind, cursors, present)
     lengths = cursors.length(present)
-    array = _alike(kind, lengths, cursors) if isinstance(lengths, int) else _unlike(kind, lengths, cursors, present)
-    # Most text is ASCII, which a look at all bytes together shows.
+    if isinstance(lengths, int):
+        array = _equal_lengths(kind, lengths, cursors)
+    else:
+        array = _different_lengths(kind, lengths, cursors, present)
+    # Most text is ASCII, which the largest of all bytes shows.
     if pat.is_string(kind) and int(content(array.buffers()[2]).max(initial=0)) >= _NOT_ASCII:
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
-            offset = cursors.base + int((cursors.pos - lengths)[_not_text(array)])
+            offset = cursors.base + int((cursors.pos - lengths)[_first_not_text(array)])
             raise CorruptBlockError(f"a string that is not UTF-8: {error}", offset=offset) from error
     return array
 
 
-def _not_text(array: pa.Array) -> int:
-    """Which string is the first that is no text."""
+def _first_not_text(array: pa.Array) -> int:
+    """The index of the first string that is not UTF-8, by bisection."""
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
@@ -99,22 +216,30 @@ def _not_text(array: pa.Array) -> int:
     return low
 
 
-def _alike(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array:
-    """Strings of one length."""
+def _equal_lengths(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array:
+    """Strings that are all of one length: their bytes are gathered, their offsets counted."""
     rows = len(cursors)
     if not length:
         return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(np.zeros(rows + 1, np.int32)), pa.py_buffer(b"")])
     values = cursors.gather(f"V{length}", None)
-    places = np.arange(0, rows * length + 1, length, dtype=np.int32)
-    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(places), pa.py_buffer(values)])
+    starts = np.arange(0, rows * length + 1, length, dtype=np.int32)
+    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(starts), pa.py_buffer(values)])
 
 
-def _unlike(kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Strings of different lengths: as views, each of a length and the bytes or their offset, which Arrow copies."""
+def _different_lengths(kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """Strings of different lengths, as Arrow views, whose bytes Arrow's cast copies one after the other.
+
+    A view is 16 bytes: the length (int32), then the bytes themselves if they are at most twelve, else the first four
+    bytes, the number of their buffer (here 0) and their offset in it.  The cast does not use the first four.  For the
+    strings "ab" at the position 5, "abcdefghijklmn" at 8 and "" at 30, as two 64-bit numbers each:
+
+        low    [2 | "ab.." << 32,  14 | "abcd" << 32,  0 | "...." << 32]
+        high   ["........",        8 << 32,            "........"]           the dots are bytes that do not count
+    """
     views = np.empty((len(lengths), 2), np.uint64)
     short = lengths <= _INLINE
     low, high = lengths.view(np.uint64), (cursors.pos << 32).view(np.uint64)
-    if short.any():  # twelve bytes in two steps: numpy takes three times as long to copy other widths than words
+    if short.any():  # in two steps: numpy copies words three times as fast as twelve bytes
         low = low | (cursors.peek("<u4").astype(np.uint64) << _HALF)
         inline = cursors.peek("<u8", ahead=4)
         high = inline if short.all() else np.where(short, inline, high)
@@ -134,7 +259,14 @@ def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:
 
 
 def _decimals(kind: pa.DataType, rows: Bytes, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Decimals from rows of big-endian two's complement."""
+    """Decimals from rows of big-endian two's complement; Arrow's have 16 bytes, little-endian.
+
+    For the numbers 258 and -2 in three bytes each:
+
+        rows      [[00, 01, 02], [ff, ff, fe]]
+        sign      [[00], [ff]]
+        values    [[02, 01, 00, 00 ... 00], [fe, ff, ff, ff ... ff]]
+    """
     width = rows.shape[1]
     sign = (rows[:, :1] >> 7) * np.uint8(0xFF)
     if width > _DECIMAL_SIZE:
@@ -158,7 +290,7 @@ def _decimal_bytes(kind: pa.DataType, cursors: Cursors, present: Mask | None) ->
     lengths = np.broadcast_to(np.asarray(cursors.length(present)), len(cursors))
     starts, ends = cursors.pos, cursors.pos + lengths
     cursors.move(ends)
-    # A sign may be repeated at will; Java writes none, and this bounds the memory of a row.
+    # Leading sign bytes may be repeated at will; Java writes none, and the limit bounds the memory of a row.
     before.refuse((lengths > 2 * _DECIMAL_SIZE) | (lengths == 0), present, "a decimal of no bytes, or too many")
     width = max(int(lengths.max(initial=1)), 1)
     rows = np.zeros((len(starts), width), np.uint8)
@@ -175,12 +307,12 @@ def _enum(node: Enum, cursors: Cursors, present: Mask | None) -> pa.Array:
     index = cursors.varint(present)
     bad = (index < 0) | (index >= len(node.symbols))
     cursors.refuse(bad, present, f"an enum has {len(node.symbols)} symbols", at=before)
-    wanted = pa.array(index, mask=None if present is None else ~present)
-    return pa.array(node.symbols, node.arrow).take(wanted)
+    indices = pa.array(index, mask=None if present is None else ~present)
+    return pa.array(node.symbols, node.arrow).take(indices)
 
 
 def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array:
-    inner = node.items if isinstance(node, Array) else node.entries
+    inner = item_node(node)
     rows, starts = locate(inner, cursors, present)
     counts = np.bincount(rows, minlength=len(cursors))
     offsets = np.zeros(len(cursors) + 1, np.int32)
@@ -191,14 +323,9 @@ def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> pa.Array
 
 
 def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
-    before = cursors.pos
-    branch = cursors.varint(present)
-    bad = (branch < 0) | (branch >= len(node.branches))
-    cursors.refuse(bad, present, f"a union has {len(node.branches)} branches", at=before)
     members = []
     valid = present
-    for index, inner in enumerate(node.branches):
-        chosen = (branch == index) if present is None else (branch == index) & present
+    for inner, chosen in read_branches(node, cursors, present):
         if inner is not None:
             members.append(read(inner, cursors, chosen))
         else:
@@ -206,149 +333,18 @@ def _union(node: Union, cursors: Cursors, present: Mask | None) -> pa.Array:
     return pa.StructArray.from_buffers(node.arrow, len(cursors), [bitmap(valid)], children=members)
 
 
-_READERS: dict[type[Node], Callable[[Any, Cursors, Mask | None], pa.Array]] = {
-    Nullable: _nullable,
-    Record: _record,
-    Primitive: _primitive,
+_READERS: dict[str | type[Node], Callable[[Any, Cursors, Mask | None], pa.Array]] = {
+    "boolean": _boolean,
+    "int": _integer,
+    "long": _integer,
+    "float": _floating,
+    "double": _floating,
+    "string": _text,
+    "bytes": _text,
     Fixed: _fixed,
     Enum: _enum,
     Array: _list,
     Map: _list,
     Union: _union,
 }
-
-
-_CHUNK_ROWS = 16384  # about so many; with more, what is gathered of them leaves the cache
-
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Avro records of one schema in a buffer: where each begins and ends.  Nothing is decoded yet."""
-
-    data: Bytes
-    starts: Longs
-    ends: Longs
-    schema: str
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def take(self, rows: Longs) -> Records:
-        """Only these of them, in ascending order."""
-        return Records(self.data, self.starts[rows], self.ends[rows], self.schema)
-
-    def decode(self, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-        """The records as rows.
-
-        With *columns* only these are made, in this order; those before the last of them are skipped, those behind it
-        not even looked at.
-
-        Raises:
-            SchemaError: there is no column of that name.
-            DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
-        """
-        record, schema, count = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns), len(self)
-        if not count:
-            return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
-        if round(count / _CHUNK_ROWS) <= 1:  # a single chunk
-            return _batch(record, schema, self._cursors(slice(None)))
-        nodes = dict(record.fields)
-        whole = {name: column_of(nodes[name], count) for name in schema.names}
-        for cursors in self._chunks():
-            for name, array in _arrays(record, schema.names, cursors):
-                whole[name].add(array)
-        return batch_of([whole[name].array() for name in schema.names], schema, count)
-
-    def decode_parts(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As :meth:`decode`, in batches of thousands of rows as they are made: nothing is copied into one.
-
-        Raises:
-            SchemaError, DecodeError: as :meth:`decode`.
-        """
-        record, schema = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns)
-        for cursors in self._chunks():
-            yield _batch(record, schema, cursors)
-
-    def _chunks(self) -> Iterator[Cursors]:
-        """The records, in chunks of like size: a small one at the end would cost as many calls as the others.
-
-        But for the last, a multiple of eight, for columns put their bits together byte by byte.
-        """
-        count = max(round(len(self) / _CHUNK_ROWS), 1)
-        size = max(-(-len(self) // (8 * count)) * 8, 8)
-        for first in range(0, len(self), size):
-            yield self._cursors(slice(first, first + size))
-
-    def _cursors(self, part: slice) -> Cursors:
-        """Cursors over the bytes of some records alone, so that 32-bit offsets do for them."""
-        starts, ends = self.starts[part], self.ends[part]
-        first, last = int(starts[0]), int(ends[-1])
-        if last + PADDING <= len(self.data):
-            window = self.data[first : last + PADDING]
-        else:
-            window = np.zeros(last - first + PADDING, np.uint8)
-            window[:-PADDING] = self.data[first:last]
-        return Cursors(window, starts - first, ends - first, base=first)
-
-
-def find_records(data: memoryview | bytes, count: int, writer_schema: str) -> Records:
-    """The *count* records of an Avro data block, which *data* holds exactly: each a length (int32) and Avro binary.
-
-    Raises:
-        SchemaError: the schema is no Avro record schema.
-        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
-    """
-    parse_schema(writer_schema)
-    starts, ends = walk(memoryview(data).cast("B"), count)
-    return Records(np.frombuffer(data, np.uint8), starts, ends, writer_schema)
-
-
-def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
-    """The records of many short runs: of ``counts[i]`` records from ``firsts[i]`` to ``lasts[i]`` in *data*.
-
-    Raises:
-        DecodeError: as :func:`find_records`; where is not said.
-    """
-    content = np.frombuffer(data, np.uint8)
-    return Records(content, *walk_many(content, firsts, lasts, counts), writer_schema)
-
-
-def decode_records(
-    data: memoryview | bytes, count: int, writer_schema: str, *, columns: Sequence[str] | None = None
-) -> pa.RecordBatch:
-    """The records of :func:`find_records`, decoded.
-
-    Raises:
-        SchemaError: the schema is no Avro record schema, or has none of a column that was asked for.
-        DecodeError: the bytes are not *count* records of this schema; ``offset`` counts from the start of *data*.
-    """
-    return find_records(data, count, writer_schema).decode(columns)
-
-
-def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    if columns is None:
-        return schema
-    for name in columns:
-        if schema.get_field_index(name) < 0:
-            raise SchemaError(f"column {name} is not in the Avro schema, which has {schema.names}", column=name)
-    return pa.schema([schema.field(name) for name in columns])
-
-
-def _batch(record: Record, schema: pa.Schema, cursors: Cursors) -> pa.RecordBatch:
-    arrays = dict(_arrays(record, schema.names, cursors))
-    return batch_of([arrays[name] for name in schema.names], schema, len(cursors))
-
-
-def _arrays(record: Record, names: Sequence[str], cursors: Cursors) -> Iterator[tuple[str, pa.Array]]:
-    """The columns of these names, in the order in which they stand in the record."""
-    wanted = set(names)
-    found = 0
-    for name, node in record.fields:
-        if found == len(wanted) < len(record.fields):
-            return  # nobody needs to know what follows the last column asked for
-        if name in wanted:
-            found += 1
-            yield name, read(node, cursors, None)
-        else:
-            skip(node, cursors, None)
-    cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
+"""The function that reads a node that is neither nullable nor a record, by the kind of a primitive, or by its class."""

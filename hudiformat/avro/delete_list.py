@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.avro import varint
-from hudiformat.avro.buffers import Bytes, Longs
+from hudiformat.avro.arrays import Bytes, Longs, encode_varints, zigzag
 from hudiformat.avro.cursors import PADDING, Cursors, Guesses
 from hudiformat.avro.decode import read
 from hudiformat.avro.encode import encode_records
@@ -46,7 +45,7 @@ def encode_delete_list(
         return memoryview(b"\x00")
     names = [name for name, _ in parse_schema(schema).fields]
     batch = pa.RecordBatch.from_arrays([record_keys, partition_paths, *columns], names=names)
-    [(count, size, _)] = varint.encode(varint.zigzag(np.array([rows])))
+    [(count, size, _)] = encode_varints(zigzag(np.array([rows])))
     return encode_records(batch, schema, framed=False, head=count.tobytes()[:size], tail=b"\x00")
 
 

@@ -1,18 +1,13 @@
-"""Arrow arrays of single values -> cells.  Layout: spec/avro-records.md.
+"""RecordBatch -> Avro records, column by column.  Layout: spec/avro-records.md.
 
-``present`` says which rows there are at all: below a null struct or in another branch of a union a value takes no
-bytes.  None stands for all.
-
-RecordBatch -> Avro records, column by column.  Layout: spec/avro-records.md.
-
-Each node of the schema turns an Arrow array into cells (see ``cells``).  ``present`` says which rows there are at all:
-below a null struct or in another branch of a union a value takes no bytes.  None stands for all.
+Each node of the schema turns an Arrow array into cells (see ``cells``), which are then joined row by row.  ``present``
+says in which rows there is a value at all: below a null struct or in another branch of a union a value takes no bytes.
+None means all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,78 +15,233 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.avro import varint
-from hudiformat.avro.buffers import Bytes, Longs, Mask, content, numbers, offsets, one_batch, validity
-from hudiformat.avro.cells import WORD_SIZE, Cell, Constant, FixedCell, Reference, Word, join, size
+from hudiformat.avro.arrays import (
+    U64,
+    Bytes,
+    Longs,
+    Mask,
+    Words,
+    content,
+    encode_varints,
+    numbers,
+    offsets,
+    one_batch,
+    validity,
+    zigzag,
+)
+from hudiformat.avro.cells import (
+    WORD_SIZE,
+    Cell,
+    Constant,
+    FixedCell,
+    Reference,
+    Word,
+    byte,
+    integers,
+    join,
+    size,
+    small,
+)
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, resolve
-from hudiformat.avro.varint import U64, Words
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.wire import INT32_MAX
 
-_TRUE_LENGTH = {"boolean": 1, "float": 4, "double": 8}
-_DTYPES = {"int": np.int32, "long": np.int64, "float": np.uint32, "double": np.uint64}
+_CHUNK_ROWS = 16384
+_CHUNK_BYTES = 1 << 28
+_LENGTH_SIZE = 4
+_SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
 _DECIMAL_SIZE = 16
+_DTYPES = {"int": np.int32, "long": np.int64, "float": np.uint32, "double": np.uint64}
+_SIZES = {"float": 4, "double": 8}
+
+_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
 
 
-def primitive(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    """The cells of numbers, booleans, strings and bytes; of a dictionary the one text that all rows share."""
+def encode_records(
+    batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
+) -> memoryview:
+    """The records part of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
+
+    Columns are matched to the schema's fields by name, in any order; a nullable field without a column is null, and
+    types are promoted where nothing is lost.  *head* and *tail* are put around the records.  Without *framed*, the
+    lengths are left out.
+
+    Raises:
+        SchemaError: a column that is not in the schema, a required column that is missing, or one of another type.
+        DataError: a null where the schema allows none, or a value that its type does not hold.
+        EncodeError: a record of 2 GiB or more.
+    """
+    record = parse_schema(schema_json)
+    output = _Output(batch, head)
+    for rows in _chunks(batch, schema_json):
+        cells: list[Cell] = []
+        for index, (name, node) in enumerate(record.fields):
+            cells += _cells(node, rows.field(index), None, name)
+        lengths = size(cells, len(rows))
+        if framed:
+            cells.insert(0, _length_prefix(lengths))
+            lengths += _LENGTH_SIZE
+        data, _ = join(cells, lengths)
+        output.append(data)
+    output.append(content(tail))
+    return output.written()
+
+
+def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
+    """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
+    record = parse_schema(schema_json)
+    output, starts = _Output(batch), [np.zeros(1, np.int64)]
+    for rows in _chunks(batch, schema_json):
+        cells: list[Cell] = []
+        for index, (name, node) in enumerate(record.fields):
+            cells += _cells(node, rows.field(index), None, name)
+        data, ends = join(cells, size(cells, len(rows)))
+        starts.append(ends[1:] + starts[-1][-1])
+        output.append(data)
+    buffers = [None, pa.py_buffer(np.concatenate(starts)), pa.py_buffer(output.written())]
+    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
+
+
+class _Output:
+    """Bytes that grow at the end, seldom moved: there is room for as many as the Arrow values have, and some more."""
+
+    def __init__(self, batch: pa.RecordBatch | pa.Table, head: bytes = b"") -> None:
+        self._room = np.empty(batch.nbytes + batch.num_rows * _SPARE_BYTES + _SPARE_BYTES, np.uint8)
+        self._used = 0
+        self.append(content(head))
+
+    def append(self, part: Bytes) -> None:
+        end = self._used + len(part)
+        if end > len(self._room):
+            room = np.empty(end * 2, np.uint8)
+            room[: self._used] = self._room[: self._used]
+            self._room = room
+        self._room[self._used : end] = part
+        self._used = end
+
+    def written(self) -> memoryview:
+        return self._room[: self._used].data.toreadonly()
+
+
+def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str) -> Iterator[pa.StructArray]:
+    """Some thousand rows at a time, with the columns of the schema in its order and types."""
+    target = avro_to_arrow(schema_json)
+    extra = next((name for name in batch.schema.names if target.get_field_index(name) < 0), None)
+    if extra is not None:
+        raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
+    record = parse_schema(schema_json)
+    fits = batch.schema.equals(target)  # then there is nothing to resolve, and _cells checks the nulls
+    for piece in _pieces(batch):
+        left = piece
+        while left.num_rows:
+            chunk = _not_too_large(left if fits else resolve(left, _with_shared(target, record, left)))
+            left = left.slice(chunk.num_rows)
+            yield chunk.to_struct_array()
+
+
+def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
+    """*rows* some at a time; only batches that are short are put together, and so copied."""
+    batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
+    if len(batches) * _CHUNK_ROWS > 2 * rows.num_rows + _CHUNK_ROWS:
+        return map(one_batch, _cut(rows))
+    return (piece for batch in batches for piece in _cut(batch))
+
+
+def _cut(rows: _Rows) -> Iterator[_Rows]:
+    """*rows* in parts of like size, as each costs the same calls."""
+    count = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
+    return (rows.slice(first, count) for first in range(0, rows.num_rows, count))
+
+
+def _with_shared(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:
+    """*target*, but a text that is there once for all *rows* stays so: its cell is made once."""
+    for index, (name, node) in enumerate(record.fields):
+        place = rows.schema.get_field_index(name)
+        array = rows.column(place) if place >= 0 else None
+        is_plain = isinstance(node.inner if isinstance(node, Nullable) else node, Primitive)
+        if is_plain and isinstance(array, pa.DictionaryArray) and _is_shared_text(array, target.field(index).type):
+            target = target.set(index, target.field(index).with_type(array.type))
+    return target
+
+
+def _is_shared_text(array: pa.DictionaryArray, kind: pa.DataType) -> bool:
+    is_text = array.type.value_type == kind and (pa.types.is_string(kind) or pa.types.is_binary(kind))
+    return is_text and len(array.dictionary) == 1 and not (array.null_count or array.dictionary.null_count)
+
+
+def _not_too_large(chunk: pa.RecordBatch) -> pa.RecordBatch:
+    while chunk.num_rows > 1 and chunk.nbytes > _CHUNK_BYTES:
+        chunk = chunk.slice(0, chunk.num_rows // 2)
+    return chunk
+
+
+def _length_prefix(lengths: Longs) -> Word:
+    if int(lengths.max(initial=0)) > INT32_MAX:
+        raise EncodeError(f"a record of {lengths.max()} bytes: Hudi's lengths are 32-bit")
+    return small(lengths.astype(np.uint32).byteswap().astype(np.uint64), _LENGTH_SIZE, None)
+
+
+def _cells(node: Node, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+    """The cells of a column; of a nullable one, first the cell of its branch."""
+    cells: list[Cell] = []
+    valid = validity(array)
+    if isinstance(node, Nullable):
+        full, empty = (2, 0) if node.null_branch == 0 else (0, 2)
+        node = node.inner
+        if valid is None:
+            cells.append(byte(full, present))
+        elif not valid.any():
+            return [byte(empty, present)]
+        else:
+            cells.append(small((valid if full else ~valid).astype(np.uint64) << U64(1), 1, present))
+            present = valid if present is None else valid & present
+    elif valid is not None and not node.nullable and (present is None or (present & ~valid).any()):
+        raise DataError(f"column {path} is not nullable and has a null", column=path)
+    if isinstance(node, Record):
+        for index, (name, child) in enumerate(node.fields):
+            cells += _cells(child, array.field(index), present, f"{path}.{name}")
+        return cells
+    return cells + _ENCODERS[node.kind if isinstance(node, Primitive) else type(node)](node, array, present, path)
+
+
+def _boolean(_node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+    values = array.cast(pa.uint8()).fill_null(0) if array.null_count else array.cast(pa.uint8())
+    return [small(numbers(values, np.uint8).astype(np.uint64), 1, present)]
+
+
+def _integer(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+    return integers(numbers(array, _DTYPES[node.kind]).astype(np.int64), present)
+
+
+def _floating(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+    return [small(numbers(array, _DTYPES[node.kind]).astype(np.uint64), _SIZES[node.kind], present)]
+
+
+def _text(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
+    """Strings and bytes; a dictionary holds the one text that all rows share."""
     if pat.is_decimal(node.arrow):
         return _decimal_bytes(array, present)
     if isinstance(array, pa.DictionaryArray):
         shared = content(array.dictionary[0].as_buffer())
-        return _alike(shared, len(shared))
-    if node.kind in ("string", "bytes"):
-        return _text(array, present)
-    if node.kind in ("int", "long"):
-        return integers(numbers(array, _DTYPES[node.kind]).astype(np.int64), present)
-    if node.kind == "boolean":
-        values = array.cast(pa.uint8()).fill_null(0) if array.null_count else array.cast(pa.uint8())
-        return [small(numbers(values, np.uint8).astype(np.uint64), 1, present)]
-    return [small(numbers(array, _DTYPES[node.kind]).astype(np.uint64), _TRUE_LENGTH[node.kind], present)]
-
-
-def integers(values: Longs, present: Mask | None) -> list[Cell]:
-    """Variable-length integers."""
-    unsigned = varint.zigzag(values)
-    if present is None:
-        return [Word(*part) for part in varint.encode(unsigned)]
-    unsigned *= present
-    return [Word(words, lengths * present, longest) for words, lengths, longest in varint.encode(unsigned)]
-
-
-def small(values: Words, length: int, present: Mask | None) -> Word:
-    """A cell of the same length wherever there is one."""
-    if present is None:
-        return Word(values, length, length)
-    return Word(values * present, present * np.int64(length), length)
-
-
-def byte(value: int, present: Mask | None) -> Cell:
-    """The same byte wherever there is one."""
-    if present is None:
-        return Constant(bytes([value]))
-    return Word(present * U64(value), present.astype(np.int64), 1)
-
-
-def _text(array: pa.Array, present: Mask | None) -> list[Cell]:
-    places = offsets(array)
+        return _equal_lengths(shared, len(shared))
+    starts = offsets(array)
     data = content(array.buffers()[2])
-    lengths = np.diff(places)
+    lengths = np.diff(starts)
     if present is not None:
         lengths *= present
     longest = int(lengths.max(initial=0))
     if present is None and int(lengths.min(initial=longest)) == longest:
-        return _alike(data[places[0] : places[-1]], longest)
+        return _equal_lengths(data[starts[0] : starts[-1]], longest)
     cells = integers(lengths, present)
     if longest <= WORD_SIZE:
-        return [*cells, Word(_words(data, places[:-1], lengths), lengths, longest)]
-    return [*cells, Reference(data, places[:-1], lengths)]
+        return [*cells, Word(_words(data, starts[:-1], lengths), lengths, longest)]
+    return [*cells, Reference(data, starts[:-1], lengths)]
 
 
-def _alike(data: Bytes, length: int) -> list[Cell]:
-    """Strings of one length, which may even be all the same, as Hudi's own columns often are."""
-    [(words, size, _)] = varint.encode(varint.zigzag(np.array([length])))
+def _equal_lengths(data: Bytes, length: int) -> list[Cell]:
+    """Strings that are all of one length; in Hudi's own columns they are often even all the same."""
+    [(words, size, _)] = encode_varints(zigzag(np.array([length])))
     prefix = words.tobytes()[:size]
     if (data[:length] == data[len(data) - length :]).all() and (data[length:] == data[: len(data) - length]).all():
         return [Constant(prefix + data[:length].tobytes())]
@@ -110,8 +260,7 @@ def _words(data: Bytes, starts: Longs, lengths: Longs) -> Words:
     return words
 
 
-def fixed(node: Fixed, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    """The cells of a fixed number of bytes, or of a decimal in such."""
+def _fixed(node: Fixed, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
     if pat.is_decimal(node.arrow):
         return _decimal_fixed(node.size, array, present, path)
     first = array.offset * node.size
@@ -161,174 +310,11 @@ def _big_endian(array: pa.Array) -> Bytes:
     return np.ascontiguousarray(numbers(array, "V16").view(np.uint8).reshape(-1, _DECIMAL_SIZE)[:, ::-1])
 
 
-def enum(node: Enum, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    """The cells of an enum: the index of each symbol."""
-    found = pc.index_in(array, pa.array(node.symbols, array.type))
-    unknown = ~found.is_valid().to_numpy(zero_copy_only=False)
+def _enum(node: Enum, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
+    indices = pc.index_in(array, pa.array(node.symbols, array.type))
+    unknown = ~indices.is_valid().to_numpy(zero_copy_only=False)
     refuse(unknown, there(array, present), "a symbol that the enum lacks", path)
-    return integers(numbers(found.fill_null(0), np.int32).astype(np.int64), present)
-
-
-def there(array: pa.Array, present: Mask | None) -> Mask | None:
-    """The rows with a value."""
-    valid = validity(array)
-    if valid is None or present is None:
-        return present if valid is None else valid
-    return valid & present
-
-
-def refuse(bad: Mask, there: Mask | None, what: str, path: str) -> None:
-    """Raise for the first bad row with a value."""
-    if there is not None:
-        bad = bad & there
-    if bad.any():
-        raise DataError(f"column {path}, row {int(bad.argmax())} of its batch: {what}", column=path)
-
-
-_CHUNK_ROWS = 16384
-_CHUNK_BYTES = 1 << 28
-_LENGTH_SIZE = 4
-_SPARE_BYTES = 64  # of a row, for lengths, branches and varints that are longer than what Arrow has
-Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
-
-
-def encode_records(
-    batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool = True, head: bytes = b"", tail: bytes = b""
-) -> memoryview:
-    """The records part of an Avro data block: for each row its length (int32, big-endian) and its Avro binary.
-
-    Columns are matched to the schema's fields by name, in any order; a nullable field without a column is null, and
-    types are promoted where nothing is lost.  *head* and *tail* go around the records; not *framed*, they have no
-    lengths.
-
-    Raises:
-        SchemaError: a column that the schema does not know, that it requires and is missing, or of another type.
-        DataError: a null where the schema has none, or a value that its type does not hold.
-        EncodeError: a record of 2 GiB or more.
-    """
-    parts = (data for data, _ in _chunks(batch, schema_json, framed=framed))
-    return _gathered(chain([content(head)], parts, [content(tail)]), batch)
-
-
-def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
-    """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
-    starts = [np.zeros(1, np.int64)]
-
-    def parts() -> Iterator[Bytes]:
-        for data, ends in _chunks(batch, schema_json, framed=False):
-            starts.append(ends[1:] + starts[-1][-1])
-            yield data
-
-    data = pa.py_buffer(_gathered(parts(), batch))
-    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, [None, pa.py_buffer(np.concatenate(starts)), data])
-
-
-def _gathered(parts: Iterable[Bytes], batch: pa.RecordBatch | pa.Table) -> memoryview:
-    """*parts* in one piece, most often without being copied twice: records are seldom longer than what Arrow has."""
-    room, used = np.empty(batch.nbytes + batch.num_rows * _SPARE_BYTES + _SPARE_BYTES, np.uint8), 0
-    for part in parts:
-        end = used + len(part)
-        if end > len(room):
-            room, full = np.empty(end * 2, np.uint8), room
-            room[:used] = full[:used]
-        room[used:end] = part
-        used = end
-    return room[:used].data.toreadonly()
-
-
-def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str, *, framed: bool) -> Iterator[tuple[Bytes, Longs]]:
-    """The bytes of some rows after the other, and where in them each row begins and the last one ends."""
-    target = avro_to_arrow(schema_json)
-    extra = next((name for name in batch.schema.names if target.get_field_index(name) < 0), None)
-    if extra is not None:
-        raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
-    record = parse_schema(schema_json)
-    fits = batch.schema.equals(target)  # then there is nothing to resolve, and nulls are looked at below
-    for piece in _pieces(batch):
-        left = piece
-        while left.num_rows:
-            chunk = _not_too_large(left if fits else resolve(left, _with_shared(target, record, left)))
-            left = left.slice(chunk.num_rows)
-            cells = _record_cells(record, chunk, None, "")
-            lengths = size(cells, chunk.num_rows)
-            if framed:
-                cells.insert(0, _length_prefix(lengths))
-                lengths += _LENGTH_SIZE
-            yield join(cells, lengths)
-
-
-def _pieces(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
-    """*rows* some at a time; only batches that are short are put together, and so copied."""
-    batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
-    if len(batches) * _CHUNK_ROWS > 2 * rows.num_rows + _CHUNK_ROWS:
-        return map(one_batch, _cut(rows))
-    return (piece for batch in batches for piece in _cut(batch))
-
-
-def _cut(rows: Rows) -> Iterator[Rows]:
-    """*rows* in parts of like size, as each costs the same calls."""
-    count = max(-(-rows.num_rows // max(round(rows.num_rows / _CHUNK_ROWS), 1)), 1)
-    return (rows.slice(first, count) for first in range(0, rows.num_rows, count))
-
-
-def _with_shared(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:
-    """*target*, but a text that is there once for all *rows* stays so: its cell is made once."""
-    for index, (name, node) in enumerate(record.fields):
-        place = rows.schema.get_field_index(name)
-        array = rows.column(place) if place >= 0 else None
-        is_plain = isinstance(node.inner if isinstance(node, Nullable) else node, Primitive)
-        if is_plain and isinstance(array, pa.DictionaryArray) and _is_shared_text(array, target.field(index).type):
-            target = target.set(index, target.field(index).with_type(array.type))
-    return target
-
-
-def _is_shared_text(array: pa.DictionaryArray, kind: pa.DataType) -> bool:
-    is_text = array.type.value_type == kind and (pa.types.is_string(kind) or pa.types.is_binary(kind))
-    return is_text and len(array.dictionary) == 1 and not (array.null_count or array.dictionary.null_count)
-
-
-def _not_too_large(chunk: pa.RecordBatch) -> pa.RecordBatch:
-    while chunk.num_rows > 1 and chunk.nbytes > _CHUNK_BYTES:
-        chunk = chunk.slice(0, chunk.num_rows // 2)
-    return chunk
-
-
-def _length_prefix(lengths: Longs) -> Word:
-    if int(lengths.max(initial=0)) > INT32_MAX:
-        raise EncodeError(f"a record of {lengths.max()} bytes: Hudi's lengths are 32-bit")
-    return small(lengths.astype(np.uint32).byteswap().astype(np.uint64), _LENGTH_SIZE, None)
-
-
-def _cells(node: Node, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    if not node.nullable:
-        _check_nulls(array, present, path)
-    return _ENCODERS[type(node)](node, array, present, path)
-
-
-def _check_nulls(array: pa.Array, present: Mask | None, path: str) -> None:
-    valid = validity(array)
-    if valid is None or (present is not None and not (present & ~valid).any()):
-        return
-    raise DataError(f"column {path} is not nullable and has a null", column=path)
-
-
-def _nullable(node: Nullable, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    valid = validity(array)
-    full, empty = (2, 0) if node.null_branch == 0 else (0, 2)
-    if valid is None:
-        return [byte(full, present), *_cells(node.inner, array, present, path)]
-    if not valid.any():
-        return [byte(empty, present)]
-    branch = (valid if full else ~valid).astype(np.uint64) << U64(1)
-    return [small(branch, 1, present), *_cells(node.inner, array, valid if present is None else valid & present, path)]
-
-
-def _record_cells(node: Record, rows: pa.RecordBatch | pa.StructArray, present: Mask | None, path: str) -> list[Cell]:
-    cells: list[Cell] = []
-    for index, (name, child) in enumerate(node.fields):
-        array = rows.field(index) if isinstance(rows, pa.StructArray) else rows.column(index)
-        cells += _cells(child, array, present, f"{path}.{name}" if path else name)
-    return cells
+    return integers(numbers(indices.fill_null(0), np.int32).astype(np.int64), present)
 
 
 def _array(node: Array, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
@@ -347,9 +333,9 @@ def _items(
     node: Node, array: pa.Array, values: Callable[[int, int], pa.Array], present: Mask | None, path: str
 ) -> list[Cell]:
     """Count, items and a closing zero, as Java writes them: all items in one block, nothing but the zero for none."""
-    places = offsets(array)
-    first, last = int(places[0]), int(places[-1])
-    counts = np.diff(places)
+    positions = offsets(array)
+    first, last = int(positions[0]), int(positions[-1])
+    counts = np.diff(positions)
     used = None
     if present is not None:
         used = np.repeat(present, counts)  # what stands under a null list must not be encoded
@@ -358,7 +344,7 @@ def _items(
     if last > first:
         cells = _cells(node, values(first, last - first), used, path)
         data, starts = join(cells, size(cells, last - first))
-    begins, ends = starts[places[:-1] - first], starts[places[1:] - first]
+    begins, ends = starts[positions[:-1] - first], starts[positions[1:] - first]
     body = Reference(data, begins, ends - begins)
     return [*integers(counts, counts > 0), body, byte(0, present)]
 
@@ -382,13 +368,34 @@ def _union(node: Union, array: pa.StructArray, present: Mask | None, path: str) 
     return cells
 
 
-_ENCODERS: dict[type[Node], Callable[[Any, Any, Mask | None, str], list[Cell]]] = {
-    Nullable: _nullable,
-    Record: _record_cells,
-    Primitive: primitive,
-    Fixed: fixed,
-    Enum: enum,
+def there(array: pa.Array, present: Mask | None) -> Mask | None:
+    """The rows with a value."""
+    valid = validity(array)
+    if valid is None or present is None:
+        return present if valid is None else valid
+    return valid & present
+
+
+def refuse(bad: Mask, there: Mask | None, what: str, path: str) -> None:
+    """Raise for the first bad row with a value."""
+    if there is not None:
+        bad = bad & there
+    if bad.any():
+        raise DataError(f"column {path}, row {int(bad.argmax())} of its batch: {what}", column=path)
+
+
+_ENCODERS: dict[str | type[Node], Callable[[Any, Any, Mask | None, str], list[Cell]]] = {
+    "boolean": _boolean,
+    "int": _integer,
+    "long": _integer,
+    "float": _floating,
+    "double": _floating,
+    "string": _text,
+    "bytes": _text,
+    Fixed: _fixed,
+    Enum: _enum,
     Array: _array,
     Map: _map,
     Union: _union,
 }
+"""The function for a node that is neither nullable nor a record, by the kind of a primitive, or by its class."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hudiformat.avro.buffers import Bytes, Longs, Mask
+from hudiformat.avro.arrays import Bytes, Longs, Mask
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 from hudiformat.wire import INT32_MAX
 

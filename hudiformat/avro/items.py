@@ -1,7 +1,7 @@
-"""Passing over values without making them, and finding where the items of arrays and maps stand.
+"""Skipping values without decoding them, and finding where the items of arrays and maps begin.
 
-Items have no lengths, so each has to be passed over to find the next.  That is done for all rows at once, item by item;
-once few rows have items left, a plain loop per row is faster.
+Items have no lengths, so each item has to be skipped to find the next one.  That is done for all rows at once, item by
+item; once few rows have items left, a plain loop per row is faster.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hudiformat.avro.buffers import Longs, Mask
+from hudiformat.avro.arrays import Longs, Mask
 from hudiformat.avro.cursors import Cursors
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union
 from hudiformat.errors import CorruptBlockError
@@ -23,12 +23,42 @@ _FEW_ROWS = 32
 
 def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
     """Move all cursors behind the value; checks lengths and branches, not what values mean."""
-    if present is None or present.any():
-        _SKIPPERS[type(node)](node, cursors, present)
+    if isinstance(node, Nullable):
+        present = branch_of_two(node.null_branch, cursors, present)
+        node = node.inner
+    if present is not None and not present.any():
+        return
+    width = _width(node)
+    if width is not None:
+        cursors.advance(width, present)
+    elif isinstance(node, Record):
+        for _, child in node.fields:
+            skip(child, cursors, present)
+    elif isinstance(node, Primitive) and node.kind in ("string", "bytes"):
+        cursors.advance(cursors.length(present), present)
+    elif isinstance(node, (Array, Map)):
+        locate(item_node(node), cursors, present)
+    elif isinstance(node, Union):
+        _skip_union(node, cursors, present)
+    else:
+        cursors.skip_varint(present)
+
+
+def _skip_union(node: Union, cursors: Cursors, present: Mask | None) -> None:
+    for inner, chosen in read_branches(node, cursors, present):
+        if inner is not None:
+            skip(inner, cursors, chosen)
+
+
+def _width(node: Node) -> int | None:
+    """How many bytes each value takes; None if that differs between values."""
+    if isinstance(node, Primitive):
+        return _WIDTHS.get(node.kind)
+    return node.size if isinstance(node, Fixed) else None
 
 
 def branch_of_two(null_branch: int, cursors: Cursors, present: Mask | None) -> Mask | None:
-    """Where a union with null holds a value, after reading which."""
+    """Read the branch of a union with null; the result says where there is a value, None standing for everywhere."""
     branch = cursors.next_byte()
     full, empty = (2, 0) if null_branch == 0 else (0, 2)
     there: Mask = branch == full
@@ -40,66 +70,39 @@ def branch_of_two(null_branch: int, cursors: Cursors, present: Mask | None) -> M
     return there if present is None else there & present
 
 
-def _nullable(node: Nullable, cursors: Cursors, present: Mask | None) -> None:
-    skip(node.inner, cursors, branch_of_two(node.null_branch, cursors, present))
-
-
-def _record(node: Record, cursors: Cursors, present: Mask | None) -> None:
-    for _, child in node.fields:
-        skip(child, cursors, present)
-
-
-def _primitive(node: Primitive, cursors: Cursors, present: Mask | None) -> None:
-    if node.kind in ("string", "bytes"):
-        cursors.advance(cursors.length(present), present)
-    elif node.kind in _WIDTHS:
-        cursors.advance(_WIDTHS[node.kind], present)
-    else:
-        cursors.skip_varint(present)
-
-
-def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> None:
-    cursors.advance(node.size, present)
-
-
-def _enum(_node: Enum, cursors: Cursors, present: Mask | None) -> None:
-    cursors.skip_varint(present)
-
-
-def _list(node: Array | Map, cursors: Cursors, present: Mask | None) -> None:
-    locate(_inner(node), cursors, present)
-
-
-def _union(node: Union, cursors: Cursors, present: Mask | None) -> None:
+def read_branches(node: Union, cursors: Cursors, present: Mask | None) -> list[tuple[Node | None, Mask]]:
+    """Read the branch of any other union; for each branch of the schema, where it was chosen."""
     before = cursors.pos
     branch = cursors.varint(present)
     bad = (branch < 0) | (branch >= len(node.branches))
     cursors.refuse(bad, present, f"a union has {len(node.branches)} branches", at=before)
-    for index, inner in enumerate(node.branches):
-        if inner is not None:
-            skip(inner, cursors, (branch == index) if present is None else (branch == index) & present)
+    return [
+        (inner, (branch == index) if present is None else (branch == index) & present)
+        for index, inner in enumerate(node.branches)
+    ]
 
 
-def _inner(node: Array | Map) -> Node:
+def item_node(node: Array | Map) -> Node:
+    """The node of the items of an array, or of the entries of a map."""
     return node.items if isinstance(node, Array) else node.entries
 
 
-_SKIPPERS: dict[type[Node], Callable[[Any, Cursors, Mask | None], None]] = {
-    Nullable: _nullable,
-    Record: _record,
-    Primitive: _primitive,
-    Fixed: _fixed,
-    Enum: _enum,
-    Array: _list,
-    Map: _list,
-    Union: _union,
-}
-
-
 def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, Longs]:
-    """The row and the position of every item, rows in order; the cursors move behind the arrays."""
+    """The row and the position of every item, rows in order; the cursors move behind the arrays.
+
+    An array is blocks of items up to a block of 0 items.  Each turn of the loop reads one block of every row that has
+    not ended.  For three arrays of ints, [1, 2], [] and [3, 4], the last one written as two blocks:
+
+        bytes      04 02 04 00 | 00 | 02 06 02 08 00      at the positions 0, 4 and 5
+        turn 1     rows [0, 1, 2]   counts [2, 0, 1]      row 1 has ended
+                   rows [0, 2]      items (0, 1), (2, 6), (0, 2)
+        turn 2     rows [0, 2]      counts [0, 1]         row 0 has ended
+                   rows [2]         items (2, 8)
+        turn 3     rows [2]         counts [0]            all have ended
+        result     all_rows = [0, 0, 2, 2]   starts = [1, 2, 6, 8]
+    """
     rows = np.arange(len(cursors)) if present is None else np.flatnonzero(present)
-    found = [(rows[:0], cursors.pos[:0])]
+    blocks = [(rows[:0], cursors.pos[:0])]
     pos = cursors.pos.copy()
     while len(rows):
         block = cursors.at(pos[rows], cursors.end[rows])
@@ -109,97 +112,102 @@ def locate(node: Node, cursors: Cursors, present: Mask | None) -> tuple[Longs, L
         rows, counts, ends = rows[more], counts[more], ends[more]
         if len(rows):
             block = cursors.at(pos[rows], cursors.end[rows])
-            found += _items(node, block, rows, counts)
+            blocks += _items(node, block, rows, counts)
             bad = (ends >= 0) & (block.pos != ends)
             block.refuse(bad, None, "a block of items does not have the size that it declares")
             pos[rows] = block.pos
     cursors.move(pos)
-    all_rows, starts = np.concatenate([row for row, _ in found]), np.concatenate([start for _, start in found])
-    if len(found) > 2:  # noqa: PLR2004 - the first is empty, and one alone is in order
-        order = np.argsort(all_rows, kind="stable")  # within a row they were found in order
+    all_rows, starts = np.concatenate([row for row, _ in blocks]), np.concatenate([start for _, start in blocks])
+    if len(blocks) > 2:  # noqa: PLR2004 - the first is empty, and a single one is in order
+        order = np.argsort(all_rows, kind="stable")  # the items of one row stay in order
         all_rows, starts = all_rows[order], starts[order]
     return all_rows, starts
 
 
 def _block_header(block: Cursors) -> tuple[Longs, Longs]:
-    """How many items follow, and where they end if that is said, else -1."""
+    """How many items follow, and where they end, or -1 if the block does not declare its size."""
     before = block.pos
     counts = block.varint(None)
     sized = counts < 0
     ends = np.full(len(block), -1, np.int64)
     if sized.any():
-        counts = np.abs(counts)  # the least of all integers stays negative, and is refused below
+        counts = np.abs(counts)  # the smallest 64-bit integer stays negative, and is refused below
         sizes = block.varint(sized)
         bad = (sizes < 0) | (sizes > block.end - block.pos)
         block.refuse(bad, None, "a block of items of impossible size", at=before)
         ends[sized] = (block.pos + sizes)[sized]
-    # An item takes a byte at least; the few schemas whose items take none are held to that too.
+    # An item takes at least one byte.  Schemas whose items take none are rare, and refused here too.
     bad = (counts < 0) | (counts > block.end - block.pos)
     block.refuse(bad, None, "more items than bytes are left", at=before)
     return counts, ends
 
 
 def _items(node: Node, block: Cursors, rows: Longs, counts: Longs) -> list[tuple[Longs, Longs]]:
-    """Row and position of the items of one block per row; moves the block's cursors behind them."""
-    found = []
+    """The row and the position of the items of one block per row; the cursors of *block* move behind them."""
+    items = []
     done = 0
     active = np.arange(len(rows))
     pos = block.pos.copy()
     while len(active) >= _FEW_ROWS:
-        found.append((rows[active], pos[active]))
+        items.append((rows[active], pos[active]))
         step = block.at(pos[active], block.end[active])
         skip(node, step, None)
         pos[active] = step.pos
         done += 1
         active = active[counts[active] > done]
     if len(active):
-        passer = _passer(node)
+        skip_one = _skipper(node)
         for index in active.tolist():
-            starts = _run(passer, block.at(pos[index : index + 1], block.end[index:]), int(counts[index]) - done)
-            found.append((np.full(len(starts) - 1, rows[index]), starts[:-1]))
+            row = block.at(pos[index : index + 1], block.end[index:])
+            starts = _item_positions(skip_one, row, int(counts[index]) - done)
+            items.append((np.full(len(starts) - 1, rows[index]), starts[:-1]))
             pos[index] = starts[-1]
     block.move(pos)
-    return found
+    return items
 
 
-_Passer: TypeAlias = Callable[[memoryview, int, int], int]
+_Skipper: TypeAlias = Callable[[memoryview, int, int], int]
+"""From the data, the position of a value and the end of its record to the position behind the value.
+
+It does not check the end of the record, nor of the data (IndexError): the caller does.
+"""
 
 
-def _run(passer: _Passer, first: Cursors, count: int) -> Longs:
-    """The positions of the next *count* items of one row, and where the last one ends."""
-    data, pos, end = first.data.data, int(first.pos[0]), int(first.end[0])
-    places = [pos]
+def _item_positions(skip_one: _Skipper, row: Cursors, count: int) -> Longs:
+    """The positions of the next *count* items of one row, and where the last item ends."""
+    data, pos, end = row.data.data, int(row.pos[0]), int(row.end[0])
+    positions = [pos]
     try:
         for _ in range(count):
-            pos = passer(data, pos, end)
-            places.append(pos)
+            pos = skip_one(data, pos, end)
+            positions.append(pos)
             if pos > end:
                 break
     except IndexError:  # past the end of the whole buffer, or no integer
-        places.append(end + 1)
-    if places[-1] > end:
-        offset = first.base + places[-2]
+        positions.append(end + 1)
+    if positions[-1] > end:
+        offset = row.base + positions[-2]
         raise CorruptBlockError("an item is damaged, or runs past the end of its record", offset=offset)
-    return np.array(places, np.int64)
+    return np.array(positions, np.int64)
 
 
 @lru_cache(maxsize=64)
-def _passer(node: Node) -> _Passer:
-    """A function that passes over one value; it may go past the end, which the caller checks."""
-    return _PASSERS[type(node)](node)
+def _skipper(node: Node) -> _Skipper:
+    """The function that skips one value of *node*."""
+    return _SKIPPERS[type(node)](node)
 
 
-def _pass_width(width: int) -> _Passer:
+def _width_skipper(width: int) -> _Skipper:
     return lambda _data, pos, _end: pos + width
 
 
-def _pass_primitive(node: Primitive) -> _Passer:
+def _primitive_skipper(node: Primitive) -> _Skipper:
     if node.kind in ("string", "bytes"):
-        return _pass_text
-    return _pass_width(_WIDTHS[node.kind]) if node.kind in _WIDTHS else _pass_varint
+        return _skip_text
+    return _width_skipper(_WIDTHS[node.kind]) if node.kind in _WIDTHS else _skip_varint
 
 
-def _pass_varint(data: memoryview, pos: int, _end: int) -> int:
+def _skip_varint(data: memoryview, pos: int, _end: int) -> int:
     last = pos + 9
     while data[pos] > 127:  # noqa: PLR2004 - the high bit: more follows
         if pos == last:
@@ -221,7 +229,7 @@ def _varint(data: memoryview, pos: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), pos + 1
 
 
-def _pass_text(data: memoryview, pos: int, end: int) -> int:
+def _skip_text(data: memoryview, pos: int, end: int) -> int:
     byte = data[pos]
     if not byte & 129:  # one byte, not negative
         return pos + 1 + (byte >> 1)
@@ -229,53 +237,53 @@ def _pass_text(data: memoryview, pos: int, end: int) -> int:
     return pos + length if length >= 0 else end + 1
 
 
-def _pass_nullable(node: Nullable) -> _Passer:
-    inner = _passer(node.inner)
+def _nullable_skipper(node: Nullable) -> _Skipper:
+    inner = _skipper(node.inner)
     full, empty = (2, 0) if node.null_branch == 0 else (0, 2)
 
-    def passer(data: memoryview, pos: int, end: int) -> int:
+    def skip_value(data: memoryview, pos: int, end: int) -> int:
         branch = data[pos]
         if branch == full:
             return inner(data, pos + 1, end)
         return pos + 1 if branch == empty else end + 1
 
     def text(data: memoryview, pos: int, end: int) -> int:
-        # The keys of a delete list: one call less where a byte tells the length.
+        # The keys of a delete list: one call less if the length is a single byte.
         if data[pos] == full and not data[pos + 1] & 129:
             return pos + 2 + (data[pos + 1] >> 1)
-        return passer(data, pos, end)
+        return skip_value(data, pos, end)
 
-    return text if inner is _pass_text else passer
+    return text if inner is _skip_text else skip_value
 
 
-def _pass_record(node: Record) -> _Passer:
-    inner = [_passer(child) for _, child in node.fields]
+def _record_skipper(node: Record) -> _Skipper:
+    inner = [_skipper(child) for _, child in node.fields]
 
-    def passer(data: memoryview, pos: int, end: int) -> int:
+    def skip_value(data: memoryview, pos: int, end: int) -> int:
         for step in inner:
             pos = step(data, pos, end)
         return pos
 
-    return passer
+    return skip_value
 
 
-def _pass_union(node: Union) -> _Passer:
-    inner = [None if branch is None else _passer(branch) for branch in node.branches]
+def _union_skipper(node: Union) -> _Skipper:
+    inner = [None if branch is None else _skipper(branch) for branch in node.branches]
 
-    def passer(data: memoryview, pos: int, end: int) -> int:
+    def skip_value(data: memoryview, pos: int, end: int) -> int:
         branch, pos = _varint(data, pos) if data[pos] & 129 else (data[pos] >> 1, pos + 1)
         if not 0 <= branch < len(inner):
             return end + 1
         step = inner[branch]
         return pos if step is None else step(data, pos, end)
 
-    return passer
+    return skip_value
 
 
-def _pass_list(node: Array | Map) -> _Passer:
-    inner = _passer(_inner(node))
+def _list_skipper(node: Array | Map) -> _Skipper:
+    inner = _skipper(item_node(node))
 
-    def passer(data: memoryview, pos: int, end: int) -> int:
+    def skip_value(data: memoryview, pos: int, end: int) -> int:
         while True:
             count, pos = _varint(data, pos)
             if count == 0:
@@ -292,16 +300,16 @@ def _pass_list(node: Array | Map) -> _Passer:
                 if pos > end:
                     return pos
 
-    return passer
+    return skip_value
 
 
-_PASSERS: dict[type[Node], Callable[[Any], _Passer]] = {
-    Nullable: _pass_nullable,
-    Record: _pass_record,
-    Primitive: _pass_primitive,
-    Fixed: lambda node: _pass_width(node.size),
-    Enum: lambda _node: _pass_varint,
-    Array: _pass_list,
-    Map: _pass_list,
-    Union: _pass_union,
+_SKIPPERS: dict[type[Node], Callable[[Any], _Skipper]] = {
+    Nullable: _nullable_skipper,
+    Record: _record_skipper,
+    Primitive: _primitive_skipper,
+    Fixed: lambda node: _width_skipper(node.size),
+    Enum: lambda _node: _skip_varint,
+    Array: _list_skipper,
+    Map: _list_skipper,
+    Union: _union_skipper,
 }

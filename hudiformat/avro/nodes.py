@@ -1,6 +1,6 @@
 """An Avro schema as a tree of nodes, each with the Arrow type of its values.  Parsed once per distinct JSON text.
 
-Named types are followed where they are mentioned, so the tree has no references; a type that contains itself has no
+A named type stands in the tree wherever it is used, so the tree has no references; a type that contains itself has no
 Arrow type and is refused.  Depth, size of the tree and size of a ``fixed`` are limited, since a schema may come from a
 damaged block.
 """
@@ -142,45 +142,43 @@ def parse_schema(schema_json: str) -> Record:
 
 
 class _Parser:
-    """Follows one schema from its top; remembers the named types on the way."""
+    """Parses one schema from its top; remembers the named types on the way."""
 
     def __init__(self) -> None:
         self._named: dict[str, Node | None] = {}  # None while a type is still being parsed
         self._nodes = 0
-
-    def parse(self, definition: Any, namespace: str, path: str, depth: int) -> Node:
-        node = self._parse(definition, namespace, path, depth)
-        self._nodes += 1
-        if self._nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise SchemaError(f"the Avro schema is too large: over {MAX_NODES} types, or {MAX_DEPTH} levels deep")
-        return node
-
-    def _parse(self, definition: Any, namespace: str, path: str, depth: int) -> Node:
-        if depth > MAX_DEPTH:
-            raise SchemaError(f"the Avro schema is over {MAX_DEPTH} levels deep")
-        if isinstance(definition, list):
-            return self._union(definition, namespace, path, depth)
-        if isinstance(definition, str):
-            return self._by_name(definition, namespace, path)
-        if not isinstance(definition, dict):
-            raise _refused(path, f"{definition!r} is not an Avro type")
-        kind = definition.get("type")
-        if isinstance(kind, str) and kind in _PRIMITIVES:
-            return _primitive(kind, definition, path)
-        makers: dict[str, Callable[[dict[str, Any], str, str, int], Node]] = {
+        self._parsers: dict[str, Callable[[dict[str, Any], str, str, int], Node]] = {
             "array": self._array,
             "map": self._map,
-            "record": self._name,
-            "fixed": self._name,
-            "enum": self._name,
+            "record": self._record,
+            "fixed": self._fixed,
+            "enum": self._enum,
         }
-        if isinstance(kind, str) and kind in makers:
-            return makers[kind](definition, namespace, path, depth)
-        return self.parse(kind, namespace, path, depth + 1)
+
+    def parse(self, definition: Any, namespace: str, path: str, depth: int) -> Node:
+        """The node of *definition*, whose names lie in *namespace*; *path* is the column, for messages."""
+        if depth > MAX_DEPTH:
+            raise SchemaError(f"the Avro schema is over {MAX_DEPTH} levels deep")
+        kind = definition.get("type") if isinstance(definition, dict) else definition
+        node: Node
+        if isinstance(definition, list):
+            node = self._union(definition, namespace, path, depth)
+        elif isinstance(kind, str) and kind in _PRIMITIVES:
+            node = _primitive(kind, definition if isinstance(definition, dict) else {}, path)
+        elif isinstance(definition, str):
+            node = self._by_name(definition, namespace, path)
+        elif not isinstance(definition, dict):
+            raise _refused(path, f"{definition!r} is not an Avro type")
+        elif isinstance(kind, str) and kind in self._parsers:
+            node = self._parsers[kind](definition, namespace, path, depth)
+        else:
+            node = self.parse(kind, namespace, path, depth + 1)
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise SchemaError(f"the Avro schema is too large: over {MAX_NODES} types")
+        return node
 
     def _by_name(self, name: str, namespace: str, path: str) -> Node:
-        if name in _PRIMITIVES:
-            return Primitive(name, _PRIMITIVES[name])
         full = name if "." in name or not namespace else f"{namespace}.{name}"
         full = full if full in self._named else name
         if full not in self._named:
@@ -192,36 +190,31 @@ class _Parser:
         return node
 
     def _union(self, definitions: list[Any], namespace: str, path: str, depth: int) -> Node:
-        branches = tuple(
-            None if _is_null(branch) else self.parse(branch, namespace, path, depth + 1) for branch in definitions
-        )
+        branches: list[Node | None] = []
+        for definition in definitions:
+            branch = None if _is_null(definition) else self.parse(definition, namespace, path, depth + 1)
+            branches.append(branch)
         nodes = [branch for branch in branches if branch is not None]
         if not nodes or branches.count(None) > 1 or any(isinstance(node, (Union, Nullable)) for node in nodes):
             raise _refused(path, f"the Avro union {json.dumps(definitions)[:80]} cannot be mapped to Arrow")
         if len(nodes) == 1 and len(branches) == 2:  # noqa: PLR2004 - null and another
             return Nullable(nodes[0], branches.index(None), nodes[0].arrow)
         members = pa.struct([pa.field(f"member{index}", node.arrow) for index, node in enumerate(nodes)])
-        return Union(branches, members, None in branches)
+        return Union(tuple(branches), members, None in branches)
 
-    def _name(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Node:
-        kind, name = definition["type"], definition.get("name")
+    def _declare(self, definition: dict[str, Any], namespace: str, path: str) -> tuple[str, str]:
+        """The full name of a named type, which is now being parsed, and the namespace of the names in it."""
+        name = definition.get("name")
         if not isinstance(name, str) or not name:
-            raise _refused(path, f"an Avro {kind} without a name")
+            raise _refused(path, f"an Avro {definition['type']} without a name")
         scope, _, short = name.rpartition(".")
         scope = scope or definition.get("namespace", namespace) or ""
         full = f"{scope}.{short}" if scope else short
         self._named[full] = None
-        node: Node
-        if kind == "fixed":
-            node = _fixed(definition, path)
-        elif kind == "enum":
-            node = _enum(definition, path)
-        else:
-            node = self._record(definition, scope, path, depth)
-        self._named[full] = node
-        return node
+        return full, scope
 
     def _record(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Record:
+        full, scope = self._declare(definition, namespace, path)
         declared = definition.get("fields")
         if not isinstance(declared, list):
             raise _refused(path, "an Avro record without fields")
@@ -229,13 +222,31 @@ class _Parser:
         for item in declared:
             if not isinstance(item, dict) or not isinstance(item.get("name"), str):
                 raise _refused(path, f"{item!r} is not a field of an Avro record")
-            inner = _join(path, item["name"])
-            fields.append((item["name"], self.parse(item.get("type"), namespace, inner, depth + 1)))
+            node = self.parse(item.get("type"), scope, _join(path, item["name"]), depth + 1)
+            fields.append((item["name"], node))
         names = [name for name, _ in fields]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise _refused(_join(path, twice), "the Avro record has this field twice")
-        return _record(fields)
+        self._named[full] = record = _record_of(fields)
+        return record
+
+    def _fixed(self, definition: dict[str, Any], namespace: str, path: str, _depth: int) -> Fixed:
+        full, _ = self._declare(definition, namespace, path)
+        size = definition.get("size")
+        if type(size) is not int or not 0 < size <= MAX_FIXED_SIZE:
+            raise _refused(path, f"a fixed of 1 to {MAX_FIXED_SIZE} bytes was expected, found size {size!r}")
+        is_decimal = definition.get("logicalType") == "decimal"
+        self._named[full] = node = Fixed(size, _decimal(definition, path) if is_decimal else pa.binary(size))
+        return node
+
+    def _enum(self, definition: dict[str, Any], namespace: str, path: str, _depth: int) -> Enum:
+        full, _ = self._declare(definition, namespace, path)
+        symbols = definition.get("symbols")
+        if not isinstance(symbols, list) or not symbols or not all(isinstance(symbol, str) for symbol in symbols):
+            raise _refused(path, "an Avro enum without symbols")
+        self._named[full] = node = Enum(tuple(symbols))
+        return node
 
     def _array(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Array:
         items = self.parse(definition.get("items"), namespace, _join(path, "item"), depth + 1)
@@ -243,17 +254,17 @@ class _Parser:
 
     def _map(self, definition: dict[str, Any], namespace: str, path: str, depth: int) -> Map:
         value = self.parse(definition.get("values"), namespace, _join(path, "value"), depth + 1)
-        entries = _record([("key", Primitive("string", pa.string())), ("value", value)])
+        entries = _record_of([("key", Primitive("string", pa.string())), ("value", value)])
         return Map(entries, pa.map_(pa.string(), pa.field("value", value.arrow, nullable=value.nullable)))
 
 
-def _record(fields: list[tuple[str, Node]]) -> Record:
+def _record_of(fields: list[tuple[str, Node]]) -> Record:
     arrow = pa.struct([pa.field(name, node.arrow, nullable=node.nullable) for name, node in fields])
     return Record(tuple(fields), arrow)
 
 
 def _size(node: Node) -> int:
-    """How many nodes hang on this one: a type that is mentioned often counts each time."""
+    """The number of nodes from this node down: a type that is used several times counts each time."""
     if isinstance(node, Record):
         return 1 + sum(_size(inner) for _, inner in node.fields)
     if isinstance(node, Union):
@@ -274,23 +285,7 @@ def _primitive(kind: str, definition: dict[str, Any], path: str) -> Primitive:
     if logical == "decimal" and kind == "bytes":
         return Primitive(kind, _decimal(definition, path))
     arrow = _LOGICAL.get((kind, logical)) if isinstance(logical, str) else None
-    return Primitive(kind, arrow or _PRIMITIVES[kind])  # Avro's rule: an unknown logical type is passed over
-
-
-def _fixed(definition: dict[str, Any], path: str) -> Fixed:
-    size = definition.get("size")
-    if type(size) is not int or not 0 < size <= MAX_FIXED_SIZE:
-        raise _refused(path, f"a fixed of 1 to {MAX_FIXED_SIZE} bytes was expected, found size {size!r}")
-    if definition.get("logicalType") == "decimal":
-        return Fixed(size, _decimal(definition, path))
-    return Fixed(size, pa.binary(size))
-
-
-def _enum(definition: dict[str, Any], path: str) -> Enum:
-    symbols = definition.get("symbols")
-    if not isinstance(symbols, list) or not symbols or not all(isinstance(symbol, str) for symbol in symbols):
-        raise _refused(path, "an Avro enum without symbols")
-    return Enum(tuple(symbols))
+    return Primitive(kind, arrow or _PRIMITIVES[kind])  # Avro's rule: an unknown logical type is ignored
 
 
 def _decimal(definition: dict[str, Any], path: str) -> pa.DataType:

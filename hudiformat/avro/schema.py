@@ -1,9 +1,10 @@
-"""Arrow schema <-> Avro schema, as Hudi's Spark writer makes it.  Table of types: spec/avro-records.md.
+"""Arrow schema <-> Avro schema, and columns brought to a schema.
 
-Fitting columns to a schema: order, missing columns, and the promotions that lose nothing.
+Schemas are mapped as Hudi's Spark writer maps them.  Table of types: spec/avro-records.md.
 
-These are Avro's promotions (int to long to float to double, string and bytes either way), wider decimals and finer
-time units, and Arrow's several layouts of one type.  Nested records are fitted by field name like the top.
+:func:`resolve` brings columns to a schema: it orders them, fills missing ones and promotes types where nothing is lost.
+The promotions are Avro's (int to long to float to double, string and bytes either way), wider decimals, finer time
+units, and Arrow's several layouts of one type.  Nested records are resolved by field name like the top.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.avro.buffers import Mask, bitmap, offsets, validity
+from hudiformat.avro.arrays import Mask, bitmap, offsets, validity
 from hudiformat.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, parse_schema
 from hudiformat.errors import DataError, SchemaError
 
@@ -96,25 +97,33 @@ def _fields(fields: Iterable[pa.Field], namespace: str, path: str) -> list[dict[
             raise _refused(inner, "is not an Avro name (letters, digits and _, no digit first): rename it")
         if any(item["name"] == field.name for item in result):
             raise _refused(inner, "is there twice: rename or drop one")
-        item = {"name": field.name, "type": _nullable(field, namespace, field.name, inner)}
+        item = {"name": field.name, "type": _or_null(field, _type(field.type, namespace, field.name, inner))}
         result.append({**item, "default": None} if field.nullable else item)
     return result
 
 
-def _nullable(field: pa.Field, namespace: str, name: str, path: str) -> Any:
-    kind = _type(field.type, namespace, name, path)
+def _or_null(field: pa.Field, kind: Any) -> Any:
     return ["null", kind] if field.nullable else kind
 
 
 def _type(kind: pa.DataType, namespace: str, name: str, path: str) -> Any:
-    """The Avro type; *name* is what a record or fixed in it is called, or lies under."""
+    """The Avro type; *name* is the name of a record in it, and the last part of the namespace of a fixed in it."""
     if pat.is_dictionary(kind):
-        return _type(kind.value_type, namespace, name, path)
-    found = _flat(kind) or _fixed(kind, f"{namespace}.{name}") or _nested(kind, namespace, name, path)
-    if found is None:
-        hint = next((hint for test, hint in _HINTS if test(kind)), "Avro has no such type")
-        raise _refused(path, f"of type {kind} cannot be stored: {hint}")
-    return found
+        kind = kind.value_type
+    flat = _flat(kind) or _fixed(kind, f"{namespace}.{name}")
+    if flat is not None:
+        return flat
+    if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
+        items = _type(kind.value_type, namespace, name, f"{path}.item")
+        return {"type": "array", "items": _or_null(kind.value_field, items)}
+    if pat.is_map(kind) and _flat(kind.key_type) == "string":
+        values = _type(kind.item_type, namespace, name, f"{path}.value")
+        return {"type": "map", "values": _or_null(kind.item_field, values)}
+    if pat.is_struct(kind) and kind.num_fields:
+        fields = _fields(kind, f"{namespace}.{name}", path)
+        return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
+    hint = next((hint for test, hint in _HINTS if test(kind)), "Avro has no such type")
+    raise _refused(path, f"of type {kind} cannot be stored: {hint}")
 
 
 def _flat(kind: pa.DataType) -> Any:
@@ -148,17 +157,6 @@ def _fixed(kind: pa.DataType, namespace: str) -> dict[str, Any] | None:
     return {"type": "fixed", "name": "fixed", "namespace": namespace, "size": size, **logical}
 
 
-def _nested(kind: pa.DataType, namespace: str, name: str, path: str) -> dict[str, Any] | None:
-    if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
-        return {"type": "array", "items": _nullable(kind.value_field, namespace, name, f"{path}.item")}
-    if pat.is_map(kind) and _flat(kind.key_type) == "string":
-        return {"type": "map", "values": _nullable(kind.item_field, namespace, name, f"{path}.value")}
-    if pat.is_struct(kind) and kind.num_fields:
-        fields = _fields(kind, f"{namespace}.{name}", path)
-        return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
-    return None
-
-
 def _decimal_size(precision: int) -> int:
     """The fewest bytes of two's complement that hold every decimal of so many digits, as in Spark and Parquet."""
     return int(10**precision - 1).bit_length() // 8 + 1
@@ -168,7 +166,7 @@ def _refused(path: str, message: str) -> SchemaError:
     return SchemaError(f"column {path} {message}", column=path)
 
 
-_TIME_UNITS = ("s", "ms", "us", "ns")
+_TIME_UNITS = ("s", "ms", "us", "ns")  # from coarse to fine
 _TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
 _BINARY = (pat.is_binary, pat.is_large_binary, pat.is_binary_view, pat.is_fixed_size_binary)
 _LISTS = (pat.is_list, pat.is_large_list, pat.is_fixed_size_list)
@@ -199,17 +197,17 @@ def _struct(names: Sequence[str], columns: Sequence[pa.Array], rows: int, valid:
 
 
 def _children(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str) -> list[pa.Array]:
-    """The fields of *rows* that are asked for, fitted."""
+    """The columns of *fields*, from the fields of *rows*, each in its type."""
     names = [field.name for field in rows.type]
     result = []
     for field in fields:
         inner = f"{path}.{field.name}" if path else field.name
-        found = names.count(field.name)
-        if found > 1:
-            raise SchemaError(f"column {inner} is there {found} times: rename or drop one", column=inner)
-        if not found and not field.nullable:
+        count = names.count(field.name)
+        if count > 1:
+            raise SchemaError(f"column {inner} is there {count} times: rename or drop one", column=inner)
+        if not count and not field.nullable:
             raise SchemaError(f"column {inner} of type {field.type} is required and missing", column=inner)
-        if found:
+        if count:
             array = _fit(rows.field(names.index(field.name)), field.type, inner)
             _check_nulls(array, field, rows, inner)
         else:
@@ -219,7 +217,7 @@ def _children(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str
 
 
 def _check_nulls(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str) -> None:
-    """Refuse a null in a column that has none; below a null parent it does not count."""
+    """Refuse a null in a column that is not nullable; a null below a null parent does not count."""
     valid = None if field.nullable else validity(array)
     if valid is None:
         return
@@ -230,29 +228,13 @@ def _check_nulls(array: pa.Array, field: pa.Field, parent: pa.StructArray, path:
 
 def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     """The array in type *kind*."""
+    while not array.type.equals(kind) and (
+        isinstance(array.type, pa.BaseExtensionType) or pat.is_dictionary(array.type)
+    ):
+        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array.dictionary_decode()
     found = array.type
     if found.equals(kind):
         return array
-    if isinstance(found, pa.BaseExtensionType):
-        return _fit(array.storage, kind, path)
-    if pat.is_dictionary(found):
-        return _fit(array.dictionary_decode(), kind, path)
-    return _fit_nested(array, kind, path) if pat.is_nested(kind) else _fit_flat(array, kind, path)
-
-
-def _fit_flat(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
-    if pat.is_null(array.type):
-        return pa.nulls(len(array), kind)
-    if not _widens(array.type, kind):
-        raise _misfit(array.type, kind, path)
-    try:
-        return array.cast(kind)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"column {path} cannot be cast from {array.type} to {kind}: {error}", column=path) from error
-
-
-def _fit_nested(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
-    found = array.type
     if pat.is_null(found):
         return pa.nulls(len(array), kind)
     if pat.is_struct(found) and pat.is_struct(kind):
@@ -264,20 +246,21 @@ def _fit_nested(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         return _with_items(array, kind, entries, pa.struct([kind.key_field, kind.item_field]), path)
     if any(test(found) for test in _LISTS) and pat.is_list(kind):
         return _with_items(array, kind, array.values, kind.value_type, f"{path}.item")
-    raise _misfit(found, kind, path)
+    if pat.is_nested(kind) or not _widens(found, kind):
+        raise SchemaError(f"column {path} is of type {found}, which does not fit {kind}: cast it", column=path)
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column {path} cannot be cast from {found} to {kind}: {error}", column=path) from error
 
 
 def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.DataType, path: str) -> pa.Array:
     """A list or map of type *kind* of the same shape, its *items* fitted to *inner*."""
-    places = offsets(array)
-    first, last = int(places[0]), int(places[-1])
+    positions = offsets(array)
+    first, last = int(positions[0]), int(positions[-1])
     fitted = _fit(items.slice(first, last - first), inner, path)
-    start = pa.py_buffer((places - first).astype(np.int32))
+    start = pa.py_buffer((positions - first).astype(np.int32))
     return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[fitted])
-
-
-def _misfit(found: pa.DataType, kind: pa.DataType, path: str) -> SchemaError:
-    return SchemaError(f"column {path} is of type {found}, which does not fit {kind}: cast it", column=path)
 
 
 def _widens(found: pa.DataType, kind: pa.DataType) -> bool:
@@ -298,7 +281,7 @@ def _widens(found: pa.DataType, kind: pa.DataType) -> bool:
 
 
 def _finer(found: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether both say a date, a time of day or a moment, and the second at least as finely."""
+    """Whether both are dates, times of day or timestamps, and the unit of the second is at least as fine."""
     if pat.is_timestamp(found) and pat.is_timestamp(kind):
         if (found.tz is None) != (kind.tz is None):
             return False

@@ -1,4 +1,4 @@
-"""The records of many blocks: those of small ones are decoded together."""
+"""The records of many blocks; small blocks are decoded together."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.avro import Records
 from hudiformat.blocks.block import BlockRun, LogBlock
 from hudiformat.blocks.content import avro_data
 from hudiformat.blocks.frame import BlockType
@@ -15,10 +16,10 @@ from hudiformat.blocks.wanted import Wanted
 from hudiformat.errors import DecodeError
 from hudiformat.wire import offsets_from
 
-_SMALL = 1 << 14  # bytes of a content; a larger one is decoded as fast by itself
+_SMALL = 1 << 14  # bytes of a content; a larger content is decoded as fast by itself
 _MOST_BYTES = 1 << 24
-_FARTHEST = 1 << 30  # bytes between blocks that are decoded where they stand
-_TOGETHER = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
+_FARTHEST = 1 << 30  # bytes between blocks that are decoded in place
+_AVRO = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
 _NO_RECORDS = (BlockType.COMMAND, BlockType.CORRUPT, BlockType.DELETE)
 
 
@@ -29,59 +30,59 @@ def record_batches(
     columns: list[str] | None = None,
     filter: pc.Expression | None = None,  # noqa: A002
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the data blocks among *blocks*, in order; a batch may hold those of several.
+    """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
     *schema*, *columns* and *filter* are those of :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the schema
     that their blocks were written with.
 
     Raises:
         DecodeError: a content is damaged.
-        SchemaError: a written schema cannot be brought to *schema*, or a column is not there.
+        SchemaError: the records cannot be brought to *schema*, or a column is missing.
     """
     wanted = Wanted(schema, columns, filter)
+    in_parts = schema is not None and not columns and filter is None
+    for group in _groups(blocks):
+        if len(group) > 1 or isinstance(group[0], BlockRun):
+            try:
+                batch = avro_data.decode(_find(group), wanted)
+            except DecodeError:
+                pass  # decoding the blocks one by one, below, raises the error that names the block
+            else:
+                yield batch
+                continue
+        for block in _blocks(group):
+            if block.type not in _AVRO:
+                yield block.to_arrow(schema, columns=columns, filter=filter)
+                continue
+            written = block.schema
+            with offsets_from(block.content_offset or 0):
+                records = avro_data.find(block.content, written)
+                for part in records.parts() if in_parts and len(block.content) > _SMALL else [records]:
+                    yield avro_data.decode(part, wanted)
+
+
+def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[list[LogBlock | BlockRun]]:
+    """The data blocks in groups that are decoded together: runs or small blocks of one schema, or a block alone."""
     group: list[LogBlock | BlockRun] = []
     size = 0
-    for block in _runs_of_small_ones(blocks):
-        small = isinstance(block, BlockRun) or _is_small(block)
-        if group and not (small and _fits(block, group) and size < _MOST_BYTES):
-            yield from _decode(group, wanted)
-            group, size = [], 0
-        if small:
-            group.append(block)
-            size += _size(block)
-        elif isinstance(block, LogBlock) and block.type not in _NO_RECORDS:
-            yield from _parts(block, wanted)
+    for item in blocks:
+        is_split = isinstance(item, BlockRun) and not (item.type in _AVRO and item.largest <= _SMALL)
+        for block in _blocks([item]) if is_split else [item]:
+            small = isinstance(block, BlockRun) or (block.type in _AVRO and len(block.content) <= _SMALL)
+            if group and not (small and _fits(block, group) and size < _MOST_BYTES):
+                yield group
+                group, size = [], 0
+            if small:
+                group.append(block)
+                size += block.size if isinstance(block, BlockRun) else len(block.content)
+            elif isinstance(block, LogBlock) and block.type not in _NO_RECORDS:
+                yield [block]
     if group:
-        yield from _decode(group, wanted)
-
-
-def _runs_of_small_ones(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[LogBlock | BlockRun]:
-    """The same, but runs with a block that is decoded by itself as blocks."""
-    for block in blocks:
-        if isinstance(block, BlockRun) and not (block.type in _TOGETHER and block.largest <= _SMALL):
-            yield from block.blocks()
-        else:
-            yield block
-
-
-def _parts(block: LogBlock, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    if block.type not in _TOGETHER or wanted.schema is None or wanted.columns or wanted.filter is not None:
-        yield block.to_arrow(wanted.schema, columns=wanted.columns, filter=wanted.filter)
-        return
-    with offsets_from(block.content_offset or 0):
-        yield from avro_data.decode_parts(block.content, block.schema, wanted.schema)
-
-
-def _is_small(block: LogBlock) -> bool:
-    return block.type in _TOGETHER and len(block.content) <= _SMALL
-
-
-def _size(block: LogBlock | BlockRun) -> int:
-    return block.size if isinstance(block, BlockRun) else len(block.content)
+        yield group
 
 
 def _fits(block: LogBlock | BlockRun, group: list[LogBlock | BlockRun]) -> bool:
-    """Whether *block* can be decoded together with *group*, which is all of runs or all of blocks."""
+    """Whether *block* can be decoded together with *group*, which holds only runs or only blocks."""
     first, last = group[0], group[-1]
     if isinstance(block, BlockRun) != isinstance(first, BlockRun):
         return False
@@ -92,24 +93,19 @@ def _fits(block: LogBlock | BlockRun, group: list[LogBlock | BlockRun]) -> bool:
     return block.header is last.header or block.schema == last.schema
 
 
-def _decode(group: list[LogBlock | BlockRun], wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def _find(group: list[LogBlock | BlockRun]) -> Records:
+    """The records of a group."""
     runs = [block for block in group if isinstance(block, BlockRun)]
-    blocks = [block for block in group if isinstance(block, LogBlock)]
-    if runs or len(blocks) > 1:
-        try:
-            yield _decode_runs(runs, wanted) if runs else _decode_blocks(blocks, wanted)
-        except DecodeError:
-            pass  # one by one it turns out which block is damaged, and where
+    if not runs:
+        return avro_data.find_in_blocks([block.content for block in _blocks(group)], group[0].schema)
+    starts, ends = (np.concatenate(offsets) for offsets in zip(*(run.contents() for run in runs), strict=True))
+    return avro_data.find_at(runs[0].data, starts, ends, runs[0].schema)
+
+
+def _blocks(group: list[LogBlock | BlockRun]) -> Iterator[LogBlock]:
+    """The blocks of a group, those of its runs one by one."""
+    for block in group:
+        if isinstance(block, BlockRun):
+            yield from block.blocks()
         else:
-            return
-    for block in blocks or [block for run in runs for block in run.blocks()]:
-        yield block.to_arrow(wanted.schema, columns=wanted.columns, filter=wanted.filter)
-
-
-def _decode_runs(runs: list[BlockRun], wanted: Wanted) -> pa.RecordBatch:
-    starts, ends = (np.concatenate(places) for places in zip(*(run.contents() for run in runs), strict=True))
-    return avro_data.decode_at(runs[0].data, starts, ends, runs[0].schema, wanted)
-
-
-def _decode_blocks(blocks: list[LogBlock], wanted: Wanted) -> pa.RecordBatch:
-    return avro_data.decode_many([block.content for block in blocks], blocks[0].schema, wanted)
+            yield block

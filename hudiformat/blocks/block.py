@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from hudiformat.avro.buffers import Longs
+from hudiformat.avro.arrays import Longs
 from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.frame import (
     FORMAT_VERSION,
@@ -70,11 +70,10 @@ def decode_positions(text: str) -> Positions:
     return np.fromiter(bitmap, np.uint64, len(bitmap))
 
 
-_DECODERS = {
-    BlockType.AVRO_DATA: avro_data.decode,
-    BlockType.CDC_DATA: avro_data.decode,
-    BlockType.HFILE_DATA: hfile_data.decode,
-    BlockType.PARQUET_DATA: parquet_data.decode,
+_FINDERS = {
+    BlockType.AVRO_DATA: avro_data.find,
+    BlockType.CDC_DATA: avro_data.find,
+    BlockType.HFILE_DATA: hfile_data.find,
 }
 _COUNTERS = {
     BlockType.AVRO_DATA: avro_data.record_count,
@@ -181,11 +180,14 @@ class LogBlock(_Fields):
                 fit the columns.
             UnsupportedFeatureError: the block holds no records, or an HFile of a compression that is not supported.
         """
-        if (decode := _DECODERS.get(self.type)) is None:
+        find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
+        if find is None and not is_parquet:
             raise self._unsupported()
-        written = self.schema
+        written, wanted = self.schema, Wanted(schema, columns, filter)
         with offsets_from(self.content_offset or 0):
-            return decode(self.content, written, Wanted(schema, columns, filter))
+            if find is None:
+                return parquet_data.decode(self.content, written, wanted)
+            return avro_data.decode(find(self.content, written), wanted)
 
     def deletes(self) -> pa.RecordBatch:
         """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.

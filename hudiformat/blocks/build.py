@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro
-from hudiformat.avro.buffers import one_batch
+from hudiformat.avro.arrays import one_batch
 from hudiformat.blocks.block import LogBlock, encode_positions
 from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.frame import BlockHeader, BlockType, CommandType, HeaderKey

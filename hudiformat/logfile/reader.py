@@ -33,7 +33,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro.buffers import Longs
+from hudiformat.avro.arrays import Longs
 from hudiformat.blocks.batches import record_batches
 from hudiformat.blocks.block import BlockRun, LogBlock, block_in_frame, decode_block
 from hudiformat.blocks.frame import LENGTH_SIZE, MAGIC, TAIL_SIZE, BlockHeader, BlockType, Buffer, Frame, parse_frame

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hudiformat.blocks.block import LogBlock, encode_block_parts
 from hudiformat.errors import OptionError, StorageError
-from hudiformat.naming import LogFileName
+from hudiformat.naming import LogFileName, join_path
 from hudiformat.storage import OutputFile, Storage, open_storage
 
 DEFAULT_LOG_MAX_SIZE = 512 * 1024 * 1024
@@ -127,7 +127,7 @@ class LogWriter:
         self.close()
 
     def _relative_path(self) -> str:
-        return f"{self._folder}/{self._name}" if self._folder else str(self._name)
+        return join_path(self._folder, str(self._name))
 
     def _open(self) -> OutputFile:
         attempts = 0

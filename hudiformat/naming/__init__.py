@@ -1,7 +1,7 @@
 """Names: of files, file groups, instants, partitions and records.
 
-Text and columns in, text and columns out: no file, clock or randomness.  What is parsed is formatted back to the same
-text; what does not parse raises a NameFormatError.
+Text and columns in, text and columns out: no file, clock or randomness.  A parsed name is formatted back to the same
+text; text that does not parse raises a NameFormatError.
 """
 
 from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets
@@ -9,9 +9,12 @@ from hudiformat.naming.file_names import (
     BaseFileName,
     LogFileName,
     WriteToken,
+    base_name,
     bucket_file_id,
+    join_path,
     new_file_id,
     parse_bucket,
+    parse_data_file,
 )
 from hudiformat.naming.instants import format_instant, is_instant, next_instant, parse_instant
 from hudiformat.naming.keys import (
@@ -28,15 +31,18 @@ __all__ = [
     "BaseFileName",
     "LogFileName",
     "WriteToken",
+    "base_name",
     "bucket_file_id",
     "bucket_numbers",
     "format_instant",
     "format_partition_path",
     "hash_key_values",
     "is_instant",
+    "join_path",
     "new_file_id",
     "next_instant",
     "parse_bucket",
+    "parse_data_file",
     "parse_instant",
     "parse_partition_path",
     "partition_paths",

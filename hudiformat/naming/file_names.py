@@ -1,9 +1,7 @@
-"""File ids: the names of file groups, made from a UUID or from a bucket number.
+"""Names of base files and log files, and the file ids and write tokens in them.  Grammar: spec/names.md.
 
-Names of base files and log files.  Grammar: spec/names.md.
-
-Every name either parses, and ``str()`` gives back exactly the text that was parsed, or raises a NameFormatError.  A
-name is the last part of a path; a path is refused rather than guessed at.
+``str()`` of a parsed name gives back exactly the text that was parsed.  A name is the last part of a path; a path is
+refused, not split.
 """
 
 from __future__ import annotations
@@ -15,63 +13,11 @@ from uuid import UUID, uuid5
 from hudiformat.errors import NameFormatError
 from hudiformat.wire import INT32_MAX
 
-_IDS = UUID("6a2d0b1c-9a0e-5d53-8c4e-0d6c1f5f7a11")
-"""The name space of new file ids: they are derived from the write, so that the same write gives the same names."""
-
-_BUCKET_DIGITS = 8
-_BUCKET = re.compile(r"[0-9]{8}-.*", re.DOTALL)
-
-
-def new_file_id(uuid: UUID, index: int = 0) -> str:
-    """The id of a new file group, ``<uuid>-<index>``; a writer that rolls over counts *index* up.
-
-    Source: FSUtils.createNewFileId and createNewFileIdPfx, Hudi 1.2.0.
-    """
-    return f"{uuid}-{index}"
-
-
-def new_group_uuid(instant: str, partition_path: str, task_partition: int, number: int) -> UUID:
-    """The UUID of a new file group, the task's *number*-th in its partition."""
-    return uuid5(_IDS, f"{instant}/{partition_path}/{task_partition}/{number}")
-
-
-def new_bucket_uuid(instant: str, partition_path: str, bucket: int) -> UUID:
-    """The random part of a new bucket's file id.
-
-    It is derived from the write, so that several tasks that open the same new bucket agree on its name.
-    """
-    return uuid5(_IDS, f"{instant}/{partition_path}/{bucket}")
-
-
-def bucket_file_id(bucket: int, uuid: UUID) -> str:
-    """The id of a bucket's file group: the bucket's number, eight digits wide, stands for the UUID's first part.
-
-    Raises:
-        NameFormatError: the number is negative or has more than eight digits.
-
-    Source: BucketIdentifier.newBucketFileIdPrefix, Hudi 1.2.0.
-    """
-    if not 0 <= bucket < 10**_BUCKET_DIGITS:
-        raise NameFormatError(f"bucket {bucket} is not within 0 to {10**_BUCKET_DIGITS - 1}", name=str(bucket))
-    return new_file_id(uuid).replace(str(uuid)[:_BUCKET_DIGITS], f"{bucket:0{_BUCKET_DIGITS}d}", 1)
-
-
-def parse_bucket(file_id: str) -> int | None:
-    """The bucket that a file id names, or None when it does not begin with eight digits and a dash.
-
-    About one random UUID in forty looks like this, too: only ask about tables with a bucket index.
-
-    Source: BucketIdentifier.bucketIdFromFileId, Hudi 1.2.0.
-    """
-    return int(file_id[:_BUCKET_DIGITS]) if _BUCKET.fullmatch(file_id) else None
-
-
 CDC_SUFFIX = ".cdc"
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
 
 _EXTERNAL_SUFFIX = "_hudiext"
 _LONG_MAX = 2**63 - 1
-_INT32_DIGITS = len(str(INT32_MAX))
 
 # Hudi's own patterns.  Java's \d is ASCII only and matches() takes the whole text, hence [0-9] and fullmatch.
 _TOKEN = re.compile(r"(0|[1-9][0-9]*)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)")
@@ -81,7 +27,7 @@ _BASE_FILE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)\.([a-zA-Z0-9]
 
 @dataclass(frozen=True, slots=True, order=True)
 class WriteToken:
-    """Which attempt at writing made a file: ``partition-stage-attempt`` of the engine's task.
+    """The attempt of a task that wrote a file: ``partition-stage-attempt``, numbers of the engine.
 
     Raises:
         NameFormatError: a number that is negative, or too large for Java's type.
@@ -117,17 +63,19 @@ class WriteToken:
         match = _TOKEN.fullmatch(text)
         if match is None:
             raise NameFormatError(f"expected a write token <partition>-<stage>-<attempt>, found {text!r}", name=text)
-        return cls(*(_bounded(digits, _LONG_MAX, text) for digits in match.groups()))
+        for digits in match.groups():
+            if not _is_at_most(digits, _LONG_MAX):
+                raise NameFormatError(f"{digits} in {text!r} is larger than {_LONG_MAX}", name=text)
+        return cls(*map(int, match.groups()))
 
 
 @dataclass(frozen=True, slots=True)
 class LogFileName:
     """The name of a log file: ``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``.
 
-    *instant* is the delta commit's own from table version 8, that of the slice's base file below; it is empty in the
-    names of archives (``.commits_.archive.1_1-0-1``), whose *extension* is ``archive`` instead of ``log``.
-    *write_token* keeps the text as it stands.  *zeros* are leading zeros of the version, which Hudi accepts and never
-    writes.
+    *instant* is the delta commit's from table version 8 on, and that of the slice's base file before.  It is empty in
+    the names of archives (``.commits_.archive.1_1-0-1``), whose *extension* is ``archive`` instead of ``log``.
+    *write_token* is the text as found.  *zeros* are leading zeros of the version, which Hudi accepts and never writes.
 
     Source: FSUtils.LOG_FILE_PATTERN and HoodieLogFile, Hudi 1.2.0; spec/names.md.
     """
@@ -153,16 +101,16 @@ class LogFileName:
 
         Source: FSUtils.LOG_FILE_PATTERN and HoodieLogFile.parseFieldsFromPath, Hudi 1.2.0.
         """
-        match = _LOG_FILE.fullmatch(text)
-        if match is None:
-            _refuse_path(text)
-            raise NameFormatError(
-                f"expected a log file name .<file id>_<instant>.log.<version>[_<write token>[.cdc]], found {text!r}",
-                name=text,
-            )
-        file_id, instant, extension, zeros, digits, token, suffix = match.groups()
-        version = int(digits) if len(digits) < _INT32_DIGITS else _bounded(digits, INT32_MAX, text)
-        return cls(file_id, instant, version, token, suffix or "", extension, zeros)
+        name = parse_data_file(text)
+        if isinstance(name, LogFileName):
+            return name
+        _refuse_path(text)
+        if match := _LOG_FILE.fullmatch(text):
+            raise NameFormatError(f"{match[5]} in {text!r} is larger than {INT32_MAX}", name=text)
+        raise NameFormatError(
+            f"expected a log file name .<file id>_<instant>.log.<version>[_<write token>[.cdc]], found {text!r}",
+            name=text,
+        )
 
     @property
     def is_cdc(self) -> bool:
@@ -217,24 +165,48 @@ class BaseFileName:
 
         Source: FSUtils.BASE_FILE_PATTERN, FSUtils.isBaseFile and HoodieBaseFile, Hudi 1.2.0.
         """
-        match = _BASE_FILE.fullmatch(text)
-        if match is None:
-            _refuse_path(text)
+        name = parse_data_file(text)
+        if isinstance(name, BaseFileName):
+            return name
+        _refuse_path(text)
         if text.endswith(_EXTERNAL_SUFFIX):
             raise NameFormatError(
                 f"{text!r} names a file that was registered with the table, not written by Hudi: not supported",
                 name=text,
             )
-        if match is None:
-            raise NameFormatError(
-                f"expected a base file name <file id>_<write token>_<instant>.<extension>, found {text!r}", name=text
-            )
-        name = cls(*match.groups())
-        if name.extension not in BASE_FILE_EXTENSIONS:
+        if _BASE_FILE.fullmatch(text):
             raise NameFormatError(
                 f"expected a base file of extension {', '.join(BASE_FILE_EXTENSIONS)}, found {text!r}", name=text
             )
-        return name
+        raise NameFormatError(
+            f"expected a base file name <file id>_<write token>_<instant>.<extension>, found {text!r}", name=text
+        )
+
+
+def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
+    """The parts of the name of a data file, or None if *name* is neither a base file's nor a log file's.
+
+    Source: FSUtils.BASE_FILE_PATTERN, FSUtils.LOG_FILE_PATTERN and FSUtils.isDataFile, Hudi 1.2.0.
+    """
+    if name.startswith("."):
+        if (log := _LOG_FILE.fullmatch(name)) is None:
+            return None
+        file_id, instant, extension, zeros, digits, token, suffix = log.groups()
+        if not _is_at_most(digits, INT32_MAX):
+            return None
+        return LogFileName(file_id, instant, int(digits), token, suffix or "", extension, zeros)
+    base = _BASE_FILE.fullmatch(name)
+    return BaseFileName(*base.groups()) if base is not None and base[4] in BASE_FILE_EXTENSIONS else None
+
+
+def join_path(folder: str, name: str) -> str:
+    """The path of *name* in *folder*, both relative to the table; the empty folder is the table's own."""
+    return f"{folder}/{name}" if folder else name
+
+
+def base_name(path: str) -> str:
+    """The last part of *path*: the name of a file without its folders."""
+    return path.rpartition("/")[2]
 
 
 def _refuse_path(text: str) -> None:
@@ -244,8 +216,55 @@ def _refuse_path(text: str) -> None:
         )
 
 
-def _bounded(digits: str, limit: int, text: str) -> int:
+def _is_at_most(digits: str, limit: int) -> bool:
     # The length first: int() of a very long text is slow, and refused by Python beyond 4300 digits.
-    if len(digits) > len(str(limit)) or int(digits) > limit:
-        raise NameFormatError(f"{digits} in {text!r} is larger than {limit}", name=text)
-    return int(digits)
+    longest = len(str(limit))
+    return len(digits) < longest or (len(digits) == longest and int(digits) <= limit)
+
+
+_IDS = UUID("6a2d0b1c-9a0e-5d53-8c4e-0d6c1f5f7a11")
+"""The UUID namespace of new file ids, which are derived from the write: the same write gives the same names."""
+
+_BUCKET_DIGITS = 8
+_BUCKET = re.compile(r"[0-9]{8}-.*", re.DOTALL)
+
+
+def new_file_id(uuid: UUID, index: int = 0) -> str:
+    """The id of a new file group, ``<uuid>-<index>``; a writer that rolls over to a new file group increments *index*.
+
+    Source: FSUtils.createNewFileId and createNewFileIdPfx, Hudi 1.2.0.
+    """
+    return f"{uuid}-{index}"
+
+
+def new_group_uuid(instant: str, partition_path: str, task_partition: int, number: int) -> UUID:
+    """The UUID of a new file group; *number* counts the new groups of the task in its partition."""
+    return uuid5(_IDS, f"{instant}/{partition_path}/{task_partition}/{number}")
+
+
+def new_bucket_uuid(instant: str, partition_path: str, bucket: int) -> UUID:
+    """The UUID in a new bucket's file id: the same for all tasks of a write, so that they agree on the name."""
+    return uuid5(_IDS, f"{instant}/{partition_path}/{bucket}")
+
+
+def bucket_file_id(bucket: int, uuid: UUID) -> str:
+    """The id of a bucket's file group: the bucket's number, in eight digits, replaces the first part of the UUID.
+
+    Raises:
+        NameFormatError: the number is negative or has more than eight digits.
+
+    Source: BucketIdentifier.newBucketFileIdPrefix, Hudi 1.2.0.
+    """
+    if not 0 <= bucket < 10**_BUCKET_DIGITS:
+        raise NameFormatError(f"bucket {bucket} is not within 0 to {10**_BUCKET_DIGITS - 1}", name=str(bucket))
+    return new_file_id(uuid).replace(str(uuid)[:_BUCKET_DIGITS], f"{bucket:0{_BUCKET_DIGITS}d}", 1)
+
+
+def parse_bucket(file_id: str) -> int | None:
+    """The bucket that a file id names, or None when it does not begin with eight digits and a dash.
+
+    About one random UUID in forty begins like this too: the answer has a meaning only in a table with a bucket index.
+
+    Source: BucketIdentifier.bucketIdFromFileId, Hudi 1.2.0.
+    """
+    return int(file_id[:_BUCKET_DIGITS]) if _BUCKET.fullmatch(file_id) else None

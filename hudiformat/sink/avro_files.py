@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import hashlib
 import lzma
 import zlib
 from collections.abc import Callable, Sequence
@@ -12,8 +11,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro, encode_records
+from hudiformat.avro.container import (
+    CODEC_KEY,
+    SCHEMA_KEY,
+    ContainerReader,
+    encode_block_head,
+    encode_header,
+    sync_marker,
+)
 from hudiformat.errors import EncodeError, SchemaError
-from hudiformat.sink.container import SYNC_SIZE, ContainerReader, encode_block_head, encode_header
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Codec
 from hudiformat.storage import OutputFile, Storage
@@ -44,7 +50,7 @@ class AvroSchema:
 
     def header(self) -> bytes:
         """How each file begins."""
-        return encode_header({"avro.schema": self.text.encode(), "avro.codec": self.codec.value.encode()})
+        return encode_header({SCHEMA_KEY: self.text.encode(), CODEC_KEY: self.codec.value.encode()})
 
 
 class AvroRows(GatheredRows):
@@ -59,7 +65,7 @@ class AvroRows(GatheredRows):
         self._file = file
         self._schema = schema
         header = schema.header()
-        self._sync = hashlib.sha256(header + label.encode()).digest()[:SYNC_SIZE]
+        self._sync = sync_marker(header, label.encode())
         file.write(header, self._sync)
 
     @property
@@ -108,7 +114,7 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
 
 
 def _check_alike(first: ContainerReader, other: ContainerReader) -> None:
-    for key in ("avro.schema", "avro.codec"):
+    for key in (SCHEMA_KEY, CODEC_KEY):
         if other.metadata.get(key) != first.metadata.get(key):
             raise SchemaError(
                 f"{other.path}: expected the {key} of the files before, {first.metadata.get(key)!r}, "

@@ -1,40 +1,19 @@
-"""Avro object container files with one record: what Hudi keeps its timeline's metadata and plans in.
+"""Avro object container files with one record, in which Hudi keeps the metadata and the plans of its timeline.
 
-Written as Java writes them: no codec, one block, only the schema in the header.  Java draws the sync marker at random;
-here it is a digest of the content, so that the same metadata gives the same file.
+Written as Java writes them: no codec, one block, only the schema in the header.  Java's sync marker is random; here it
+is a digest of the content, so that the same metadata gives the same file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Mapping
 from typing import Any
 
 import fastavro
 
+from hudiformat.avro.container import SCHEMA_KEY, encode_block_head, encode_header, sync_marker
 from hudiformat.errors import CorruptTableError, EncodeError
-
-AVRO_MAGIC = b"Obj\x01"
-_SYNC_SIZE = 16
-
-_HEADER = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "Header",
-        "fields": [
-            {"name": "magic", "type": {"type": "fixed", "name": "Magic", "size": len(AVRO_MAGIC)}},
-            {"name": "meta", "type": {"type": "map", "values": "bytes"}},
-        ],
-    }
-)
-_BLOCK = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "Block",
-        "fields": [{"name": "count", "type": "long"}, {"name": "data", "type": "bytes"}],
-    }
-)
 
 
 def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]) -> bytes:
@@ -45,13 +24,15 @@ def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]
 
     Source: TimelineMetadataUtils.convertMetadataToByteArray, Hudi 1.2.0; Avro 1.11's DataFileWriter.
     """
+    buffer = io.BytesIO()
     try:
-        data = _encode(schema, record)
+        fastavro.schemaless_writer(buffer, schema, record)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise EncodeError(f"metadata that does not fit Hudi's schema: {error}") from error
-    header = _encode(_HEADER, {"magic": AVRO_MAGIC, "meta": {"avro.schema": schema_text.encode()}})
-    block = _encode(_BLOCK, {"count": 1, "data": data})
-    sync = hashlib.sha256(header + block).digest()[:_SYNC_SIZE]
+    data = buffer.getvalue()
+    header = encode_header({SCHEMA_KEY: schema_text.encode()})
+    block = encode_block_head(1, len(data)) + data
+    sync = sync_marker(header, block)
     return header + sync + block + sync
 
 
@@ -70,9 +51,3 @@ def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
             f"{path}: expected an Avro file with a record, found {type(record).__name__}", path=path
         )
     return record
-
-
-def _encode(schema: Any, value: object) -> bytes:
-    buffer = io.BytesIO()
-    fastavro.schemaless_writer(buffer, schema, value)
-    return buffer.getvalue()

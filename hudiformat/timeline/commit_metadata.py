@@ -1,4 +1,4 @@
-"""What a commit says it wrote: one statistic per file, and what the next writer has to know, such as the schema.
+"""What a commit declares that it wrote: a statistic per file, and what the next writer has to know, such as the schema.
 
 JSON below table version 8, an Avro file from there on.  Fields that are not Hudi 1.2.0's are kept in ``extra`` when
 they are read, and come back in JSON; the Avro schema has no place for them, so there they are left out, as Hudi does.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import repeat
 from typing import Any, TypeVar
 
+from hudiformat.avro.container import MAGIC
 from hudiformat.errors import CorruptTableError
-from hudiformat.timeline.avro_file import AVRO_MAGIC, decode_avro_file, encode_avro_file
+from hudiformat.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"
@@ -103,6 +105,7 @@ class CommitMetadata:
 
 
 _STAT_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(WriteStat)[:-1]}
+_STAT_KEYS = frozenset(_STAT_NAMES.values())
 _RUNTIME_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(RuntimeStats)}
 _LOG_NAMES = {"logVersion", "logOffset", "baseFile", "logFiles"}  # HoodieDeltaWriteStat
 _NOT_NULL = {attribute.name for attribute in fields(WriteStat) if attribute.default == 0}
@@ -150,23 +153,22 @@ def encode_commit_json(metadata: CommitMetadata) -> bytes:
 
 
 def _common_fields(metadata: CommitMetadata, encode: Callable[[WriteStat], dict[str, object]]) -> dict[str, object]:
-    replaced = metadata.partition_to_replace_file_ids
-    return {
-        "partitionToWriteStats": {
-            partition: [encode(stat) for stat in stats]
-            for partition, stats in metadata.partition_to_write_stats.items()
-        },
+    stats: dict[str, list[dict[str, object]]] = {}
+    for partition, written in metadata.partition_to_write_stats.items():
+        stats[partition] = list(map(encode, written))
+    record: dict[str, object] = {
+        "partitionToWriteStats": stats,
         "compacted": metadata.compacted,
         "extraMetadata": dict(metadata.extra_metadata),
         "operationType": metadata.operation_type,
-        **(
-            {} if replaced is None else {"partitionToReplaceFileIds": {key: list(ids) for key, ids in replaced.items()}}
-        ),
     }
+    if (replaced := metadata.partition_to_replace_file_ids) is not None:
+        record[_REPLACED] = {partition: list(file_ids) for partition, file_ids in replaced.items()}
+    return record
 
 
 def _json_stat(stat: WriteStat) -> dict[str, object]:
-    """A base file's statistic has no fields of log files, nor any statistic what Hudi did not count."""
+    """A base file's statistic lacks the fields of log files, and every statistic lacks what Hudi did not count."""
     record = _encode_stat(stat)
     left_out = set() if any(record[name] is not None for name in _LOG_NAMES) else _LOG_NAMES
     if stat.total_log_files is None:
@@ -193,7 +195,7 @@ def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
     """
     if not data:
         return CommitMetadata()
-    record = decode_avro_file(data, path=path) if data.startswith(AVRO_MAGIC) else _decode_json(data, path)
+    record = decode_avro_file(data, path=path) if data.startswith(MAGIC) else _decode_json(data, path)
     return commit_of_record(record, path=path)
 
 
@@ -224,78 +226,80 @@ def _decode_json(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _metadata(record: dict[str, Any]) -> CommitMetadata:
-    replaced = record.get(_REPLACED)
+    stats, extra_metadata, replaced = {}, {}, None
+    for partition, values in _mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items():
+        stats[partition] = tuple(map(_stat, _expect(list, values, partition), repeat(partition)))
+    for key, value in _mapping(record.get("extraMetadata"), "extraMetadata").items():
+        if value is not None:  # Hudi's map may hold nulls; such an entry has no meaning
+            extra_metadata[key] = _expect(str, value, key)
+    if record.get(_REPLACED) is not None:
+        replaced = {key: _texts(file_ids, key) for key, file_ids in _mapping(record[_REPLACED], _REPLACED).items()}
     operation = record.get("operationType")
     return CommitMetadata(
         operation_type=None if operation is None else _expect(str, operation, "operationType"),
-        partition_to_write_stats={
-            partition: _list_of(_stat, stats, partition)
-            for partition, stats in _mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items()
-        },
-        # Hudi's map may hold nulls; such an entry says nothing.
-        extra_metadata={
-            key: _expect(str, value, key)
-            for key, value in _mapping(record.get("extraMetadata"), "extraMetadata").items()
-            if value is not None
-        },
+        partition_to_write_stats=stats,
+        extra_metadata=extra_metadata,
         compacted=bool(record.get("compacted")),
-        partition_to_replace_file_ids=None
-        if replaced is None
-        else {
-            partition: _list_of(_text, file_ids, partition)
-            for partition, file_ids in _mapping(replaced, _REPLACED).items()
-        },
+        partition_to_replace_file_ids=replaced,
         extra={key: value for key, value in record.items() if key not in _METADATA_NAMES},
     )
 
 
 def _stat(value: object, what: str) -> WriteStat:
-    record = _mapping(value, what)
-    known = set(_STAT_NAMES.values())
-    values = {
-        name: _stat_value(name, record[json_name]) for name, json_name in _STAT_NAMES.items() if json_name in record
-    }
-    return WriteStat(**values, extra={key: item for key, item in record.items() if key not in known})
-
-
-def _stat_value(name: str, value: object) -> Any:
-    if value is None:
-        return 0 if name in _NOT_NULL else None
-    if name in _TEXTS:
-        return _text(value, name)
-    if name == "log_files":
-        return _list_of(_text, value, name)
-    if name == "cdc_stats":
-        # Hudi 0.13 had the path of one file here; its length was not written down.
-        return (
-            {value: 0}
-            if isinstance(value, str)
-            else {key: _count(size, key) for key, size in _mapping(value, name).items()}
-        )
-    if name == "runtime_stats":
-        times = _mapping(value, name)
-        return RuntimeStats(
-            **{key: _count(times.get(json_name) or 0, key) for key, json_name in _RUNTIME_NAMES.items()}
-        )
-    return _count(value, name)
-
-
-def _text(value: object, what: str) -> str:
-    return _expect(str, value, what)
+    record = _expect(dict, value, what)
+    values: dict[str, Any] = {}
+    for name, json_name in _STAT_NAMES.items():
+        if json_name not in record:
+            continue
+        if record[json_name] is None:
+            values[name] = 0 if name in _NOT_NULL else None
+        elif name in _TEXTS:
+            values[name] = _expect(str, record[json_name], name)
+        else:
+            values[name] = _PARSERS.get(name, _count)(record[json_name], name)
+    return WriteStat(**values, extra={key: item for key, item in record.items() if key not in _STAT_KEYS})
 
 
 def _count(value: object, what: str) -> int:
     if isinstance(value, bool):
         raise _UnexpectedTypeError(f"expected a number for {what}, found {value}")
-    return _expect(int, value, what)
+    if not isinstance(value, int):
+        raise _UnexpectedTypeError(f"expected int for {what}, found {type(value).__name__}")
+    return value
+
+
+def _texts(value: object, what: str) -> tuple[str, ...]:
+    items = _expect(list, value, what)
+    for item in items:
+        _expect(str, item, what)
+    return tuple(items)
+
+
+def _cdc_sizes(value: object, what: str) -> dict[str, int]:
+    """The sizes of the change log files by path; Hudi 0.13 wrote one path without its size."""
+    if isinstance(value, str):
+        return {value: 0}
+    sizes = _expect(dict, value, what)
+    for path, size in sizes.items():
+        _count(size, path)
+    return sizes
+
+
+def _runtime_stats(value: object, what: str) -> RuntimeStats:
+    times = _expect(dict, value, what)
+    return RuntimeStats(*map(_count, [times.get(key) or 0 for key in _RUNTIME_NAMES.values()], _RUNTIME_NAMES))
+
+
+_PARSERS: Mapping[str, Callable[[object, str], object]] = {
+    "log_files": _texts,
+    "cdc_stats": _cdc_sizes,
+    "runtime_stats": _runtime_stats,
+}
+"""What parses a field of a statistic that is neither a text nor a number."""
 
 
 def _mapping(value: object, what: str) -> dict[str, Any]:
     return {} if value is None else _expect(dict, value, what)
-
-
-def _list_of(convert: Callable[[object, str], _Value], value: object, what: str) -> tuple[_Value, ...]:
-    return tuple(convert(item, what) for item in _expect(list, value, what))
 
 
 def _expect(kind: type[_Value], value: object, what: str) -> _Value:

@@ -1,18 +1,15 @@
-"""The Avro schemas of what the timeline's files hold, in the text that Hudi puts into them.
-
-``schemas.json`` has the fields of every record, where other records stand by their names alone.  A schema's text
-spells each record out where it comes first, and adds ``avro.java.string``, Java's note to itself about the class of
-its strings.  Readers take the schema from the file, so the text need not be Hudi's; it is but for the comments, so that
-a file of ours differs from Hudi's in nothing but its values.
-
-Source: hudi-common/src/main/avro, as Hudi 1.2.0 writes them.
-
-Frozen dataclasses <-> the records of Avro files, by the names and types of their fields.
+"""Frozen dataclasses <-> the records of the timeline's Avro files, and the schemas of these records.
 
 The class ``RollbackPlan`` is the record ``HoodieRollbackPlan``, its field ``instant_to_rollback`` the field
-``instantToRollback``; where Hudi departs from that, the dataclass's field names the other one in its metadata, under
-``AVRO_NAME``.  A field that a file does not have takes the dataclass's default; one that the class does not have is
-passed over.
+``instantToRollback``.  Where Hudi uses another name, the metadata of the dataclass's field holds it under
+``AVRO_NAME``.  A field that a file lacks takes the dataclass's default; a field that the class lacks is ignored.
+
+``schemas.json`` holds the fields of every record, in which other records are referred to by name.  The text of a schema
+defines each record where it is first used, and adds ``avro.java.string``, which tells Java the class of its strings.
+Readers take the schema from the file, so the text could differ from Hudi's.  It equals Hudi's but for the comments, so
+that our files differ from Hudi's in their values alone.
+
+Source: hudi-common/src/main/avro, as Hudi 1.2.0 writes them.
 """
 
 from __future__ import annotations
@@ -37,9 +34,31 @@ _JAVA_STRING = {"avro.java.string": "String"}
 @cache
 def schema_text(name: str) -> str:
     """The schema of the record *name*, such as ``HoodieRollbackPlan``, as JSON."""
-    schema = _spelled(name, set())
+    top: list[Any] = [name]
+    defined: set[str] = set()
+    unexpanded: list[tuple[Any, Any]] = [(top, 0)]  # a container and the key in it of a type of schemas.json, a stack
+    while unexpanded:
+        container, key = unexpanded.pop()
+        kind = container[key]
+        if isinstance(kind, list):
+            kind = list(kind)
+            unexpanded += [(kind, index) for index in reversed(range(len(kind)))]
+        elif isinstance(kind, dict):
+            java = _JAVA_STRING if kind["type"] == "map" else {}
+            inner = "values" if kind["type"] == "map" else "items"
+            default = {"default": kind["default"]} if "default" in kind else {}
+            kind = {"type": kind["type"], inner: kind[inner], **java, **default}
+            unexpanded.append((kind, inner))
+        elif kind == "string":
+            kind = {"type": "string", **_JAVA_STRING}
+        elif kind in _records() and kind not in defined:
+            defined.add(kind)
+            fields = [dict(field) for field in _records()[kind]]
+            unexpanded += [(field, "type") for field in reversed(fields)]
+            kind = {"type": "record", "name": kind, "fields": fields}
+        container[key] = kind
     head = {"type": "record", "name": name, "namespace": _NAMESPACE}
-    return json.dumps({**head, "fields": schema["fields"]}, separators=(",", ":"))
+    return json.dumps({**head, "fields": top[0]["fields"]}, separators=(",", ":"))
 
 
 @cache
@@ -51,24 +70,6 @@ def parsed_schema(name: str) -> Any:
 @cache
 def _records() -> dict[str, Any]:
     return dict(json.loads(files("hudiformat.timeline").joinpath("schemas.json").read_text("utf-8")))
-
-
-def _spelled(kind: Any, known: set[str]) -> Any:
-    """*kind* as Avro's JSON has it; records that are in *known* by their names."""
-    if isinstance(kind, list):
-        return [_spelled(branch, known) for branch in kind]
-    if isinstance(kind, dict):
-        inner = "values" if kind["type"] == "map" else "items"
-        java = _JAVA_STRING if kind["type"] == "map" else {}
-        default = {"default": kind["default"]} if "default" in kind else {}
-        return {"type": kind["type"], inner: _spelled(kind[inner], known), **java, **default}
-    if kind == "string":
-        return {"type": "string", **_JAVA_STRING}
-    if kind not in _records() or kind in known:
-        return kind
-    known.add(kind)
-    fields = [{**field, "type": _spelled(field["type"], known)} for field in _records()[kind]]
-    return {"type": "record", "name": kind, "fields": fields}
 
 
 AVRO_NAME = "avro name"
@@ -135,7 +136,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _reader(hint: Any) -> Callable[[Any], Any]:
-    """What turns a value of Avro's into one of the type *hint*."""
+    """The function that converts a value that fastavro decoded to the type *hint*."""
     arguments = get_args(hint)
     if get_origin(hint) is types.UnionType:
         read = _reader(arguments[0])

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from hudiformat.errors import NameFormatError
-from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.naming import BaseFileName, LogFileName, parse_data_file
 from hudiformat.storage import FileInfo
 from hudiformat.timeline import Action, Timeline
 
@@ -167,11 +166,8 @@ def _file_groups(
 ) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
     groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
     for file in files:
-        try:
-            name = LogFileName.parse(file.name) if file.name.startswith(".") else BaseFileName.parse(file.name)
-        except NameFormatError:
-            continue
-        if as_of is not None and name.instant > as_of:
+        name = parse_data_file(file.name)
+        if name is None or (as_of is not None and name.instant > as_of):
             continue
         if isinstance(name, BaseFileName):
             if visibility.is_committed(name.instant):

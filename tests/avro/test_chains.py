@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hudiformat.avro.buffers import Bytes, Longs, Mask
+from hudiformat.avro.arrays import Bytes, Longs, Mask
 from hudiformat.avro.framing import follow
 
 COUNT = 2048

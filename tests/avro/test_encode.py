@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat.avro import arrow_to_avro, avro_to_arrow, cells, decode_records, encode, encode_datums, encode_records
-from hudiformat.avro.buffers import numbers, offsets
+from hudiformat.avro.arrays import numbers, offsets
 from hudiformat.avro.encode import _length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
 

@@ -5,16 +5,28 @@ import pickle
 import zipfile
 from itertools import pairwise
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import NameFormatError
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.naming import (
+    BaseFileName,
+    LogFileName,
+    WriteToken,
+    base_name,
+    bucket_file_id,
+    join_path,
+    new_file_id,
+    parse_bucket,
+    parse_data_file,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ID = "5995ce82-ee07-4322-81db-1b071b9e919a-0"
+SOME = UUID("5995ce82-ee07-4322-81db-1b071b9e919a")
 
 LOG_FILES = [
     (f".{ID}_20261121060122753.log.1_0-8010-13605", (ID, "20261121060122753", 1, "0-8010-13605", "", "log")),
@@ -180,6 +192,43 @@ def test_every_file_in_the_golden_tables_has_a_name_that_comes_back() -> None:
     assert seen[BaseFileName] > 390
 
 
+@pytest.mark.parametrize(("text", "_parts"), [*LOG_FILES, *BASE_FILES])
+def test_a_data_file_is_told_by_its_name(text: str, _parts: tuple[object, ...]) -> None:
+    name = parse_data_file(text)
+    assert isinstance(name, LogFileName if text.startswith(".") else BaseFileName)
+    assert str(name) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *NO_LOG_FILES,
+        *NO_BASE_FILES,
+        "data.parquet_20240101000000_hudiext",
+        "2024/a_0-1-2_1.parquet",
+        "2024/.a_1.log.1",
+        ".a_1.log.2147483648",
+        f".a_1.log.{'9' * 5000}",
+    ],
+)
+def test_any_other_file_has_no_parts_and_raises_nothing(text: str) -> None:
+    assert parse_data_file(text) is None
+
+
+def test_paths_are_joined_and_the_table_itself_is_the_empty_folder() -> None:
+    assert join_path("2024/01", "a_0-1-2_1.parquet") == "2024/01/a_0-1-2_1.parquet"
+    assert join_path("", "a_0-1-2_1.parquet") == "a_0-1-2_1.parquet"
+
+
+@pytest.mark.parametrize("path", ["2024/01/a", "2024/a", "a", "s3://bucket/a"])
+def test_the_name_of_a_file_is_the_last_part_of_its_path(path: str) -> None:
+    assert base_name(path) == "a"
+
+
+def test_a_folder_has_no_name_after_its_slash() -> None:
+    assert base_name("2024/") == ""
+
+
 TOKENS = st.builds(WriteToken, *(st.integers(0, 2**31 - 1) for _ in range(3)))
 LOG_NAMES = st.builds(
     LogFileName,
@@ -211,6 +260,34 @@ def test_a_write_token_survives_its_text(token: WriteToken) -> None:
 
 @given(st.text() | st.from_regex(r"\.[a_]{1,3}_[0-9.]{1,4}\.log\.[0-9]{1,12}(_[0-9-]{1,6})?(\.cdc)?"))
 def test_any_text_is_accepted_exactly_or_refused(text: str) -> None:
+    parsed = {}
     for kind in (LogFileName, BaseFileName, WriteToken):
         with contextlib.suppress(NameFormatError):
-            assert str(kind.parse(text)) == text
+            parsed[kind] = kind.parse(text)
+            assert str(parsed[kind]) == text
+    assert parse_data_file(text) == parsed.get(LogFileName if text.startswith(".") else BaseFileName)
+
+
+def test_a_file_id_is_a_uuid_and_a_count() -> None:
+    assert new_file_id(SOME) == "5995ce82-ee07-4322-81db-1b071b9e919a-0"
+    assert new_file_id(SOME, 2) == "5995ce82-ee07-4322-81db-1b071b9e919a-2"
+
+
+def test_a_bucket_stands_in_the_first_eight_characters() -> None:
+    assert bucket_file_id(7, SOME) == "00000007-ee07-4322-81db-1b071b9e919a-0"
+    assert parse_bucket(bucket_file_id(99999999, SOME)) == 99999999
+
+
+def test_only_the_first_part_of_the_uuid_is_replaced() -> None:
+    assert bucket_file_id(1, UUID("00000000" * 4)) == "00000001-0000-0000-0000-000000000000-0"
+
+
+@pytest.mark.parametrize("bucket", [-1, 10**8])
+def test_a_bucket_that_eight_digits_cannot_hold_is_refused(bucket: int) -> None:
+    with pytest.raises(NameFormatError, match="not within"):
+        bucket_file_id(bucket, SOME)
+
+
+@pytest.mark.parametrize("file_id", ["", "5995ce82-ee07", "0000001-x", "000000012-x", "00000001"])
+def test_an_id_without_a_bucket_has_none(file_id: str) -> None:
+    assert parse_bucket(file_id) is None

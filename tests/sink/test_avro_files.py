@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hudiformat.avro import avro_to_arrow, resolve
+from hudiformat.avro.container import ContainerReader
 from hudiformat.errors import CorruptBlockError, DataError, EncodeError, SchemaError, TruncatedBlockError
 from hudiformat.sink import FileSink, SinkOptions, TaskWriter, avro_files, parquet, parse_sink_options
 from hudiformat.sink.avro_files import AvroRows, AvroSchema, merge_files
-from hudiformat.sink.container import ContainerReader
 from hudiformat.sink.options import Codec
 from hudiformat.storage import LocalStorage, Storage
 from hudiformat.testing import batches

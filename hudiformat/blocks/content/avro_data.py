@@ -5,7 +5,7 @@ Layout: spec/log-block.md; the records: spec/avro-records.md.  Source: HoodieAvr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.avro import Records, avro_to_arrow, encode_records, find_records, find_runs, resolve
-from hudiformat.avro.buffers import Longs
+from hudiformat.avro.arrays import Longs
 from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
-from hudiformat.wire import Cursor, int32, offsets_from
+from hudiformat.wire import Cursor, int32
 
 CONTENT_VERSION = 3
 RECORD_LENGTH_SIZE = 4
@@ -31,59 +31,32 @@ def encode(batch: pa.RecordBatch | pa.Table, schema: str) -> memoryview:
     return encode_records(batch, schema, head=int32(CONTENT_VERSION) + int32(batch.num_rows))
 
 
-def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
-    """The records of *content*, which were written with the Avro schema *written*.
+def find(content: bytes | memoryview, written: str) -> Records:
+    """The records of *content*, which were written with the Avro schema *written*; none is decoded yet.
 
     Raises:
         DecodeError: the content is damaged.
-        SchemaError: the records cannot be brought to the schema that is wanted, or there is no such column.
+        SchemaError: *written* is no Avro record schema.
     """
-    cursor = Cursor(memoryview(content))
-    count = _prologue(cursor)
-    with offsets_from(cursor.pos):
-        return decode_found(find_records(cursor.take(cursor.remaining), count, written), wanted)
+    count = record_count(content)
+    return find_records(content, count, written, start=_PROLOGUE.itemsize)
 
 
-def decode_parts(content: bytes | memoryview, written: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """As :func:`decode`, all records in batches of thousands, brought to *schema*.
+def find_in_blocks(contents: Sequence[bytes | memoryview], written: str) -> Records:
+    """The records of several contents that were written with one schema: faster than :func:`find` if they are small.
 
     Raises:
-        DecodeError, SchemaError: as :func:`decode`.
-    """
-    cursor = Cursor(memoryview(content))
-    count = _prologue(cursor)
-    there = avro_to_arrow(written).names
-    with offsets_from(cursor.pos):
-        found = find_records(cursor.take(cursor.remaining), count, written)
-        for batch in found.decode_parts([name for name in schema.names if name in there]):
-            yield resolve(batch, schema)
-
-
-def decode_found(records: Records, wanted: Wanted) -> pa.RecordBatch:
-    """What is wanted of *records*; of those that a filter leaves out only the columns that it looks at are decoded."""
-    if wanted.filter is not None:
-        condition = Wanted(wanted.schema, columns_of(wanted.filter, wanted.schema or avro_to_arrow(records.schema)))
-        records = records.take(rows_where(wanted.filter, decode_found(records, condition)))
-    if wanted.schema is None:
-        return records.decode(wanted.columns)
-    target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)
-    there = avro_to_arrow(records.schema).names
-    return resolve(records.decode([name for name in dict.fromkeys(target.names) if name in there]), target)
-
-
-def decode_many(contents: Sequence[bytes | memoryview], written: str, wanted: Wanted) -> pa.RecordBatch:
-    """As :func:`decode`, of several contents that were written with one schema, at once: for many small ones.
-
-    Raises:
-        DecodeError: a content is damaged; which one is not said.
-        SchemaError: as :func:`decode`.
+        DecodeError: a content is damaged; the error does not say which one.
     """
     ends = np.cumsum([len(content) for content in contents])
-    return decode_at(b"".join(contents), np.append(0, ends[:-1]), ends, written, wanted)
+    return find_at(b"".join(contents), np.append(0, ends[:-1]), ends, written)
 
 
-def decode_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str, wanted: Wanted) -> pa.RecordBatch:
-    """As :func:`decode_many`, of contents that stand in *data*, less than 2 GiB apart."""
+def find_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) -> Records:
+    """The records of the contents from ``starts[i]`` to ``ends[i]`` of *data*, as :func:`find_in_blocks`.
+
+    The contents lie less than 2 GiB apart.
+    """
     sizes = ends - starts
     if (sizes < _PROLOGUE.itemsize).any():
         raise TruncatedBlockError("a content without version and record count")
@@ -92,15 +65,38 @@ def decode_at(data: bytes | memoryview, starts: Longs, ends: Longs, written: str
     counts = prologues["count"].astype(np.int64)
     if not np.isin(prologues["version"], _READABLE).all() or ((counts < 0) | (counts > sizes)).any():
         raise CorruptBlockError("a content of unknown version, or with an impossible count")
-    return decode_found(find_runs(data, starts + _PROLOGUE.itemsize, ends, counts, written), wanted)
+    return find_runs(data, starts + _PROLOGUE.itemsize, ends, counts, written)
+
+
+def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
+    """What is *wanted* of *records*.
+
+    With a filter, its columns are decoded first, and all other columns only in the rows that match.
+
+    Raises:
+        DecodeError: the records are damaged.
+        SchemaError: the records cannot be brought to the wanted schema, or there is no such column.
+    """
+    written = avro_to_arrow(records.schema)
+    names = set(written.names)
+    if wanted.filter is not None:
+        schema = wanted.schema or written
+        tested = selected(schema, columns_of(wanted.filter, schema))
+        rows = resolve(records.decode([name for name in tested.names if name in names]), tested)
+        records = records.take(rows_where(wanted.filter, rows))
+    if wanted.schema is None:
+        return records.decode(wanted.columns)
+    target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)
+    return resolve(records.decode([name for name in dict.fromkeys(target.names) if name in names]), target)
 
 
 def record_count(content: bytes | memoryview) -> int:
-    """How many records *content* declares; the records are not touched."""
-    return _prologue(Cursor(memoryview(content)))
+    """How many records *content* declares; the records are not read.
 
-
-def _prologue(cursor: Cursor) -> int:
+    Raises:
+        DecodeError: the content is too short for so many records, or of an unknown version.
+    """
+    cursor = Cursor(memoryview(content))
     if (version := cursor.int32("content version")) not in _READABLE:
         raise UnsupportedVersionError(f"Avro data content of version {version}; known are 1 to {CONTENT_VERSION}")
     count = cursor.int32("record count")

@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro import encode_datums, find_records
-from hudiformat.blocks.content.avro_data import decode_found
-from hudiformat.blocks.wanted import Wanted
+from hudiformat.avro import Records, encode_datums, find_records
 from hudiformat.errors import SchemaError
 from hudiformat.hfile import HFileReader, encode_hfile
 
@@ -34,28 +32,27 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
     return encode_hfile(keys.take(order), records, compression=compression, file_info={_SCHEMA_KEY: schema.encode()})
 
 
-def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
+def find(content: bytes | memoryview, written: str) -> Records:
     """The records of *content*, which were written with the Avro schema *written*, in the order of their keys.
 
-    The keys themselves are not looked at: the records hold them too, and Hudi 1.0 numbered the records instead.
+    The keys of the HFile are not used: the records hold them too, and Hudi 1.0 numbered the records instead.
 
     Raises:
         DecodeError: the content is damaged.
-        SchemaError: the records cannot be brought to the schema that is wanted, or a column is not there.
-        UnsupportedFeatureError: a compression of the HFile's that is not supported.
+        UnsupportedFeatureError: the HFile has a compression that is not supported.
     """
     values = [block["value"] for block in HFileReader(memoryview(content)).blocks()]
     records = pa.chunked_array(values, pa.binary()).combine_chunks().cast(pa.large_binary())
-    return decode_found(find_records(_with_lengths(records), len(records), written), wanted)
+    return find_records(_with_lengths(records), len(records), written)
 
 
 def record_count(content: bytes | memoryview) -> int:
-    """How many records *content* declares; the records are not touched."""
+    """How many records *content* declares; the records are not read."""
     return HFileReader(memoryview(content)).num_entries
 
 
 def _with_lengths(records: pa.LargeBinaryArray) -> memoryview:
-    """All records one after the other, each behind its length, as in an Avro data block."""
+    """All records in a row, each behind its length, as in an Avro data block."""
     if not len(records):
         return memoryview(b"")
     lengths = np.asarray(pc.binary_length(records)).astype(">i4")

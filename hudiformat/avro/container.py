@@ -1,10 +1,15 @@
 """Avro's object container files: a header and blocks of records.  Layout: spec/sink.md; Avro 1.12's specification.
 
-Written without knowing the records, and read without decoding them.
+    header   magic, a map of metadata (the schema, the codec), the sync marker
+    block    number of records, number of bytes, the bytes as the codec leaves them, the sync marker
+
+Files are written without decoding the records, and read block by block without decoding them either.  Avro asks for a
+random sync marker; here it is a digest, so that the same content gives the same file.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
@@ -12,8 +17,10 @@ import pyarrow as pa
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 
 MAGIC = b"Obj\x01"
-SYNC_SIZE = 16
+SCHEMA_KEY = "avro.schema"
+CODEC_KEY = "avro.codec"
 
+_SYNC_SIZE = 16
 _BUFFER = 1 << 20
 _SEVEN, _MORE = 0x7F, 0x80
 _LONGEST = 63
@@ -28,12 +35,17 @@ def encode_header(metadata: Mapping[str, bytes]) -> bytes:
 
 
 def encode_block_head(records: int, size: int) -> bytes:
-    """What stands before the *size* bytes of a block; the sync marker comes after them."""
+    """The fields before the *size* bytes of a block; the sync marker follows these bytes."""
     return _long(records) + _long(size)
 
 
+def sync_marker(*seed: bytes) -> bytes:
+    """The sync marker of a file, a digest of the parts of *seed*."""
+    return hashlib.sha256(b"".join(seed)).digest()[:_SYNC_SIZE]
+
+
 def _long(value: int) -> bytes:
-    """Avro's long, of a number that is not negative."""
+    """The Avro long of a number that is not negative."""
     rest, result = value << 1, bytearray()
     while rest > _SEVEN:
         result.append(rest & _SEVEN | _MORE)
@@ -43,13 +55,13 @@ def _long(value: int) -> bytes:
 
 
 class ContainerReader:
-    """Reads the file *opened* front to back, in large pieces; closing it is left to its owner.
+    """Reads the file *opened* front to back, in large pieces; the caller closes the file.
 
-    ``metadata`` and ``sync`` are the header's; ``path`` is for messages.
+    ``metadata`` and ``sync`` are the header's; ``path`` names the file in messages.
 
     Raises:
-        CorruptBlockError: no container, or one that is damaged.
-        TruncatedBlockError: it ends too early.
+        CorruptBlockError: the file is no container, or its header is damaged.
+        TruncatedBlockError: the file ends within the header.
     """
 
     def __init__(self, opened: pa.NativeFile, path: str) -> None:
@@ -64,22 +76,22 @@ class ContainerReader:
             for _ in range(entries):
                 key = self._take(self._length()).decode(errors="replace")
                 self.metadata[key] = self._take(self._length())
-        self.sync = self._take(SYNC_SIZE)
+        self.sync = self._take(_SYNC_SIZE)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """The number of records and the bytes, as they are, of each block.
+        """The number of records and the bytes of each block; the bytes are still compressed.
 
         Raises:
-            CorruptBlockError: a block that is damaged.
+            CorruptBlockError: a block is damaged.
             TruncatedBlockError: the file ends within a block.
         """
         while self._offset < self._size:
             records = self._length()
             data = self._take(self._length())
-            if (sync := self._take(SYNC_SIZE)) != self.sync:
+            if (sync := self._take(_SYNC_SIZE)) != self.sync:
                 raise CorruptBlockError(
                     f"{self.path}: expected the sync marker {self.sync.hex()} after a block, found {sync.hex()}",
-                    offset=self._offset - SYNC_SIZE,
+                    offset=self._offset - _SYNC_SIZE,
                 )
             yield records, data
 
@@ -93,7 +105,7 @@ class ContainerReader:
         return data
 
     def _length(self) -> int:
-        """A number, which no file of hudiformat's has below zero."""
+        """The next long, a length or count, which no file of hudiformat has below zero."""
         start, value = self._offset, 0
         for shift in range(0, _LONGEST + 1, 7):
             byte = self._take(1)[0]

@@ -1,0 +1,247 @@
+"""Arrow arrays as numpy arrays and back, without a copy of the values, and Avro's varints in numpy arrays.
+
+The length and the offset of a sliced Arrow array are respected everywhere.
+
+A varint holds seven bits of a number per byte, the lowest bits first; the high bit is set in every byte but the last.
+One unsigned 64-bit number holds up to eight bytes of a varint in the order in which they lie in memory (little-endian):
+
+    number   varint bytes   as a 64-bit word
+         5   05             0x05
+       300   ac 02          0x02ac               300 = 2 * 128 + 44, and 0xac = 44 | 0x80
+     16384   80 80 01       0x018080
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as pat
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Longs: TypeAlias = npt.NDArray[np.int64]
+Words: TypeAlias = npt.NDArray[np.uint64]
+Narrow: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+"""Unsigned integers of any width.  The narrower they are, the faster numpy is."""
+
+U64 = np.uint64
+
+
+def validity(array: pa.Array) -> Mask | None:
+    """Which entries are not null; None if no entry is null."""
+    if not array.null_count:
+        return None
+    valid: Mask = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def bitmap(valid: Mask | None) -> pa.Buffer | None:
+    """The Arrow validity buffer of *valid*, the inverse of :func:`validity`."""
+    return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def one_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
+    """*rows* as one batch; a table is copied if it has several chunks."""
+    if isinstance(rows, pa.RecordBatch):
+        return rows
+    columns = [_one_array(column) for column in rows.columns]
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(columns, fields=list(rows.schema)))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
+
+
+def numbers(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The values of a fixed-width array; the value of a null entry is arbitrary."""
+    return _values(array.buffers()[1], dtype, array.offset, len(array))
+
+
+def offsets(array: pa.Array) -> Longs:
+    """Where each entry of a string, binary, list or map array begins, and where the last entry ends.
+
+    For ``["a", "bcd", ""]`` that is ``[0, 1, 4, 4]``.
+    """
+    if pat.is_fixed_size_list(array.type):
+        width = array.type.list_size
+        counted: Longs = np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64) * width
+        return counted
+    wide = pat.is_large_string(array.type) or pat.is_large_binary(array.type) or pat.is_large_list(array.type)
+    buffer = array.buffers()[1]
+    if buffer is None or not buffer.size:  # an empty array may come without its one offset
+        return np.zeros(1, np.int64)
+    return _values(buffer, np.int64 if wide else np.int32, array.offset, len(array) + 1).astype(np.int64)
+
+
+def content(buffer: pa.Buffer | bytes | None) -> Bytes:
+    """The bytes of a buffer."""
+    return np.zeros(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
+
+
+def _values(buffer: pa.Buffer | None, dtype: npt.DTypeLike, start: int, count: int) -> npt.NDArray[Any]:
+    kind = np.dtype(dtype)
+    if buffer is None or not count:
+        return np.zeros(count, kind)
+    return np.frombuffer(buffer, kind, count, start * kind.itemsize)
+
+
+_CONTINUE = U64(0x8080808080808080)
+_SEVEN = U64(0x7F)
+_MASK56 = (1 << 56) - 1
+# 1 << 8k times this has k + 1 in its top byte: the index of a byte without a loop or a logarithm.
+_POSITION = U64(0x0102030405060708)
+# Each step halves the distance between a group of seven bits and its final position: (low mask, high mask, shift).
+_STEPS = (
+    (U64(0x000000000FFFFFFF), U64(0x00FFFFFFF0000000), U64(4)),
+    (U64(0x00003FFF00003FFF), U64(0x0FFFC0000FFFC000), U64(2)),
+    (U64(0x007F007F007F007F), U64(0x3F803F803F803F80), U64(1)),
+)
+
+
+class _Decoding(NamedTuple):
+    """The constants above for words of one width."""
+
+    carry: np.unsignedinteger[Any]
+    position: np.unsignedinteger[Any]
+    seven: np.unsignedinteger[Any]
+    top: np.unsignedinteger[Any]
+    steps: list[tuple[np.unsignedinteger[Any], ...]]
+
+
+def _decoding(kind: type[np.unsignedinteger[Any]]) -> _Decoding:
+    size = kind().itemsize
+    every, spare = (1 << 8 * size) - 1, 64 - 8 * size
+    steps = [tuple(kind(int(part) & every) for part in step) for step in _STEPS[::-1][: size.bit_length() - 1]]
+    return _Decoding(kind(int(_CONTINUE) & every), kind(int(_POSITION) >> spare), kind(7), kind(8 * size - 8), steps)
+
+
+_DECODING = {kind().itemsize: _decoding(kind) for kind in (np.uint16, np.uint32, np.uint64)}
+
+
+def zigzag(values: Longs) -> Words:
+    """Signed numbers as unsigned ones, small magnitudes first: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    result: Words = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    return result
+
+
+def unzigzag(values: Narrow) -> Longs:
+    """The inverse of :func:`zigzag`; the result is as wide as *values*."""
+    # The negative of 1 is all ones; unsigned arithmetic wraps without a warning.
+    one = values.dtype.type(1)
+    odd = values & one
+    values = values >> one
+    values ^= np.negative(odd, out=odd)
+    result: Longs = values.view(values.dtype.name[1:])  # signed
+    return result
+
+
+def encode_varints(values: Words) -> list[tuple[Words, Longs | int, int]]:
+    """The varint of each value as (words, lengths, longest): up to eight bytes a word, and how many bytes are used.
+
+    ``lengths`` is one number if all are equal.  There are two such triples if a value needs nine or ten bytes: the
+    first eight bytes of every value, and the rest.
+
+    For the values 5, 300 and 16384:
+
+        lengths           [1, 2, 3]
+        groups apart      [0x05, 0x022c, 0x010000]       each group of seven bits in a byte of its own
+        high bits         [0x00, 0x0080, 0x8080]         in every byte but the last
+        words             [0x05, 0x02ac, 0x018080]
+    """
+    top = int(values.max(initial=0))
+    if top < 1 << 7:
+        return [(values, 1, 1)]
+    if top < 1 << 14:
+        words, lengths = _two_bytes(values)
+        return [(words, _same_or_each(lengths), 2)]
+    lengths = _lengths(values, min(top, _MASK56))
+    spread = _spread(values if top <= _MASK56 else values & U64(_MASK56), top)
+    spread |= _CONTINUE & ((U64(1) << (lengths * U64(8) - U64(8))) - U64(1))
+    if top <= _MASK56:
+        return [(spread, _same_or_each(lengths), -(-top.bit_length() // 7))]
+    high = values >> U64(56)
+    spread |= np.where(high != 0, _CONTINUE, U64(0))
+    rest, more = _two_bytes(high)
+    return [(spread, _same_or_each(lengths), 8), (rest, more.view(np.int64) - (high == 0), 2)]
+
+
+def _two_bytes(values: Words) -> tuple[Words, Words]:
+    """The varints of values below 2**14, and how many bytes each has."""
+    long = (values > _SEVEN).view(np.uint8).astype(np.uint64)
+    spread: Words = (values & _SEVEN) | (values >> U64(7) << U64(8)) | (long << U64(7))
+    return spread, long + U64(1)
+
+
+def _same_or_each(lengths: Words) -> Longs | int:
+    shortest = int(lengths.min())
+    return shortest if shortest == int(lengths.max()) else lengths.view(np.int64)
+
+
+def _spread(values: Words, top: int) -> Words:
+    """Each group of seven bits in a byte of its own; *top* is the largest value."""
+    for low, high, shift in _STEPS[top < 1 << 28 :]:  # below 2**28 the first step moves nothing
+        values = (values & low) | ((values & high) << shift)
+    return values
+
+
+def _lengths(values: Words, top: int) -> Words:
+    """How many groups of seven bits each value has, at most eight; *top* is the largest value."""
+    lengths = np.ones(len(values), np.uint8)
+    for bits in range(7, top.bit_length(), 7):
+        lengths += values >= U64(1 << bits)
+    return lengths.astype(np.uint64)
+
+
+def varint_stops(words: Narrow) -> Narrow:
+    """The high bits that are not set in each word: the lowest of them ends the varint; 0 if the varint is longer."""
+    stops: Narrow = ~words & _DECODING[words.itemsize].carry
+    return stops
+
+
+def decode_varints(words: Narrow, stops: Narrow) -> tuple[Narrow, Narrow]:
+    """The unsigned value of the varint at the start of each word, and its size in bytes; size 0 if it is longer.
+
+    For three 32-bit words that begin with the varints 05, ac 02 and 80 80 01 (further bytes follow the first two):
+
+        words          [0x77777705, 0x777702ac, 0x77018080]
+        stops          [0x80808080, 0x80808000, 0x80800000]     from varint_stops
+        lowest stop    [0x80,       0x8000,     0x800000]
+        used bits      [0xff,       0xffff,     0xffffff]
+        words & used   [0x05,       0x02ac,     0x018080]
+        values         [5,          300,        16384]
+        sizes          [1,          2,          3]
+    """
+    lowest = stops & np.negative(stops)
+    used = lowest << lowest.dtype.type(1)
+    used -= lowest.dtype.type(1)
+    used &= words
+    return _join_groups(used), _sizes(lowest)
+
+
+def varint_sizes(stops: Narrow) -> Narrow:
+    """The size of each varint in bytes, from its :func:`varint_stops`; 0 if the varint is longer than a word."""
+    return _sizes(stops & np.negative(stops))
+
+
+def _sizes(lowest: Narrow) -> Narrow:
+    constants = _DECODING[lowest.itemsize]
+    lowest >>= constants.seven
+    lowest *= constants.position
+    lowest >>= constants.top
+    return lowest
+
+
+def _join_groups(words: Narrow) -> Narrow:
+    """The groups of seven bits of each word, joined to one number; the inverse of :func:`_spread`."""
+    values: Narrow = words & ~_DECODING[words.itemsize].carry
+    for low, high, shift in _DECODING[words.itemsize].steps:
+        upper = values >> shift
+        upper &= high
+        values &= low
+        values |= upper
+    return values
