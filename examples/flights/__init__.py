@@ -1,1 +1,1 @@
-"""An airline's operations as a Hudi table: a year of flights out of New York, as their reports come in."""
+"""A Hudi table of an airline's operations: a year of flights from New York, written as their reports arrive."""

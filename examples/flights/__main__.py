@@ -9,7 +9,7 @@ from examples.flights.pipeline import DEFAULT_PATH, run
 
 
 def main() -> int:
-    """The exit code: 0 when the table holds what it has to, 1 when a row differs."""
+    """Run the pipeline and return the exit code: 0 if all rows are as expected, 1 if a row differs."""
     parser = argparse.ArgumentParser(prog="python -m examples.flights", description=__doc__)
     parser.add_argument("path", nargs="?", default=DEFAULT_PATH, help="where the table goes; what is there is replaced")
     parser.add_argument("--months", type=int, default=12, choices=range(1, 13), metavar="N", help="how many months")

@@ -1,7 +1,7 @@
-"""The job: month by month the schedule is inserted, reports are upserted as they come in, cancelled flights deleted.
+"""The pipeline: each month inserts the schedule, upserts reports as they arrive, and deletes cancelled flights.
 
-Reports come late and out of order: one departure in twenty is reported only after the aircraft has arrived.  The table
-orders by event time, so those reports change nothing, as they must not.
+Reports arrive late and out of order: one departure in twenty is reported only after the aircraft has arrived.  The
+table orders by event time, so these late reports must not change a row.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ OPTIONS = {
     # Small, so that the demo rolls log files over; Hudi's defaults are 256 MB and 1 GB.
     "hoodie.logfile.data.block.max.size": str(256 * 1024),
     "hoodie.logfile.max.size": str(1024 * 1024),
-    # All commits stay on the active timeline, for the reports to look at.
+    # Keep all commits on the active timeline, so that the summary can read them.
     "hoodie.archive.automatic": "false",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One commit: what it does, and what with."""
+    """One commit: its name, the function that writes it, and its rows."""
 
     name: str
     write: Callable[..., hf.Commit]
@@ -46,7 +46,7 @@ class Step:
 
 
 def run(path: str, *, months: int = 12, spark: SparkSession | None = None, console: Console | None = None) -> bool:
-    """Build the table at *path* and check it; whether every row is as it has to be."""
+    """Build the table at *path*, and return whether every row is as expected."""
     console = console or Console()
     spark = spark or start_spark()
     hudiformat.spark.register(spark)
@@ -62,7 +62,7 @@ def run(path: str, *, months: int = 12, spark: SparkSession | None = None, conso
 
 
 def start_spark() -> SparkSession:
-    """A local session with two threads, whose Python workers are this Python."""
+    """Return a local session with two threads whose workers use the running Python interpreter."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return (
         SparkSession.builder.appName("hudiformat flights")
@@ -78,7 +78,7 @@ def start_spark() -> SparkSession:
 
 
 def check_key(flights: DataFrame, console: Console) -> None:
-    """Say why the record key is what it is."""
+    """Print whether each candidate for the record key is unique, and exit if the chosen key is not."""
     total = flights.count()
     for key in (reports.OBVIOUS_KEY, reports.KEY):
         doubled = total - flights.select(*key).distinct().count()
@@ -89,7 +89,7 @@ def check_key(flights: DataFrame, console: Console) -> None:
 
 
 def create(path: str) -> None:
-    """An empty table at *path*, in place of whatever was there."""
+    """Create an empty table at *path*, replacing an existing table."""
     if Path(path, ".hoodie").is_dir():
         shutil.rmtree(path)
     hf.create_table(
@@ -106,19 +106,19 @@ def create(path: str) -> None:
 
 
 def steps(flights: DataFrame) -> Iterator[Step]:
-    """The commits of one month."""
+    """Yield the commits of one month."""
     departures, arrivals = reports.departed(flights), reports.arrived(flights)
     is_late, is_quick = reports.is_one_in(20), reports.is_one_in(10)
     yield Step("schedule", hudiformat.spark.insert, reports.scheduled(flights))
     yield Step("departures", hudiformat.spark.upsert, departures.where(~is_late).unionByName(arrivals.where(is_quick)))
-    # Late departures are older than the arrivals that the table has, or gets in the same commit.
+    # Late departures have an earlier event time than the arrivals already in the table or in the same commit.
     rest = arrivals.where(~is_quick).unionByName(departures.where(is_late | is_quick))
     yield Step("arrivals", hudiformat.spark.upsert, rest)
     yield Step("cancellations", hudiformat.spark.delete, reports.cancelled(flights))
 
 
 def write_months(path: str, flights: DataFrame, months: int, console: Console) -> list[hf.Commit]:
-    """Write all months; shows progress, a bar in a terminal and a line per month elsewhere."""
+    """Write all months and return the commits; show a progress bar in a terminal, otherwise a line per month."""
     commits = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
@@ -137,7 +137,7 @@ def write_months(path: str, flights: DataFrame, months: int, console: Console) -
 
 
 def check(spark: SparkSession, path: str, flights: DataFrame, console: Console) -> int:
-    """How many rows differ between the table, read back through Spark, and plain DataFrame code."""
+    """Return how many rows differ between the table, read through Spark, and the result of plain DataFrame code."""
     console.print("reading the table back and comparing ...")
     found = spark.read.format("hudiformat").load(path).select(*reports.SCHEMA.names).cache()
     wanted = reports.expected(flights).cache()

