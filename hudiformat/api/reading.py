@@ -113,9 +113,8 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        state = self.context.state()
-        plan = plan_snapshot(state, as_of=as_of, columns=columns, filter=filter, with_logs=with_logs)
-        return plan.scan(state.storage)
+        plan = plan_snapshot(self.context, as_of=as_of, columns=columns, filter=filter, with_logs=with_logs)
+        return plan.scan(self.context.storage)
 
     def incremental(
         self,
@@ -137,9 +136,9 @@ class ReadableTable:
 
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
-        state = self.context.state()
-        span = Span.of(state.config.timeline_zone, begin, end)
-        return plan_incremental(state, span, columns=columns, filter=filter).scan(state.storage).read_all()
+        span = Span.of(self.config.timeline_zone, begin, end)
+        plan = plan_incremental(self.context, span, columns=columns, filter=filter)
+        return plan.scan(self.context.storage).read_all()
 
     def cdc(
         self,
@@ -160,9 +159,8 @@ class ReadableTable:
 
         Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
         """
-        state = self.context.state()
-        span = Span.of(state.config.timeline_zone, begin, end)
-        plan = plan_changes(state, span, columns=columns, filter=filter)
+        span = Span.of(self.config.timeline_zone, begin, end)
+        plan = plan_changes(self.context, span, columns=columns, filter=filter)
         return pa.Table.from_batches(plan.changes(), plan.schema)
 
     def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:

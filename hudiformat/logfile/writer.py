@@ -40,7 +40,8 @@ class LogWriter:
     appended to: its version is skipped, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
     on an object store a file appears, and is safe, when the writer closes it or rolls over.
     A file comes into being with its first block.  *on_create* is called with the path of each file, relative to the
-    storage's root, before it is made.
+    storage's root, before it is made.  With *is_own_name*, the caller knows that no file has this name or a later version
+    of it, which saves a request per file.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.
@@ -58,6 +59,7 @@ class LogWriter:
         sync: bool = True,
         storage: Storage | None = None,
         on_create: Callable[[str], None] | None = None,
+        is_own_name: bool = False,
     ) -> None:
         if max_size <= 0:
             raise OptionError(f"max_size is {max_size}; expected a positive number of bytes", option="max_size")
@@ -67,6 +69,7 @@ class LogWriter:
         self._max_size = max_size
         self._sync = sync
         self._on_create = on_create
+        self._is_own_name = is_own_name
         self._file: OutputFile | None = None
         self._opened = ""  # its path, which an append says
         self._closed = False
@@ -133,7 +136,7 @@ class LogWriter:
         attempts = 0
         while True:
             path = self._relative_path()
-            if not self._storage.exists(path):
+            if self._is_own_name or not self._storage.exists(path):
                 if self._on_create is not None:
                     self._on_create(path)
                 try:

@@ -6,13 +6,14 @@ this process or in others, without a further look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.errors import TableError
 from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
 from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
 from hudiformat.query.pruning import PartitionPruner, fits
@@ -21,9 +22,11 @@ from hudiformat.query.skipping import without_skipped
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.time_travel import as_instant, check_as_of
 from hudiformat.storage import Storage
-from hudiformat.table.state import TableState
+from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unreadable
 from hudiformat.view import FileSlice
+
+_MOST_LOOKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def instant_of(state: TableState, moment: str | date | None) -> str | None:
 
 
 def plan_snapshot(
-    state: TableState,
+    context: TableContext,
     *,
     as_of: str | date | None = None,
     columns: Sequence[str] | None = None,
@@ -105,19 +108,20 @@ def plan_snapshot(
     """A snapshot query, or without logs a read-optimized one, as of a moment or now.
 
     Raises:
-        TableError: the rows of that moment are not known, or were cleaned.
+        TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every look at the table.
     """
-    refuse_unreadable(state.config)
-    reader = slice_reader(state, as_of)
-    pruner = _pruner(reader, filter)
-    slices = state.slices(as_of=reader.as_of, pruner=pruner)
-    if pruner is not None:
-        slices = without_skipped(state, slices, pruner, with_logs=with_logs)
-    return SlicePlan(SliceQuery(reader, columns, filter, with_logs), slices)
+
+    def plan(state: TableState) -> SlicePlan:
+        refuse_unreadable(state.config)
+        reader = slice_reader(state, as_of)
+        slices = state.slices(as_of=reader.as_of, pruner=_pruner(reader, filter))
+        return _sliced(state, SliceQuery(reader, columns, filter, with_logs), slices)
+
+    return _on_one_look(context, plan, of_the_past=as_of is not None)
 
 
 def plan_incremental(
-    state: TableState,
+    context: TableContext,
     span: Span,
     *,
     columns: Sequence[str] | None = None,
@@ -126,24 +130,24 @@ def plan_incremental(
     """An incremental query: the rows that were written within *span*, as the last of its writes left them.
 
     Raises:
-        TableError: in a table of version 6, a write is pending that later ones have overtaken.
+        TableError: in a table of version 6, a write is pending that later ones have overtaken; or as for a snapshot.
         UnsupportedFeatureError: the table has no meta fields.
     """
-    refuse_unreadable(state.config)
-    writes = writes_within(state, span)
-    written = written_by(state.config, state.storage.root, span, writes)
-    slices = written_slices(state, writes)
-    reader = replace(slice_reader(state), incremental=True)
-    query = SliceQuery(reader, columns, filter, written_by=written)
-    slices = state.slices() if slices is None else slices
-    pruner = _pruner(reader, filter)
-    if pruner is not None:
-        slices = without_skipped(state, slices, pruner, with_logs=True)
-    return SlicePlan(query, slices)
+
+    def plan(state: TableState) -> SlicePlan:
+        refuse_unreadable(state.config)
+        writes = writes_within(state, span)
+        written = written_by(state.config, state.storage.root, span, writes)
+        slices = written_slices(state, writes)
+        reader = replace(slice_reader(state), incremental=True)
+        query = SliceQuery(reader, columns, filter, written_by=written)
+        return _sliced(state, query, state.slices() if slices is None else slices)
+
+    return _on_one_look(context, plan)
 
 
 def plan_changes(
-    state: TableState,
+    context: TableContext,
     span: Span,
     *,
     columns: Sequence[str] | None = None,
@@ -154,10 +158,36 @@ def plan_changes(
     Raises:
         UnsupportedFeatureError: the table keeps no change data.
     """
+    state = context.state()
     refuse_unreadable(state.config)
     refuse_without_changes(state.config, state.storage.root)
     reader = ChangeReader(state.storage, slice_reader(state))
     return ChangePlan(reader, writes_within(state, span), columns, filter)
+
+
+def _on_one_look(
+    context: TableContext, plan: Callable[[TableState], SlicePlan], *, of_the_past: bool = False
+) -> SlicePlan:
+    """What *plan* makes of a look at the table that no clean or rollback has overtaken."""
+    for _ in range(_MOST_LOOKS):
+        state = context.state()
+        found = plan(state)
+        if not state.is_overtaken(of_the_past=of_the_past):
+            return found
+    root = context.storage.root
+    raise TableError(
+        f"{root}: in each of {_MOST_LOOKS} attempts to plan a query, files were cleaned or rolled back meanwhile; try "
+        "again later",
+        path=root,
+    )
+
+
+def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:
+    """The plan, without slices in which the filter cannot be true."""
+    pruner = _pruner(query.reader, query.filter)
+    if pruner is not None:
+        slices = without_skipped(state, slices, pruner, with_logs=query.with_logs)
+    return SlicePlan(query, slices)
 
 
 def _pruner(reader: SliceReader, condition: pc.Expression | None) -> PartitionPruner | None:

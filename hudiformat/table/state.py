@@ -8,7 +8,7 @@ in between, or where it has changed the table itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 
@@ -37,6 +37,10 @@ from hudiformat.timeline import (
 )
 from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices, paused_collection
 
+_DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
+_MOST_COMMITS, _MOST_STATS = 64, 1000
+"""What is kept of commits that were read: this many, of at most this many files each."""
+
 Clock = Callable[[], datetime]
 """Gives the present moment in a table's time zone."""
 
@@ -54,6 +58,20 @@ class TableClock:
         return datetime.now()  # noqa: DTZ005 - LOCAL, Hudi's default, is the machine's own zone
 
 
+class CommitCache(dict[Instant, CommitMetadata]):
+    """The content of completed commits, which never changes; the newest few.  It is not pickled."""
+
+    def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
+        """Remember *metadata*, unless it names many files."""
+        if instant.is_completed and len(metadata.write_stats) <= _MOST_STATS:
+            self[instant] = metadata
+            while len(self) > _MOST_COMMITS:
+                del self[next(iter(self))]
+
+    def __reduce__(self) -> tuple[type[CommitCache], tuple[()]]:
+        return CommitCache, ()
+
+
 @dataclass(frozen=True, slots=True)
 class TableContext:
     """What a table object keeps for its life; ``config`` are the properties as they were when it was opened."""
@@ -63,6 +81,7 @@ class TableContext:
     options: WriteOptions
     clock: Clock
     merger: RecordMerger | None = None
+    commits: CommitCache = field(default_factory=CommitCache, compare=False, repr=False)
 
     def state(self) -> TableState:
         """A new look at the table: its properties and its timeline as they are now, in two requests."""
@@ -81,9 +100,41 @@ class TableState:
     context: TableContext
     config: TableConfig
     timeline: Timeline
-    _read: dict[Instant, CommitMetadata] = field(default_factory=dict)
     _contents: dict[Instant, Content | None] = field(default_factory=dict)
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
+    _unknown: set[str] = field(default_factory=set)
+    _partitions: set[str] = field(default_factory=set)
+
+    def __reduce__(self) -> tuple[type[TableState], tuple[TableContext, TableConfig, Timeline]]:
+        return TableState, (self.context, self.config, self.timeline)
+
+    def again(self) -> TableState:
+        """A new look, for whoever has waited since this one.
+
+        The properties are read again only where the timeline has changed: whoever changes them writes to it.
+        """
+        timeline = load_timeline(self.storage, self.config)
+        if timeline == self.timeline:
+            return self
+        config = load_table_config(self.storage)
+        if config.layout_version != self.config.layout_version or config.timeline_folder != self.config.timeline_folder:
+            timeline = load_timeline(self.storage, config)
+        return TableState(self.context, config, timeline)
+
+    def is_overtaken(self, *, of_the_past: bool = False) -> bool:
+        """Whether files that belong to this look may be missing from what :meth:`slices` has listed after it.
+
+        That is so where a clean, a rollback or a restore was started since.  The timeline is listed again for this only
+        where it matters: where files of newer writes were listed, or several partitions one after the other, or where
+        the slices are *of_the_past*, which a clean deletes first.
+        """
+        newest = self.timeline.latest_instant_time or ""
+        is_quiet = not any(instant > newest for instant in self._unknown)
+        if is_quiet and len(self._partitions) <= 1 and not of_the_past:
+            return False
+        known = {(instant.time, instant.state) for instant in self.timeline.instants}
+        now = load_timeline(self.storage, self.config)
+        return any(one.action in _DELETING and (one.time, one.state) not in known for one in now.instants)
 
     @property
     def storage(self) -> Storage:
@@ -112,9 +163,11 @@ class TableState:
             CorruptTableError: the file is damaged.
             StorageError: the file does not exist (any more).
         """
-        if instant not in self._read:
-            self._read[instant] = read_metadata(self.storage, self.config, instant)
-        return self._read[instant]
+        known = self.context.commits.get(instant)
+        if known is None:
+            known = read_metadata(self.storage, self.config, instant)
+            self.context.commits.keep(instant, known)
+        return known
 
     def content(self, instant: Instant) -> Content | None:
         """The content of an instant's file in its state; it is read once.
@@ -207,17 +260,18 @@ class TableState:
         """
         visibility = self.visibility
         listed = self.files(pruner=pruner) if partition is None else [(partition, self.partition_files(partition))]
+        found: list[FileSlice] = []
         with paused_collection():
-            return [
-                file_slice
-                for path, files in listed
-                for file_slice in latest_slices(build_slices(path, files, visibility, as_of=as_of))
-            ]
+            for path, files in listed:
+                self._partitions.add(path)
+                slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
+                found += latest_slices(slices)
+        return found
 
     def has_metadata_partition(self, partition: str) -> bool:
         """Whether the table has a metadata table with *partition* in it, and the options let it be used."""
         return self.options.metadata_enable is not False and partition in self.config.metadata_partitions
 
-    def with_completed(self, instant: Instant) -> TableState:
-        """The table as it is once this process has completed *instant*, without another look."""
-        return replace(self, timeline=Timeline.of([*self.timeline.instants, instant]), _listed={}, _contents={})
+    def with_instant(self, instant: Instant) -> TableState:
+        """The table as it is once this process has put *instant* on the timeline, without another look."""
+        return TableState(self.context, self.config, Timeline.of([*self.timeline.instants, instant]))

@@ -95,8 +95,8 @@ class WritePlan:
     ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
     path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
     rows go of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
-    of file groups, in table version 6, where their log files are named by them.  With ``has_several_tasks``, attempts
-    of tasks may fail and leave files behind.
+    of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
+    failed attempts may leave files behind.
     """
 
     root: str
@@ -110,7 +110,7 @@ class WritePlan:
     in_clustering: Groups = frozenset()
     placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    has_several_tasks: bool = True
+    in_tasks: bool = True
 
     @property
     def inflight(self) -> Instant:
@@ -184,7 +184,7 @@ def action_of(config: TableConfig, operation: Operation) -> Action:
     return Action.COMMIT if config.table_type is TableType.COPY_ON_WRITE else Action.DELTA_COMMIT
 
 
-def write_plan(state: TableState, operation: Operation, instant: str) -> WritePlan:
+def write_plan(state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True) -> WritePlan:
     """What the tasks of a write at *instant* have to know of the table.
 
     Raises:
@@ -200,6 +200,7 @@ def write_plan(state: TableState, operation: Operation, instant: str) -> WritePl
         visibility=state.visibility,
         sizing=sizing_profile(state, operation) if _is_sized(state, operation) else None,
         in_clustering=state.in_clustering,
+        in_tasks=in_tasks,
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),

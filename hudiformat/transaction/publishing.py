@@ -13,18 +13,22 @@ from hudiformat.transaction.metadata_table import MetadataTable, prepare_metadat
 
 
 @contextmanager
-def changing(context: TableContext, seen: TableState | None = None) -> Iterator[TableState]:
+def changing(context: TableContext, seen: TableState | None = None, *, again: bool = False) -> Iterator[TableState]:
     """Hold the table's lock while the block changes the timeline; gives a current look at the table.
 
-    The table may have changed before the lock was free, so it is read again.  *seen* is used as it is where there are
-    no other writers.  Before the first change the metadata table is prepared: what cannot be kept up is dropped.
+    The table may have changed since *seen*, so it is read again under the lock.  Where there are no other writers,
+    *seen* is used as it is, unless *again*.  Before the first change the metadata table is prepared: what cannot be
+    kept up is dropped.
 
     Raises:
         LockError: another writer keeps the table's lock.
     """
-    has_other_writers = context.options.concurrency.has_other_writers
     with exclusive(context):
-        yield prepare_metadata_table(context.state() if seen is None or has_other_writers else seen)
+        if seen is None:
+            state = context.state()
+        else:
+            state = seen.again() if again or context.options.concurrency.has_other_writers else seen
+        yield prepare_metadata_table(state)
 
 
 def exclusive(context: TableContext) -> AbstractContextManager[None]:

@@ -66,14 +66,12 @@ class Transaction:
     Leaving it as a context manager without a commit abandons it.  ``plan`` is what the tasks of the write share.
     """
 
-    def __init__(
-        self, context: TableContext, plan: WritePlan, seen: frozenset[Instant], heartbeat: Heartbeat | None
-    ) -> None:
+    def __init__(self, context: TableContext, plan: WritePlan, seen: TableState, heartbeat: Heartbeat | None) -> None:
         self.plan = plan
         self.after: TableState | None = None
         """The table as the commit left it; None before."""
         self._context = context
-        self._seen = seen
+        self._seen = seen  # as this write has begun
         self._heartbeat = heartbeat
 
     @property
@@ -107,12 +105,12 @@ class Transaction:
             partition_to_replace_file_ids=replaced,
         )
         storage, time = self._context.storage, self.instant.time
-        if self.plan.has_several_tasks:
+        if self.plan.in_tasks:
             delete_strays(storage, self.plan.config, time, metadata.write_stats)
-        with changing(self._context) as state:
+        with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
             done = self._complete(state, metadata)
-        self.after = state.with_completed(done)
+        self.after = state.with_instant(done)
         self._stop_heartbeat()
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
             delete_markers(storage, time)
@@ -154,7 +152,9 @@ class Transaction:
     def _refuse_conflicts(self, state: TableState, metadata: CommitMetadata) -> None:
         if state.options.concurrency.mode is not ConcurrencyMode.OPTIMISTIC:
             return
-        reason = conflict_of(state, self.plan.operation, self.instant, metadata, seen=self._seen)
+        reason = conflict_of(
+            state, self.plan.operation, self.instant, metadata, seen=frozenset(self._seen.timeline.completed)
+        )
         if reason is not None:
             root = state.storage.root
             raise WriteConflictError(
@@ -169,10 +169,13 @@ class Transaction:
             self._heartbeat = None
 
 
-def begin(context: TableContext, operation: Operation, seen: TableState | None = None) -> Transaction:
+def begin(
+    context: TableContext, operation: Operation, seen: TableState | None = None, *, in_tasks: bool = True
+) -> Transaction:
     """Roll back what failed writes have left, choose the next instant, and put it on the timeline.
 
-    *seen* is a look at the table that the operation has made already.
+    *seen* is a look at the table that the operation has made already.  *in_tasks* tells that tasks write, whose failed
+    attempts may leave files.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written.
@@ -189,8 +192,9 @@ def begin(context: TableContext, operation: Operation, seen: TableState | None =
             heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
             heartbeat.start()  # before the instant can be seen: nobody may take it for a dead writer's
         metadata = CommitMetadata(operation_type=operation.value)
-        begin_instant(state.storage, state.config, time, action_of(state.config, operation), metadata)
-    return Transaction(context, write_plan(state, operation, time), frozenset(state.timeline.completed), heartbeat)
+        begun = begin_instant(state.storage, state.config, time, action_of(state.config, operation), metadata)
+    plan = write_plan(state, operation, time, in_tasks=in_tasks)
+    return Transaction(context, plan, state.with_instant(begun), heartbeat)
 
 
 def write_and_commit(
@@ -200,12 +204,12 @@ def write_and_commit(
     extra: Mapping[str, str] | None = None,
     *,
     seen: TableState | None = None,
+    in_tasks: bool = True,
     replace: Callable[[WritePlan, Sequence[WriteStat]], Replaced] | None = None,
 ) -> tuple[Commit, TableState]:
     """A write from its start to its commit, and the table after it; *write_files* makes the files.
 
-    *extra* goes into the extra metadata of the commit.  *seen* is a look at the table that the operation has made
-    already.  *replace* gives the file groups that the write removes from the table, from the plan and the statistics.
+    *extra* goes into the extra metadata of the commit.  *seen* and *in_tasks* are as for :func:`begin`.  *replace* gives the file groups that the write removes from the table, from the plan and the statistics.
 
     Where another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
 
@@ -215,7 +219,10 @@ def write_and_commit(
         CommitError: the write could not be made visible; the table is as it was.
     """
     for left in range(context.options.concurrency.conflict_retries, -1, -1):
-        with suppress(*([WriteConflictError] if left else [])), begin(context, operation, seen) as write:
+        with (
+            suppress(*([WriteConflictError] if left else [])),
+            begin(context, operation, seen, in_tasks=in_tasks) as write,
+        ):
             stats = tuple(write_files(write.plan))
             commit = write.commit(stats, extra, replace(write.plan, stats) if replace else None)
             assert write.after is not None  # noqa: S101 - it is committed

@@ -138,16 +138,22 @@ class FileSlice:
 
 
 def build_slices(
-    partition_path: str, files: Iterable[FileInfo], visibility: Visibility, *, as_of: str | None = None
+    partition_path: str,
+    files: Iterable[FileInfo],
+    visibility: Visibility,
+    *,
+    as_of: str | None = None,
+    unknown: set[str] | None = None,
 ) -> list[FileSlice]:
     """All file slices of a partition that can be seen, by file id and then from the oldest to the newest.
 
     *as_of* hides whatever was begun after that instant.  Files that are not Hudi's, change data (``.cdc``) logs, and
-    file groups that a replace commit took out of the table are left out.
+    file groups that a replace commit took out of the table are left out.  The instants of files that are not visible are
+    added to *unknown*.
 
     Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
     """
-    groups = _file_groups(files, visibility, as_of)
+    groups = _file_groups(files, visibility, as_of, set() if unknown is None else unknown)
     return [
         file_slice
         for file_id in sorted(groups)
@@ -162,7 +168,7 @@ def latest_slices(slices: Sequence[FileSlice]) -> list[FileSlice]:
 
 
 def _file_groups(
-    files: Iterable[FileInfo], visibility: Visibility, as_of: str | None
+    files: Iterable[FileInfo], visibility: Visibility, as_of: str | None, unknown: set[str]
 ) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
     groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
     for file in files:
@@ -172,7 +178,11 @@ def _file_groups(
         if isinstance(name, BaseFileName):
             if visibility.is_committed(name.instant):
                 groups[name.file_id][0].append(BaseFile(name, file.size))
-        elif visibility.shows_log(name.instant) and not name.is_cdc:
+            else:
+                unknown.add(name.instant)
+        elif not visibility.shows_log(name.instant):
+            unknown.add(name.instant)
+        elif not name.is_cdc:
             groups[name.file_id][1].append(LogFile(name, file.size))
     return groups
 

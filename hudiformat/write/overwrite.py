@@ -31,7 +31,8 @@ def overwrite(context: TableContext, operation: Operation, data: Any) -> tuple[C
     """
     state = context.state()
     rows = prepare(state, operation, data)
-    return overwrite_by(context, operation, partial(write_prepared, rows=rows, storage=context.storage), seen=state)
+    write_files = partial(write_prepared, rows=rows, storage=context.storage)
+    return overwrite_by(context, operation, write_files, seen=state, in_tasks=False)
 
 
 def overwrite_by(
@@ -41,10 +42,17 @@ def overwrite_by(
     extra: Mapping[str, str] | None = None,
     *,
     seen: TableState | None = None,
+    in_tasks: bool = True,
 ) -> tuple[Commit, TableState]:
-    """As :func:`overwrite`, where *write_files* makes the files; *extra* and *seen* as for other writes."""
+    """As :func:`overwrite`, where *write_files* makes the files; the rest is as for other writes."""
     return write_and_commit(
-        context, operation, write_files, extra, seen=seen, replace=partial(replaced_groups, context.storage)
+        context,
+        operation,
+        write_files,
+        extra,
+        seen=seen,
+        in_tasks=in_tasks,
+        replace=partial(replaced_groups, context.storage),
     )
 
 
@@ -65,6 +73,7 @@ def delete_partitions(context: TableContext, partitions: Sequence[str]) -> tuple
         context,
         Operation.DELETE_PARTITION,
         lambda _plan: (),
+        in_tasks=False,
         replace=lambda plan, _stats: _groups(context.storage, plan, set(partitions)),
     )
 

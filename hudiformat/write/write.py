@@ -66,7 +66,8 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[
     """
     state = context.state()
     rows = prepare(state, operation, data)
-    return write_and_commit(context, operation, partial(write_prepared, rows=rows, storage=context.storage), seen=state)
+    write_files = partial(write_prepared, rows=rows, storage=context.storage)
+    return write_and_commit(context, operation, write_files, seen=state, in_tasks=False)
 
 
 def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> TableSchema:

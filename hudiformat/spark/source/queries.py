@@ -68,19 +68,17 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
         if begin is None:
             raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
         return pieces_within(options, Span.of(table.config.timeline_zone, begin, options.get(END)), columns)
-    state = table.context.state()
-    plan = plan_snapshot(state, as_of=options.get(AS_OF), columns=columns, with_logs=query == SNAPSHOT)
+    plan = plan_snapshot(table.context, as_of=options.get(AS_OF), columns=columns, with_logs=query == SNAPSHOT)
     return _pieces(table.path, plan)
 
 
 def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
     """What the tasks read of what was written, or changed, within *span*."""
     table = options.table()
-    state = table.context.state()
     if options.query == CDC:
-        changes = plan_changes(state, span)
+        changes = plan_changes(table.context, span)
         return [ChangePiece(table.path, changes.reader.reader, write) for write in changes.writes]
-    return _pieces(table.path, plan_incremental(state, span, columns=columns))
+    return _pieces(table.path, plan_incremental(table.context, span, columns=columns))
 
 
 def _pieces(path: str, plan: SlicePlan) -> list[Piece]:

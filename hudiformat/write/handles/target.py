@@ -45,6 +45,7 @@ class GroupTarget:
             sync=plan.options.sync,
             storage=self.storage,
             on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
+            is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
         )
 
 
