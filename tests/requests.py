@@ -130,9 +130,9 @@ def timeline_listings(requests: Iterable[Request], version: int) -> int:
     return sum(request == Request("list", timeline_folder(version)) for request in requests)
 
 
-def data_files(requests: Iterable[Request]) -> frozenset[str]:
-    """The paths of the base files and log files that were read or written, each one once."""
-    return frozenset(request.path for request in requests if request.is_of_data)
+def data_files(requests: Iterable[Request]) -> list[str]:
+    """The paths of the base files and log files that were read or written, each as often as it was opened."""
+    return [request.path for request in requests if request.is_of_data]
 
 
 def summary(requests: Iterable[Request]) -> str:

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
-from hudiformat.options.enums import CdcMode, IndexType
 from hudiformat.options.keys import TABLE_KEYS, parse_write_options
 from hudiformat.options.parsers import member_of, parse_boolean
+from hudiformat.options.values import CdcMode, IndexType
 from hudiformat.storage import Location, open_storage
 from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
 from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS

@@ -10,7 +10,7 @@ from hudiformat import services
 from hudiformat.api.reading import ReadableTable
 from hudiformat.merge import RecordMerger
 from hudiformat.options.agreement import options_of
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage

@@ -10,11 +10,14 @@ random sync marker; here it is a digest, so that the same content gives the same
 from __future__ import annotations
 
 import hashlib
+from io import BytesIO
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+import fastavro
 import pyarrow as pa
 
-from hudiformat.errors import CorruptBlockError, TruncatedBlockError
+from hudiformat.errors import CorruptBlockError, CorruptTableError, EncodeError, TruncatedBlockError
 
 MAGIC = b"Obj\x01"
 SCHEMA_KEY = "avro.schema"
@@ -115,3 +118,40 @@ class ContainerReader:
         if byte > _SEVEN or value & 1:
             raise CorruptBlockError(f"{self.path}: expected a length or count from 0 on", offset=start)
         return value >> 1
+
+
+def encode_avro_file(schema_text: str, schema: Any, record: Mapping[str, object]) -> bytes:
+    """The bytes of a container that holds *record*; *schema* is *schema_text* as fastavro parses it.
+
+    Raises:
+        EncodeError: the record does not fit the schema.
+
+    Source: TimelineMetadataUtils.convertMetadataToByteArray, Hudi 1.2.0; Avro 1.11's DataFileWriter.
+    """
+    buffer = BytesIO()
+    try:
+        fastavro.schemaless_writer(buffer, schema, record)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise EncodeError(f"metadata that does not fit Hudi's schema: {error}") from error
+    data = buffer.getvalue()
+    header = encode_header({SCHEMA_KEY: schema_text.encode()})
+    block = encode_block_head(1, len(data)) + data
+    sync = sync_marker(header, block)
+    return header + sync + block + sync
+
+
+def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
+    """The first record of a container.
+
+    Raises:
+        CorruptTableError: not a container, damaged, or without a record; *path* is named.
+    """
+    try:
+        record = next(iter(fastavro.reader(BytesIO(data))), None)
+    except Exception as error:  # fastavro raises whatever the damage leads to, from EOFError to KeyError
+        raise CorruptTableError(f"{path}: expected an Avro file, which it is not: {error!r}", path=path) from error
+    if not isinstance(record, dict):
+        raise CorruptTableError(
+            f"{path}: expected an Avro file with a record, found {type(record).__name__}", path=path
+        )
+    return record

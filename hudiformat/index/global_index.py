@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import DataError
-from hudiformat.index.partition import PartitionIndex
 from hudiformat.index.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value
+from hudiformat.index.tagging import PartitionIndex
 from hudiformat.merge import KeyIndex
 from hudiformat.merge.rule import comparable
-from hudiformat.options.enums import DuplicatePolicy, Operation
+from hudiformat.options.values import DuplicatePolicy, Operation
 from hudiformat.storage import Storage
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import FileSlice, list_partitions

@@ -40,8 +40,8 @@ class LogWriter:
     appended to: its version is skipped, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
     on an object store a file appears, and is safe, when the writer closes it or rolls over.
     A file comes into being with its first block.  *on_create* is called with the path of each file, relative to the
-    storage's root, before it is made.  With *is_own_name*, the caller knows that no file has this name or a later version
-    of it, which saves a request per file.
+    storage's root, before it is made.  With *is_own_name*, the caller knows that no file has this name or a later
+    version of it, which saves a request per file.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.

@@ -6,9 +6,9 @@ visible here.
 
 from __future__ import annotations
 
+from hudiformat.avro.container import decode_avro_file
 from hudiformat.storage import Storage
 from hudiformat.timeline import Action, Instant, TableConfig, Timeline, instant_path
-from hudiformat.timeline.avro_file import decode_avro_file
 
 _FIRST = "00000000000000"
 """What the instants begin with that set a partition of the metadata table up; the first thinkable instant."""

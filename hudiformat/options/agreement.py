@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hudiformat.errors import OptionError
-from hudiformat.options.enums import SUPPORTED_INDEX_TYPES, IndexType
 from hudiformat.options.keys import PERSISTED_KEYS, parse_write_options
-from hudiformat.options.values import WriteOptions
+from hudiformat.options.values import SUPPORTED_INDEX_TYPES, IndexType, WriteOptions
 from hudiformat.timeline import TableConfig
 
 _INDEX_TYPE = "hoodie.index.type"

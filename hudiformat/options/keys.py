@@ -15,17 +15,6 @@ from importlib import resources
 from typing import Any
 
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
-from hudiformat.options.enums import (
-    SUPPORTED_INDEX_TYPES,
-    CleanPolicy,
-    ConcurrencyMode,
-    DamageMode,
-    DuplicatePolicy,
-    FailedWritesPolicy,
-    IndexType,
-    SizingEngine,
-    SortMode,
-)
 from hudiformat.options.parsers import (
     Keys,
     member_of,
@@ -39,7 +28,21 @@ from hudiformat.options.parsers import (
     parse_text,
     supporting,
 )
-from hudiformat.options.values import FAILED_WRITES_POLICY, FILE_SYSTEM_PROVIDER, IN_PROCESS_PROVIDER, WriteOptions
+from hudiformat.options.values import (
+    FAILED_WRITES_POLICY,
+    FILE_SYSTEM_PROVIDER,
+    IN_PROCESS_PROVIDER,
+    SUPPORTED_INDEX_TYPES,
+    CleanPolicy,
+    ConcurrencyMode,
+    DamageMode,
+    DuplicatePolicy,
+    FailedWritesPolicy,
+    IndexType,
+    SizingEngine,
+    SortMode,
+    WriteOptions,
+)
 
 PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
 """The option that makes an upsert one of some columns: their Avro schema, as JSON."""

@@ -34,6 +34,12 @@ Source: CDCRelation.FULL_CDC_SPARK_SCHEMA.
 _SILENT = ("COMPACT", "CLUSTER", "LOG_COMPACT", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "UNKNOWN", None)
 """Operations that change no record.  Source: WriteOperationType.yieldChanges."""
 
+_MOST_COMPARED = 8
+"""File slices whose rows are kept for the comparison with the next write."""
+
+_Rows = dict[str, tuple[str, str]]
+"""By record key: the row without its file name, which two versions are compared by, and its image."""
+
 _Change = tuple[str, str | None, str | None]
 """The operation and the images before and after."""
 
@@ -45,6 +51,7 @@ class ChangeReader:
     storage: Storage
     reader: SliceReader
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
+    _compared: dict[tuple[str, ...], _Rows] = field(default_factory=dict)
 
     def changes(
         self, writes: Sequence[Write], columns: Sequence[str] | None = None, condition: pc.Expression | None = None
@@ -87,7 +94,7 @@ class ChangeReader:
                 if stat.cdc_stats:
                     yield self._logged(partition, stat)
                 elif stat.path:
-                    yield self._compared(partition, stat)
+                    yield self._differences(partition, stat)
         for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
             for file_slice in self._slices_before(partition, instant):
                 if file_slice.file_id in file_ids:
@@ -112,7 +119,7 @@ class ChangeReader:
         before = [None if op == "i" else _image(earlier, key, stat) for op, key in zip(operations, keys, strict=True)]
         return list(zip(operations, before, after, strict=True))
 
-    def _compared(self, partition: str, stat: WriteStat) -> list[_Change]:
+    def _differences(self, partition: str, stat: WriteStat) -> list[_Change]:
         before = self._slice_before(partition, stat)
         after = self._slice_after(partition, stat, before)
         if before is None:
@@ -181,8 +188,19 @@ class ChangeReader:
     def _images(self, file_slice: FileSlice | None) -> Mapping[str, str]:
         return {} if file_slice is None else {key: row[1] for key, row in self._by_key(file_slice).items()}
 
-    def _by_key(self, file_slice: FileSlice) -> dict[str, tuple[str, str]]:
-        """For each record key, what tells a row from another version of it, and its image."""
+    def _by_key(self, file_slice: FileSlice) -> _Rows:
+        """The rows of a slice by record key.  Those after one write are those before the next: the last few are kept."""
+        files = (
+            str(file_slice.base_file and file_slice.base_file.name),
+            *(str(log.name) for log in file_slice.log_files),
+        )
+        if files not in self._compared:
+            self._compared[files] = self._rows_of(file_slice)
+            while len(self._compared) > _MOST_COMPARED:
+                del self._compared[next(iter(self._compared))]
+        return self._compared[files]
+
+    def _rows_of(self, file_slice: FileSlice) -> _Rows:
         rows = self._read(file_slice)
         keys = self.reader.merge_rule().keys(rows).to_pylist()
         told = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)

@@ -25,21 +25,21 @@ from hudiformat.errors import (
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
-from hudiformat.options.enums import DamageMode
-from hudiformat.options.values import DEFAULT_MERGE_MEMORY
+from hudiformat.options.values import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
-from hudiformat.query.spill import memory_of, merge_on_disk
+from hudiformat.query.spill import merge_on_disk
 from hudiformat.storage import Storage, give_back
-from hudiformat.table.merging import merge_rule
 from hudiformat.table.partition_columns import PartitionColumns
 from hudiformat.table.schema import TableSchema
-from hudiformat.table.support import refuse_unreadable
+from hudiformat.table.support import merge_rule, refuse_unreadable
 from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
 """Corrupt blocks are passed over in silence and other damage is an error, as in Hudi; or all of it is an error; or none
 is, and each loss is a warning."""
+
+_PACKED = 4  # how much larger rows are than a compressed block
 
 
 def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
@@ -181,7 +181,7 @@ class SliceReader:
         refuse_unreadable(self.config)
         shown = self.project(columns)
         merging = with_logs and bool(file_slice.log_files)
-        where = key_filter(may_hold, self.config)
+        where = None if may_hold is None else key_filter(may_hold, self.config)
         if merging:
             rule = self.merge_rule()
             batches = self._merged(storage, file_slice, self._needed(shown, rule), rule, where)
@@ -244,8 +244,9 @@ class SliceReader:
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, f"{file_slice.partition_path}/{file_slice.file_id}")
         base = self._base_rows(storage, file_slice, needed, rule, where)
-        if memory_of(blocks) > self.merge_memory:
-            yield from merge_on_disk(base, blocks, needed, rule, memory=self.merge_memory, where=where)
+        size = memory_of(blocks)
+        if size > self.merge_memory:
+            yield from merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
             return
         instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
         logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
@@ -298,3 +299,11 @@ class SliceReader:
 
 def _path(file_slice: FileSlice, name: str) -> str:
     return f"{file_slice.partition_path}/{name}" if file_slice.partition_path else name
+
+
+def memory_of(blocks: Iterable[LogBlock]) -> int:
+    """About how many bytes the records of *blocks* take in memory, without a look at them."""
+    return sum(
+        len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
+        for block in blocks
+    )

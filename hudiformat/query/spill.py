@@ -78,16 +78,7 @@ class KeyParts:
 
 
 _AGE, _WRITTEN = "hudiformat.age", "hudiformat.written"
-_PACKED = 4  # how much larger rows are than a compressed block
 _MOST_PARTS = 128
-
-
-def memory_of(blocks: Iterable[LogBlock]) -> int:
-    """About how many bytes the records of *blocks* take in memory, without a look at them."""
-    return sum(
-        len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
-        for block in blocks
-    )
 
 
 def merge_on_disk(
@@ -96,17 +87,20 @@ def merge_on_disk(
     schema: pa.Schema,
     rule: MergeRule,
     *,
+    size: int,
     memory: int,
     where: KeyFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """As ``merge_slice``, with about *memory* bytes of the log at a time; positions are not looked at.
+    """As ``merge_slice``, with about *memory* bytes of the log records in memory at a time; record positions are not used.
+
+    The log records take about *size* bytes in memory.
 
     Base rows and log records go to Arrow files in a temporary folder, spread by their keys, which is gone afterwards.
 
     Raises:
         DecodeError, SchemaError: as ``read_candidates``.
     """
-    count = min(2 * memory_of(blocks) // memory + 2, _MOST_PARTS)
+    count = min(2 * size // memory + 2, _MOST_PARTS)
     with TemporaryDirectory(prefix="hudiformat-") as folder:
         parts = KeyParts(Path(folder), count)
         try:

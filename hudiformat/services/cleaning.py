@@ -14,7 +14,7 @@ from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant
-from hudiformat.options.enums import CleanPolicy
+from hudiformat.options.values import CleanPolicy
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.listing import PartitionFiles
 from hudiformat.table.state import TableContext, TableState
@@ -97,7 +97,7 @@ def _earliest_to_retain(state: TableState) -> Instant | None:
     if options.clean_policy is CleanPolicy.BY_HOURS:
         begin = format_instant(state.context.clock() - timedelta(hours=options.clean_hours))
         return next((write for write in writes if write.time >= begin), None)
-    if options.clean_policy is not CleanPolicy.BY_COMMITS or len(writes) <= options.clean_commits:
+    if options.clean_policy is not CleanPolicy.BY_COMMITS or not options.may_clean(len(writes)):
         return None
     earliest = writes[len(writes) - options.clean_commits]
     pending = next((instant for instant in state.timeline.pending if instant.action in _PENDING), None)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hudiformat.basefile.meta_fields import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.services.execution import (
     compaction_operation,
     compaction_plan_of,
@@ -34,12 +34,12 @@ from hudiformat.timeline import (
     create_requested,
     transition_inflight,
 )
-from hudiformat.transaction.files import WriteCounts, base_file_stat, delete_files
+from hudiformat.transaction.files import GroupTarget, WriteCounts, base_file_stat, delete_files
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.transaction.publishing import changing
 from hudiformat.transaction.transaction import Commit
 from hudiformat.view import FileSlice
-from hudiformat.write.handles.target import GroupTarget, OpenBaseFile
+from hudiformat.write.handles.base_file import OpenBaseFile
 
 _COMPACT = "COMPACT"
 _MIB = 1024 * 1024

@@ -43,7 +43,9 @@ def _serve(state: TableState) -> None:
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
     if options.compact_inline and is_mor and _waiting(state.timeline) >= options.compact_delta_commits:
         state = context.state() if compact(context, state) else state  # it has changed the table itself
-    if options.clean_automatic and clean(context, state) is not None:
+    is_clean_pending = any(pending.action is Action.CLEAN for pending in state.timeline.pending)
+    may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
+    if options.clean_automatic and may_clean and clean(context, state) is not None:
         state = context.state()
     if FILES in state.config.metadata_partitions:
         serve_metadata_table(state)

@@ -18,7 +18,7 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.services.execution import (
     compaction_operation,
     compaction_plan_of,
@@ -26,9 +26,8 @@ from hudiformat.services.execution import (
     run_compaction,
 )
 from hudiformat.storage import Storage
-from hudiformat.table.merging import merge_rule
 from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import refuse_unwritable
+from hudiformat.table.support import merge_rule, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
@@ -41,13 +40,12 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.transaction.files import delete_files
+from hudiformat.transaction.files import GroupTarget, delete_files
 from hudiformat.transaction.plan import WritePlan, write_plan
 from hudiformat.transaction.publishing import changing
 from hudiformat.transaction.transaction import Commit
 from hudiformat.view import FileSlice, Visibility
 from hudiformat.write.handles.append import AppendHandle
-from hudiformat.write.handles.target import GroupTarget
 from hudiformat.write.rows import delete_ordering
 
 _LOG_COMPACT = "LOG_COMPACT"

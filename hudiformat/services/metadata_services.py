@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from hudiformat.metadata import FILES, encode_base_file, listing
 from hudiformat.naming import BaseFileName, WriteToken
-from hudiformat.options.enums import CleanPolicy
-from hudiformat.options.values import WriteOptions
+from hudiformat.options.values import CleanPolicy, WriteOptions
 from hudiformat.services.cleaning import clean
 from hudiformat.services.execution import compaction_operation
 from hudiformat.table.state import TableState
@@ -45,9 +44,9 @@ def serve_metadata_table(seen: TableState) -> None:
     """
     options = seen.options.services
     with changing(seen.context, seen) as state:
-        table = MetadataTable.of(state)
-        if table is None:
+        if FILES not in state.config.metadata_partitions:  # it has been dropped meanwhile
             return
+        table = MetadataTable.of(state)
         if _clean(table):
             table = table.refreshed()
         if _is_due(table):

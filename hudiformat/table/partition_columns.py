@@ -78,7 +78,7 @@ class PartitionColumns:
 
     def _value(self, folder: str) -> str | None:
         text = folder.partition("=")[2] if "=" in folder else folder
-        text = unescape_path_name(text) if self.unescapes else text
+        text = unescape_path_name(text) if self.unescapes and "%" in text else text
         return None if text == DEFAULT_PARTITION else text
 
     @property

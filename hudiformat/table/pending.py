@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from hudiformat.timeline import Action, CompactionPlan, Content, Instant, RequestedReplaceMetadata, State, Timeline
+from hudiformat.timeline import CompactionPlan, Content, Instant, RequestedReplaceMetadata, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,14 @@ class PendingGroup:
         return self.partition_path, self.file_id
 
 
-def pending_groups(timeline: Timeline, read: Callable[[Instant], Content | None]) -> Iterator[PendingGroup]:
-    """The file groups of all pending plans of *timeline*; *read* gives the content of a requested instant.
+def pending_groups(planned: Iterable[Instant], read: Callable[[Instant], Content | None]) -> Iterator[PendingGroup]:
+    """The file groups of the plans of pending instants; *read* gives the content of a requested instant.
 
     A replace commit that is no clustering, an insert overwrite for example, has no plan.
 
     Source: CompactionUtils.getAllPendingCompactionOperations, ClusteringUtils.getAllFileGroupsInPendingClusteringPlans.
     """
-    for pending in timeline.pending:
-        if pending.action not in _WITH_PLANS:
-            continue
+    for pending in planned:
         plan = read(Instant(pending.time, pending.action, State.REQUESTED))
         if isinstance(plan, CompactionPlan):
             for one in plan.operations or ():
@@ -48,6 +46,3 @@ def pending_groups(timeline: Timeline, read: Callable[[Instant], Content | None]
             for group in plan.clustering_plan.input_groups or ():
                 for part in group.slices or ():
                     yield PendingGroup(pending, part.partition_path or "", part.file_id or "")
-
-
-_WITH_PLANS = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.REPLACE_COMMIT)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 
-from hudiformat.errors import SchemaError
+from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
@@ -22,6 +22,7 @@ from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_me
 from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import (
+    PROPERTIES_FILE,
     VERSION_WITH_COMPLETION_TIMES,
     Action,
     CommitMetadata,
@@ -32,10 +33,18 @@ from hudiformat.timeline import (
     TimelineZone,
     load_table_config,
     load_timeline,
+    parse_table_config,
     read_content,
     read_metadata,
 )
-from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices, paused_collection
+from hudiformat.view import (
+    FileSlice,
+    Visibility,
+    build_slices,
+    latest_slices,
+    list_partitions,
+    paused_collection,
+)
 
 _DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
 _MOST_COMMITS, _MOST_STATS = 64, 1000
@@ -58,18 +67,27 @@ class TableClock:
         return datetime.now()  # noqa: DTZ005 - LOCAL, Hudi's default, is the machine's own zone
 
 
-class CommitCache(dict[Instant, CommitMetadata]):
-    """The content of completed commits, which never changes; the newest few.  It is not pickled."""
+class Parsed:
+    """What has been parsed of files of a table, so that it need not be parsed again.  It is not pickled.
+
+    ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
+    never changes.
+    """
+
+    def __init__(self) -> None:
+        self.properties = b""
+        self.config: TableConfig | None = None
+        self.commits: dict[Instant, CommitMetadata] = {}
 
     def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
-        """Remember *metadata*, unless it names many files."""
+        """Remember the content of a commit, unless it names many files."""
         if instant.is_completed and len(metadata.write_stats) <= _MOST_STATS:
-            self[instant] = metadata
-            while len(self) > _MOST_COMMITS:
-                del self[next(iter(self))]
+            self.commits[instant] = metadata
+            while len(self.commits) > _MOST_COMMITS:
+                del self.commits[next(iter(self.commits))]
 
-    def __reduce__(self) -> tuple[type[CommitCache], tuple[()]]:
-        return CommitCache, ()
+    def __reduce__(self) -> tuple[type[Parsed], tuple[()]]:
+        return Parsed, ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +99,23 @@ class TableContext:
     options: WriteOptions
     clock: Clock
     merger: RecordMerger | None = None
-    commits: CommitCache = field(default_factory=CommitCache, compare=False, repr=False)
+    parsed: Parsed = field(default_factory=Parsed, compare=False, repr=False)
 
     def state(self) -> TableState:
         """A new look at the table: its properties and its timeline as they are now, in two requests."""
-        config = load_table_config(self.storage)
+        config = self._current_config()
         return TableState(self, config, load_timeline(self.storage, config))
+
+    def _current_config(self) -> TableConfig:
+        """The properties as they are now; parsed again only where they have changed."""
+        try:
+            data = self.storage.read(PROPERTIES_FILE)
+            if self.parsed.config is None or self.parsed.properties != data:
+                self.parsed.config = parse_table_config(data, path=f"{self.storage.root}/{PROPERTIES_FILE}")
+                self.parsed.properties = data
+        except (StorageError, CorruptTableError):  # another process is changing the file, or there is no table any more
+            return load_table_config(self.storage)
+        return self.parsed.config
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +145,7 @@ class TableState:
         timeline = load_timeline(self.storage, self.config)
         if timeline == self.timeline:
             return self
-        config = load_table_config(self.storage)
+        config = self.context._current_config()  # noqa: SLF001 - of the same module
         if config.layout_version != self.config.layout_version or config.timeline_folder != self.config.timeline_folder:
             timeline = load_timeline(self.storage, config)
         return TableState(self.context, config, timeline)
@@ -163,10 +192,10 @@ class TableState:
             CorruptTableError: the file is damaged.
             StorageError: the file does not exist (any more).
         """
-        known = self.context.commits.get(instant)
+        known = self.context.parsed.commits.get(instant)
         if known is None:
             known = read_metadata(self.storage, self.config, instant)
-            self.context.commits.keep(instant, known)
+            self.context.parsed.keep(instant, known)
         return known
 
     def content(self, instant: Instant) -> Content | None:
@@ -224,7 +253,8 @@ class TableState:
     @cached_property
     def pending_groups(self) -> tuple[PendingGroup, ...]:
         """The file groups that pending compactions, log compactions and clusterings are going to rewrite."""
-        return tuple(pending_groups(self.timeline, self.content))
+        planned = [instant for instant in self.timeline.pending if instant.action.has_plan]
+        return tuple(pending_groups(planned, self.content)) if planned else ()
 
     @property
     def in_compaction(self) -> Mapping[tuple[str, str], PendingGroup]:
@@ -249,6 +279,8 @@ class TableState:
             found = list_metadata_table(self.storage, self.config, self.timeline, partition, pruner=pruner)
             if found is not None:
                 return found
+        if partition is None and pruner is None:
+            return list_partitions(self.storage)
         return list_files(self.storage, partition, pruner=pruner)
 
     def slices(

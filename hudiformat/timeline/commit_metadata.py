@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, fields
 from itertools import repeat
 from typing import Any, TypeVar
 
-from hudiformat.avro.container import MAGIC
+from hudiformat.avro.container import MAGIC, decode_avro_file, encode_avro_file
 from hudiformat.errors import CorruptTableError
-from hudiformat.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"

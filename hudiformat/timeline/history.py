@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudiformat.avro.container import decode_avro_file
 from hudiformat.blocks import encode_parquet
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.storage import Storage
 from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
-from hudiformat.timeline.avro_file import decode_avro_file
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.contents import Metadata, Plan, decode_content
 from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan

@@ -24,8 +24,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import fastavro
 
+from hudiformat.avro.container import decode_avro_file, encode_avro_file
 from hudiformat.errors import CorruptTableError
-from hudiformat.timeline.avro_file import decode_avro_file, encode_avro_file
 
 _NAMESPACE = "org.apache.hudi.avro.model"
 _JAVA_STRING = {"avro.java.string": "String"}

@@ -54,6 +54,11 @@ class Action(str, Enum):
         return _COMPLETED_AS.get(self, self)
 
     @property
+    def has_plan(self) -> bool:
+        """Whether the requested file of an instant of this action may name file groups that it is going to rewrite."""
+        return self in _WITH_PLANS
+
+    @property
     def is_write(self) -> bool:
         """Whether an instant of this action, once completed, changes the table's rows or files.
 
@@ -70,6 +75,7 @@ class State(IntEnum):
     COMPLETED = 2
 
 
+_WITH_PLANS = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING, Action.REPLACE_COMMIT)
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 _COMPLETED_AS = {

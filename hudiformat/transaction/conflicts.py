@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from hudiformat.options.enums import IndexType, Operation
+from hudiformat.options.values import IndexType, Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 

@@ -13,11 +13,11 @@ Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hudiformat.errors import NameFormatError, StorageError
-from hudiformat.logfile import AppendResult, LogReader
-from hudiformat.naming import BaseFileName, LogFileName, is_instant
+from hudiformat.logfile import AppendResult, LogReader, LogWriter
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken, is_instant
 from hudiformat.storage import Storage
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
@@ -27,6 +27,7 @@ from hudiformat.timeline import (
     decode_commit_metadata,
     encode_commit_metadata,
 )
+from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, list_partitions
 
 MARKER_ROOT = ".hoodie/.temp"
@@ -141,6 +142,38 @@ def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
         while folder and not storage.list(folder):
             storage.delete(folder)
             folder = folder.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTarget:
+    """The file group *file_id* of a partition, as one task of a write writes it."""
+
+    storage: Storage
+    plan: WritePlan
+    token: WriteToken
+    partition_path: str
+    file_id: str = ""
+
+    def of_group(self, file_id: str) -> GroupTarget:
+        """The same for another file group of the partition."""
+        return replace(self, file_id=file_id)
+
+    def path(self, name: str) -> str:
+        """The path of a file of the partition, below the table."""
+        return f"{self.partition_path}/{name}" if self.partition_path else name
+
+    def log_writer(self, name: LogFileName) -> LogWriter:
+        """A writer of log files of the group, the first of them *name*; it leaves a marker for each file."""
+        plan = self.plan
+        return LogWriter(
+            self.partition_path,
+            name,
+            max_size=plan.options.log_max_size,
+            sync=plan.options.sync,
+            storage=self.storage,
+            on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
+            is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,10 +73,8 @@ class MetadataTable:
     own: TableState
 
     @classmethod
-    def of(cls, outer: TableState) -> MetadataTable | None:
-        """The metadata table of the table that *outer* is a look at; None where it has none."""
-        if FILES not in outer.config.metadata_partitions:
-            return None
+    def of(cls, outer: TableState) -> MetadataTable:
+        """The metadata table of the table that *outer* is a look at, which has one with the partition ``files``."""
         storage = FolderStorage(outer.storage, METADATA_FOLDER)
         context = TableContext(storage, load_table_config(storage), WriteOptions(), outer.context.clock)
         return cls(outer, context.state())
@@ -181,12 +179,10 @@ def prepare_metadata_table(state: TableState) -> TableState:
     ask for it.
     """
     config, root = state.config, state.storage.root
-    if not config.metadata_partitions:
-        return state
     asked_for = state.options.metadata_enable is False
-    reason = None if asked_for else _why_not(state)
+    reason = None if asked_for or not config.metadata_partitions else _why_not(state)
     others = [name for name in config.metadata_partitions if name != FILES]
-    if not (asked_for or reason or others):
+    if not config.metadata_partitions or not (asked_for or reason or others):
         return state
     if reason is not None:
         _warn(f"{root}: the metadata table {reason}, and is dropped; a writer of Hudi's that has it on builds it anew")
@@ -215,7 +211,6 @@ def _why_not_as_it_is(state: TableState) -> str | None:
     config = state.config
     try:
         table = MetadataTable.of(state)
-        assert table is not None  # noqa: S101 - it has the partition
         if table.own.config.version != config.version:
             return f"has version {table.own.config.version}, the table {config.version}"
         _ = table.own.schema

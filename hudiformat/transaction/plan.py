@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import record_key_buckets
-from hudiformat.options.enums import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine
-from hudiformat.options.values import WriteOptions
+from hudiformat.options.values import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.sizing import (
     FlinkAssigner,
@@ -36,9 +35,9 @@ from hudiformat.sizing import (
     spark_record_size,
     spark_small_files,
 )
-from hudiformat.table.merging import merge_mode
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.state import TableState
+from hudiformat.table.support import merge_mode
 from hudiformat.timeline import (
     Action,
     Instant,

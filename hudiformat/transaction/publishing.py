@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline import Instant, Metadata, complete
@@ -28,7 +29,7 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
             state = context.state()
         else:
             state = seen.again() if again or context.options.concurrency.has_other_writers else seen
-        yield prepare_metadata_table(state)
+        yield prepare_metadata_table(state) if state.config.metadata_partitions else state
 
 
 def exclusive(context: TableContext) -> AbstractContextManager[None]:
@@ -55,9 +56,8 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     Source: BaseHoodieWriteClient.commitStats, Hudi 1.2.0.
     """
     recorded = None
-    metadata_table = MetadataTable.of(state)
-    if metadata_table is not None:
-        recorded = metadata_table.record(instant, metadata)
+    if FILES in state.config.metadata_partitions:
+        recorded = MetadataTable.of(state).record(instant, metadata)
     latest = state.timeline.latest_instant_time
     now = next_instant(state.context.clock(), max(filter(None, (latest, instant.time, recorded)), default=None))
     return complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)

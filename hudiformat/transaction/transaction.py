@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
-from hudiformat.options.enums import ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.metadata import FILES
+from hudiformat.options.values import ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline import (
@@ -127,8 +128,8 @@ class Transaction:
         state = self._context.state()  # somebody may have rolled the write back
         if any(pending.time == self.instant.time for pending in state.timeline.pending):
             delete_files(state.storage, state.config, self.instant.time)
-            if (metadata_table := MetadataTable.of(state)) is not None:
-                metadata_table.without(self.instant.time)
+            if FILES in state.config.metadata_partitions:
+                MetadataTable.of(state).without(self.instant.time)
             # The instant is deleted last: a process that is stopped half-way leaves the next writer something to find.
             remove_pending(state.storage, state.config, self.instant)
 
@@ -209,7 +210,8 @@ def write_and_commit(
 ) -> tuple[Commit, TableState]:
     """A write from its start to its commit, and the table after it; *write_files* makes the files.
 
-    *extra* goes into the extra metadata of the commit.  *seen* and *in_tasks* are as for :func:`begin`.  *replace* gives the file groups that the write removes from the table, from the plan and the statistics.
+    *extra* goes into the extra metadata of the commit.  *seen* and *in_tasks* are as for :func:`begin`.  *replace*
+    gives the file groups that the write removes from the table, from the plan and the statistics.
 
     Where another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
 

@@ -148,8 +148,8 @@ def build_slices(
     """All file slices of a partition that can be seen, by file id and then from the oldest to the newest.
 
     *as_of* hides whatever was begun after that instant.  Files that are not Hudi's, change data (``.cdc``) logs, and
-    file groups that a replace commit took out of the table are left out.  The instants of files that are not visible are
-    added to *unknown*.
+    file groups that a replace commit took out of the table are left out.  The instants of files that are not visible
+    are added to *unknown*.
 
     Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
     """

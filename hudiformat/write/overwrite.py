@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.storage import Storage
 from hudiformat.table.listing import list_files
 from hudiformat.table.state import TableContext, TableState

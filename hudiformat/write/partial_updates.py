@@ -8,11 +8,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError
-from hudiformat.options.enums import IndexType
 from hudiformat.options.keys import PARTIAL_SCHEMA
-from hudiformat.table.merging import merge_mode
+from hudiformat.options.values import IndexType
 from hudiformat.table.schema import RowKeys, TableSchema
 from hudiformat.table.state import TableState
+from hudiformat.table.support import merge_mode
 from hudiformat.timeline import MergeMode, TableType
 
 _VERSION = 8

@@ -12,18 +12,18 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index.partition import PartitionIndex
 from hudiformat.index.rows import Integers, KeyedRows, LocatedRows, rows_by_code
+from hudiformat.index.tagging import PartitionIndex
 from hudiformat.naming import new_file_id
 from hudiformat.naming.file_names import new_group_uuid
-from hudiformat.options.enums import REPLACING, Operation
+from hudiformat.options.values import REPLACING, Operation
 from hudiformat.sizing import GroupVerdict, Kind, PartitionPlan, Verdict
 from hudiformat.timeline import TableType, WriteStat
+from hudiformat.transaction.files import GroupTarget
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.merge import MergeHandle
-from hudiformat.write.handles.target import GroupTarget
 from hudiformat.write.placement import new_group_number
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
 

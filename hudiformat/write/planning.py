@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index.global_index import route
-from hudiformat.index.lookup import NEW
-from hudiformat.index.partition import Tagger
 from hudiformat.index.rows import rows_by_value
-from hudiformat.options.enums import Operation
+from hudiformat.index.tagging import NEW, Tagger
+from hudiformat.options.values import Operation
 from hudiformat.sizing import PartitionPlan
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unreadable

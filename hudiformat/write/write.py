@@ -1,4 +1,7 @@
-"""A write of this process: rows in, one commit out."""
+"""Writing rows: in this process, rows in and one commit out; and as one task of a write on a cluster.
+
+The tasks of a write share the plan, and differ in their write token.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import DataError
+from hudiformat.errors import DataError, StorageError
 from hudiformat.index.global_index import route
-from hudiformat.index.rows import Integers, KeyedRows
+from hudiformat.index.rows import Integers, KeyedRows, LocatedRows
+from hudiformat.index.tagging import Tagger
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation, SortMode
+from hudiformat.options.values import Operation, SortMode
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table.schema import RowKeys, TableSchema
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
 from hudiformat.timeline import TableConfig, WriteStat
+from hudiformat.transaction.files import GroupTarget
 from hudiformat.transaction.plan import WritePlan, partial_schema
 from hudiformat.transaction.transaction import Commit, write_and_commit
+from hudiformat.view import PARTITION_METADATA_FILE
 from hudiformat.write.partial_updates import partial_rows
+from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import combined_rows
-from hudiformat.write.task import WriteTask
 
 _BATCH_ROWS = 65_536
 _BATCHES = 16
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
+_MAX_BUFFERED = 256 * 1024 * 1024
+"""Bytes of rows that a task gathers over all its partitions before the fullest are written out.
+
+What rewrites a base file, and keys of deletes, stay in memory to the end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +181,111 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
         except pa.ArrowInvalid as error:  # a stream of one column's values
             raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
     raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
+
+
+class WriteTask:
+    """Writes rows where they belong.  Use as a context manager; :meth:`finish` gives the statistics.
+
+    ``plan`` is the write's, and ``tagger`` finds where rows belong.
+    """
+
+    def __init__(self, plan: WritePlan, token: WriteToken, *, storage: Storage | None = None) -> None:
+        self.plan = plan
+        self._token = token
+        self._storage = open_storage(plan.root) if storage is None else storage
+        self.tagger = Tagger(self._storage, plan)
+        self._keys = RowKeys.of(plan.config)
+        self._partitions: dict[str, PartitionWriter] = {}
+        self._stats: list[WriteStat] = []
+        self._counter = 1
+
+    def write(self, located: LocatedRows) -> None:
+        """Take rows with the table's own columns; for a delete, with the columns that keys are made of.
+
+        Raises:
+            UnsupportedFeatureError: an update of a file group in a pending clustering.
+        """
+        self._partition(located.path).write(located)
+        self._relieve()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """As :meth:`write`, for rows whose keys have not been looked up.
+
+        Raises:
+            DataError: a record key is null or empty, or exists where it must not.
+            UnsupportedFeatureError: as for :meth:`write`.
+        """
+        keyed = KeyedRows(batch, self._keys.record_keys(batch))
+        for located in self.tagger.locate(keyed, self._keys.partition_paths(batch)):
+            self.write(located)
+
+    def remove(self, path: str, file_id: str, record_keys: pa.Array) -> None:
+        """Delete rows from a file group, as they move to another partition.
+
+        Raises:
+            UnsupportedFeatureError: the file group is in a pending clustering.
+        """
+        self._partition(path).remove(file_id, record_keys)
+
+    def end_groups(self, path: str) -> None:
+        """Finish the file groups of a partition that have got rows: no more will come.  None of them stay in memory."""
+        partition = self._partitions.get(path)
+        if partition is not None and not partition.is_empty:
+            self._enter_partition(path)
+            self._stats += partition.close()
+
+    def finish(self) -> list[WriteStat]:
+        """Write what is left; a statistic for every file that was made."""
+        for path in self._partitions:
+            self.end_groups(path)
+        self._partitions = {}
+        return self._stats
+
+    def __enter__(self) -> WriteTask:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for partition in self._partitions.values():
+            partition.abandon()
+
+    def _partition(self, path: str) -> PartitionWriter:
+        if path not in self._partitions:
+            target = GroupTarget(self._storage, self.plan, self._token, path)
+            self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
+        return self._partitions[path]
+
+    def _enter_partition(self, path: str) -> None:
+        """Make the folder a partition: without its metadata file Hudi reads no rows from it."""
+        if self.tagger.partition(path).is_listed_as_partition:
+            return
+        target = f"{path}/{PARTITION_METADATA_FILE}" if path else PARTITION_METADATA_FILE
+        if self._storage.exists(target):
+            return
+        try:
+            self._storage.create(target, partition_metadata(path, self.plan.instant), sync=self.plan.options.sync)
+        except StorageError:
+            if not self._storage.exists(target):  # otherwise another task was faster
+                raise
+
+    def _count(self, rows: int) -> int:
+        first, self._counter = self._counter, self._counter + rows
+        return first
+
+    def _relieve(self) -> None:
+        sizes = {path: partition.buffered_bytes for path, partition in self._partitions.items()}
+        buffered = sum(sizes.values())
+        for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
+            if buffered <= _MAX_BUFFERED:
+                return
+            self._enter_partition(path)
+            self._partitions[path].flush()
+            buffered -= sizes[path]
+
+
+def partition_metadata(path: str, instant: str) -> bytes:
+    """The content of a partition metadata file.
+
+    Source: HoodiePartitionMetadata.
+    """
+    depth = path.count("/") + 1 if path else 0
+    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()

@@ -31,7 +31,8 @@ CHANGES = {"hoodie.table.cdc.enabled": "true"}
 class Operation:
     """What is done to a table, and the requests that it may make.
 
-    ``fixed`` is the number of requests besides one for each data file; ``per_commit`` is added for each commit.
+    ``fixed`` is the number of requests besides those that read or write data files; ``per_commit`` is added for each
+    commit.
     """
 
     run: Callable[[Table], object]
@@ -47,8 +48,8 @@ def rows(*keys: str, ts: int) -> pa.Table:
 
 
 def upsert(table: Table) -> None:
-    """Update a row, and add one."""
-    table.upsert(rows("b", "new", ts=9))
+    """Update a row."""
+    table.upsert(rows("b", ts=9))
 
 
 OPERATIONS = {
@@ -81,13 +82,12 @@ class Made:
 
     @property
     def allowed(self) -> int:
-        files = len(data_files(self.requests))
-        return self.operation.fixed + files + self.operation.per_commit * self.commits
+        return self.operation.fixed + len(data_files(self.requests)) + self.operation.per_commit * self.commits
 
     def __str__(self) -> str:
         return (
             f"{self.listings} timeline listings, {self.operation.listings} allowed; {self.count} requests, "
-            f"{self.allowed} allowed; {self.commits} commits, {len(data_files(self.requests))} data files\n"
+            f"{self.allowed} allowed; {self.commits} commits, {len(data_files(self.requests))} of data files\n"
             f"{summary(self.requests)}"
         )
 
@@ -192,5 +192,5 @@ def test_each_way_to_the_storage_is_one_request(tmp_path: Path) -> None:
     assert storage.delete("x/c")
     kinds = ["make_folder", "create", "open_new", "rename", "list", "exists", "read", "map", "open_input", "delete"]
     assert [request.kind for request in storage.requests] == kinds
-    assert data_files(storage.requests) == frozenset()
+    assert data_files(storage.requests) == []
     assert "   1 create x/a\n   2 open_new x/b\n   3 rename x/b\n" in summary(storage.requests)

@@ -12,9 +12,9 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG
 from tests.rows import assert_same_rows

@@ -8,10 +8,10 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.conformance.hudi import RealHudi, RealHudiError
 from tests.conformance.test_timeline import ASK

@@ -18,7 +18,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming.bucket_hash import string_hashes
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.sizing import GroupVerdict, PartitionPlan
 from hudiformat.timeline import Action, read_metadata
 from hudiformat.transaction.plan import sizing_profile

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.index.lookup import NEW, KnownKeys, Tags, bucket_tags, merged_tags
 from hudiformat.index.rows import NOT_IN_BASE_FILE
+from hudiformat.index.tagging import NEW, KnownKeys, Tags, bucket_tags, merged_tags
 
 
 def places(tags: Tags) -> list[tuple[int, str | None]]:

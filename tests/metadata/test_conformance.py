@@ -10,7 +10,7 @@ import pytest
 import hudiformat as hf
 from hudiformat import open_table
 from hudiformat.metadata import METADATA_FOLDER
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG

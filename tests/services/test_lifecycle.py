@@ -14,11 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from hudiformat import CommitError, FileSlice, Table, open_table
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.options.enums import CleanPolicy, Operation
-from hudiformat.options.values import ServiceOptions
+from hudiformat.options.values import CleanPolicy, Operation, ServiceOptions
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, load_table_config
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
 from tests.table.support import Clock, content, new_table, rows

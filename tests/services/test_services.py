@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hudiformat import CommitError, HudiFormatWarning, StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.options.enums import CleanPolicy
-from hudiformat.options.values import ServiceOptions
+from hudiformat.options.values import CleanPolicy, ServiceOptions
 from hudiformat.services import clean, delete_savepoint, plan_clean, restore, savepoint
 from hudiformat.timeline import Action, CleanMetadata, RestoreMetadata, State, read_archived, read_content
 from tests.table.golden import unpack
@@ -206,7 +205,7 @@ def test_a_compaction_that_cannot_write_leaves_its_plan(table: Table, monkeypatc
     def fail(*_arguments: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr("hudiformat.write.handles.target.OpenBaseFile.write", fail)
+    monkeypatch.setattr("hudiformat.write.handles.base_file.OpenBaseFile.write", fail)
     with pytest.raises(StorageError, match="disk is full"):
         table.compact()
     monkeypatch.undo()
@@ -275,6 +274,7 @@ def test_a_service_that_fails_leaves_the_write(table: Table, monkeypatch: pytest
         raise StorageError("the disk is full")
 
     monkeypatch.setattr("hudiformat.services.inline.clean", fail)
+    table = open_table(table.path, options={"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"})
     with pytest.warns(HudiFormatWarning, match="is committed, but a service after it failed: the disk is full"):
         table.insert(rows(("a", 1, "x", 1)))
     assert content(table) == [("a", 1, "x", 1)]

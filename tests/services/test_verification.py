@@ -8,9 +8,9 @@ import pytest
 
 from hudiformat import Table, TableFindingKind, open_table
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.cli.conftest import command
 from tests.cli.support import Command
 from tests.table.golden import NAMES, unpack

@@ -11,7 +11,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import IndexType
+from hudiformat.options.values import IndexType
 from hudiformat.timeline import read_metadata
 from tests.effort import LONG
 from tests.rows import assert_same_rows

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.timeline import ArchiveLimits, archive
 from hudiformat.transaction.transaction import begin
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.plan import WritePlan, write_plan
 from hudiformat.write.placement import groups_of_new
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hudiformat import BlockType, LogReader, OptionError, StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.options.enums import CdcMode
+from hudiformat.options.values import CdcMode
 from hudiformat.timeline import update_table_config
-from hudiformat.write.handles.change_log import change_schema
+from hudiformat.write.handles.change_log import change_log_schema
 from tests.table.support import content, new_table, rows
 
 CDC, MODE = "hoodie.table.cdc.enabled", "hoodie.table.cdc.supplemental.logging.mode"
@@ -55,7 +55,7 @@ def test_every_mode_says_what_was_done(tmp_path: Path, mode: str, table_type: st
     assert content(table) == [("a", 6, "x", 2), ("b", 5, "x", 1), ("d", 5, "x", 1), ("n", 1, "x", 2), ("z", 1, "y", 2)]
     (block,) = LogReader(change_logs(table)[0])
     assert block.type is BlockType.CDC_DATA
-    assert block.schema == change_schema(table.context.state().schema.avro, CdcMode(mode))
+    assert block.schema == change_log_schema(table.context.state().schema.avro, CdcMode(mode))
     assert block.to_arrow()["op"].to_pylist() == ["u", "i"]
 
 
@@ -139,10 +139,10 @@ def test_other_modes_are_refused(tmp_path: Path) -> None:
 
 def test_the_schema_names_the_tables_record_once() -> None:
     table = '{"type":"record","name":"r","namespace":"n","fields":[{"name":"a","type":"int"}]}'
-    found = json.loads(change_schema(table, CdcMode.BEFORE_AFTER))
+    found = json.loads(change_log_schema(table, CdcMode.BEFORE_AFTER))
     assert (found["name"], found["namespace"]) == ("CDC", "n")
     assert [field["type"][1] for field in found["fields"]] == ["string", "string", json.loads(table), "r"]
     unnamed = '{"type":"record","name":"r","fields":[]}'
-    assert [field["name"] for field in json.loads(change_schema(unnamed, CdcMode.BEFORE))["fields"]] == [
+    assert [field["name"] for field in json.loads(change_log_schema(unnamed, CdcMode.BEFORE))["fields"]] == [
         "op", "record_key", "before",
     ]  # fmt: skip

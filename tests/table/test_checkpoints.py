@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudiformat import CorruptTableError, Table
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.transaction import begin
 

@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat import Commit, CommitError, OptionError, Table, UnsupportedFeatureError, WriteConflictError
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.timeline import (
     Action,
     ClusteringGroup,
@@ -28,7 +28,7 @@ from hudiformat.timeline import (
 )
 from hudiformat.transaction.conflicts import Claim, conflict_with_commit, conflict_with_plan
 from hudiformat.transaction.transaction import Transaction, begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.effort import THOROUGH
 from tests.table.support import content, new_table, rows

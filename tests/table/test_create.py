@@ -25,7 +25,7 @@ from hudiformat import (
     open_table,
 )
 from hudiformat.options import keys as option_keys
-from hudiformat.options.enums import IndexType
+from hudiformat.options.values import IndexType
 from hudiformat.timeline import MergeMode, TableType, TimelineZone
 from tests.table.support import SCHEMA, content, new_table, rows, tree
 

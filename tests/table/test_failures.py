@@ -16,14 +16,14 @@ import pytest
 
 from hudiformat import CommitError, HudiFormatError, StorageError, Table, TableError, open_table
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import State
 from hudiformat.transaction.files import create_marker, marked_files
 from hudiformat.transaction.staging import read_staged, stage
 from hudiformat.transaction.transaction import Transaction, begin
 from hudiformat.view import list_partitions
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing

@@ -14,7 +14,7 @@ from hudiformat import BlockType, Commit, HeaderKey, LogFileName, LogReader, Tab
 from hudiformat.naming import BaseFileName
 from hudiformat.timeline import WriteStat, read_metadata
 from hudiformat.transaction.files import decode_write_stats, encode_write_stats
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.table.support import SCHEMA, Clock, content, data_files, new_table, rows, tree
 
 SPEC = Path(__file__).parents[2] / "spec" / "writing.md"
@@ -228,7 +228,7 @@ def test_the_timeline_has_three_files_for_each_write(tmp_path: Path) -> None:
 def test_a_task_with_too_much_in_hand_writes_the_fullest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_index: dict[str, str]
 ) -> None:
-    monkeypatch.setattr("hudiformat.write.task._MAX_BUFFERED", 1_000)
+    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 1_000)
     flushed: list[int] = []
     relieve = WriteTask._relieve
 

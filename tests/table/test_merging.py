@@ -13,8 +13,8 @@ import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
 from hudiformat.merge import PartialUpdate
-from hudiformat.table.merging import behaviour, merge_mode, merge_rule
 from hudiformat.table.schema import TableSchema
+from hudiformat.table.support import behaviour, merge_mode, merge_rule
 from hudiformat.timeline import MergeMode, PartialUpdateMode, TableConfig, parse_table_config
 from tests.table.support import SCHEMA, content, new_table, rows
 

@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hudiformat import open_table
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.effort import examples
 from tests.table.support import SCHEMA, Clock, Row, content, new_table, rows
 

@@ -13,10 +13,10 @@ import pytest
 from hudiformat import Table, UnsupportedFeatureError
 from hudiformat.index.rows import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin
 from hudiformat.write.placement import groups_of_new, new_group_number
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.table.support import new_table, rows
 
 SIZES = {

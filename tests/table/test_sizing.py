@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import DataError, Table, UnsupportedFeatureError, open_table
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.sizing import Verdict
 from hudiformat.timeline import Action
 from hudiformat.transaction.plan import sizing_profile
@@ -151,7 +151,7 @@ def test_flinks_rules_fill_one_after_the_other(tmp_path: Path) -> None:
 def test_rows_that_come_in_portions_fill_what_the_first_portion_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudiformat.write.task._MAX_BUFFERED", 2_000)
+    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 2_000)
     monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 50)
     for index in ("SIMPLE", "INMEMORY"):
         for kind in ("MERGE_ON_READ", "COPY_ON_WRITE"):
@@ -171,7 +171,7 @@ def test_a_group_that_got_a_log_takes_no_new_rows_that_come_later(
 ) -> None:
     table = new_table(tmp_path / "t")
     table.insert(keyed(0, 100))
-    monkeypatch.setattr("hudiformat.write.task._MAX_BUFFERED", 1)
+    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 1)
     monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 10)
     commit = table.upsert(keyed(50, 150, ts=2))
     assert sorted((stat.log_version or 0, stat.num_inserts) for stat in commit.stats) == [(0, 50), (1, 0)]

@@ -15,7 +15,8 @@ from hudiformat import DecodeError, Table, open_table
 from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.merge import MergeRule, PartialUpdate, merge_slice, read_candidates, survivors
-from hudiformat.query.spill import memory_of, merge_on_disk
+from hudiformat.query.slice_reader import memory_of
+from hudiformat.query.spill import merge_on_disk
 from hudiformat.timeline import MergeMode
 from tests.merge.blocks import KEY, data, deletes, keys_of
 from tests.merge.test_custom import Sum
@@ -66,13 +67,16 @@ def test_the_rows_are_the_same(name: str, scratch: Path, *, partial: bool) -> No
     base = pa.Table.from_pylist([dict(zip("kon", row(chance), strict=True)) for _ in range(50)], SCHEMA).to_batches(20)
     expected = counted(merge_slice(as_base_rows(base), survivors(read_candidates(blocks, SCHEMA, rule), rule), rule))
     for memory in (1, memory_of(blocks) // 3, 10**9):
-        assert counted(merge_on_disk(as_base_rows(base), blocks, SCHEMA, rule, memory=memory)) == expected
+        assert (
+            counted(merge_on_disk(as_base_rows(base), blocks, SCHEMA, rule, size=memory_of(blocks), memory=memory))
+            == expected
+        )
     assert list(scratch.iterdir()) == []
 
 
 def test_files_are_taken_away_when_nobody_reads_on(scratch: Path) -> None:
     blocks = [data([(f"k{i}", 1, 1) for i in range(99)], SCHEMA)]
-    batches = merge_on_disk([], blocks, SCHEMA, RULES["event time"], memory=1)
+    batches = merge_on_disk([], blocks, SCHEMA, RULES["event time"], size=99, memory=1)
     next(batches)
     assert len(list(scratch.iterdir())) == 1
     batches.close()  # type: ignore[attr-defined]
@@ -83,7 +87,7 @@ def test_files_are_taken_away_after_an_error(scratch: Path) -> None:
     block = data([("a", 1, 1)], SCHEMA)
     broken = block._replace(content=bytes(block.content)[:-1])
     with pytest.raises(DecodeError):
-        list(merge_on_disk([], [block, broken], SCHEMA, RULES["event time"], memory=1))
+        list(merge_on_disk([], [block, broken], SCHEMA, RULES["event time"], size=99, memory=1))
     assert list(scratch.iterdir()) == []
 
 

@@ -18,10 +18,10 @@ import pytest
 
 from hudiformat import BlockType, LogReader, NameFormatError, OptionError, SchemaError, Table, open_table
 from hudiformat.naming import DEFAULT_PARTITION, WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
 FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))

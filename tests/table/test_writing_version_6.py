@@ -10,7 +10,7 @@ import pytest
 from hudiformat import BlockType, CommitError, LogFileName, LogReader, Table, UnsupportedFeatureError, open_table
 from hudiformat.blocks import HeaderKey
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
@@ -23,7 +23,7 @@ from hudiformat.timeline import (
 )
 from hudiformat.transaction.files import create_marker
 from hudiformat.transaction.transaction import begin
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 from tests.table.support import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
 FIRST = (("a", 1, "x", 1), ("b", 1, "x", 1))

@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.options.enums import REPLACING, Operation, SortMode
+from hudiformat.options.values import REPLACING, Operation, SortMode
 from hudiformat.services import serve
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.schema import arrow_schema, spark_schema
@@ -41,8 +41,7 @@ from hudiformat.transaction.plan import WritePlan
 from hudiformat.transaction.staging import read_staged, stage
 from hudiformat.transaction.transaction import Transaction, begin
 from hudiformat.write.overwrite import replaced_groups
-from hudiformat.write.task import WriteTask
-from hudiformat.write.write import PreparedRows, check_rows, write_prepared
+from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared
 
 
 class HudiDataSource(DataSource):

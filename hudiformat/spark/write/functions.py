@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from hudiformat.errors import OptionError
-from hudiformat.options.enums import REPLACING, Operation
+from hudiformat.options.values import REPLACING, Operation
 from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks

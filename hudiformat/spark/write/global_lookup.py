@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
-from hudiformat.options.enums import DuplicatePolicy, Operation
+from hudiformat.options.values import DuplicatePolicy, Operation
 from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
 from hudiformat.spark.write.shuffle import slices_of, write_found, write_shuffled

@@ -15,7 +15,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame, functions
 
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks

@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.errors import DataError
-from hudiformat.index.partition import PartitionIndex
 from hudiformat.index.rows import rows_by_value
-from hudiformat.options.enums import DuplicatePolicy, Operation, SortMode
+from hudiformat.index.tagging import PartitionIndex
+from hudiformat.options.values import DuplicatePolicy, Operation, SortMode
 from hudiformat.spark.write.batches import gathered
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
 from hudiformat.spark.write.tagging import (

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from hudiformat.index.rows import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
-from hudiformat.options.enums import REPLACING, Operation
+from hudiformat.options.values import REPLACING, Operation
 from hudiformat.spark.write.packing import unpacked
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH
 from hudiformat.table.schema import RowKeys, TableSchema
@@ -23,7 +23,7 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction.files import decode_write_stats, encode_write_stats
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.write.rows import combine_parts
-from hudiformat.write.task import WriteTask
+from hudiformat.write.write import WriteTask
 
 QUERY_ID = "sql.streaming.queryId"
 """The local property that has the id of a stream's query, which it keeps when it is started again."""

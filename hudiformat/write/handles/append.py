@@ -13,9 +13,8 @@ from hudiformat.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRow
 from hudiformat.naming import LogFileName
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import LogFileStats, WriteCounts
+from hudiformat.transaction.files import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
-from hudiformat.write.handles.target import GroupTarget
 
 
 class AppendHandle:

@@ -13,8 +13,8 @@ from hudiformat.avro import avro_to_arrow
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.blocks import data_block
 from hudiformat.naming import LogFileName
-from hudiformat.options.enums import CdcMode
-from hudiformat.write.handles.target import GroupTarget
+from hudiformat.options.values import CdcMode
+from hudiformat.transaction.files import GroupTarget
 
 INSERT, UPDATE, DELETE = "i", "u", "d"
 
@@ -31,7 +31,7 @@ class ChangeLog:
         plan = target.plan
         self._plan = plan
         self._target = target
-        self._schema = change_schema(plan.schema.avro, CdcMode(plan.config.cdc_supplemental_logging_mode))
+        self._schema = change_log_schema(plan.schema.avro, CdcMode(plan.config.cdc_supplemental_logging_mode))
         self._arrow = avro_to_arrow(self._schema)
         name = LogFileName(target.file_id, plan.instant, 1, str(target.token), suffix=".cdc")
         self._writer = target.log_writer(name)
@@ -80,7 +80,7 @@ class ChangeLog:
         self._sizes[self._target.path(name)] = result.offset + result.size
 
 
-def change_schema(table_schema: str, mode: CdcMode) -> str:
+def change_log_schema(table_schema: str, mode: CdcMode) -> str:
     """The Avro schema of the changes of a table with *table_schema*, both as JSON.
 
     Source: HoodieCDCUtils.schemaBySupplementalLoggingMode.

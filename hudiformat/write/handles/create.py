@@ -8,8 +8,8 @@ import pyarrow as pa
 from hudiformat.basefile.meta_fields import add_file_name, add_origin
 from hudiformat.index.rows import KeyedRows
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import base_file_stat
-from hudiformat.write.handles.target import GroupTarget, OpenBaseFile
+from hudiformat.transaction.files import GroupTarget, base_file_stat
+from hudiformat.write.handles.base_file import OpenBaseFile
 
 _LEAST_SHARE = 50
 """A file that has room for less than a fiftieth of its rows is closed: what fits is no row group worth having."""

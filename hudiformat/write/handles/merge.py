@@ -19,12 +19,12 @@ from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origi
 from hudiformat.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
 from hudiformat.merge import KeyIndex, RowSource
 from hudiformat.merge.rule import comparable, without_ordering
-from hudiformat.options.enums import Operation
+from hudiformat.options.values import Operation
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import WriteCounts, base_file_stat
+from hudiformat.transaction.files import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.view import BaseFile
+from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
-from hudiformat.write.handles.target import GroupTarget, OpenBaseFile
 from hudiformat.write.rows import combine, deleted_rows
 
 _LOWER_HALF = 0xFFFFFFFF

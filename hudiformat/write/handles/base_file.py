@@ -1,52 +1,15 @@
-"""The file group that a handle writes, and a base file that is being written."""
+"""A base file that is being written."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from hudiformat.basefile import BaseFileWriter, FileKeys
-from hudiformat.logfile import LogWriter
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.storage import Storage
-from hudiformat.transaction.files import create_marker
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.naming import BaseFileName
+from hudiformat.transaction.files import GroupTarget, create_marker
 
 _ROW_GROUPS = 8
 """Row groups of a full file: after each, the number of rows that still fit is known better."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTarget:
-    """The file group *file_id* of a partition, as one task of a write writes it."""
-
-    storage: Storage
-    plan: WritePlan
-    token: WriteToken
-    partition_path: str
-    file_id: str = ""
-
-    def of_group(self, file_id: str) -> GroupTarget:
-        """The same for another file group of the partition."""
-        return replace(self, file_id=file_id)
-
-    def path(self, name: str) -> str:
-        """The path of a file of the partition, below the table."""
-        return f"{self.partition_path}/{name}" if self.partition_path else name
-
-    def log_writer(self, name: LogFileName) -> LogWriter:
-        """A writer of log files of the group, the first of them *name*; it leaves a marker for each file."""
-        plan = self.plan
-        return LogWriter(
-            self.partition_path,
-            name,
-            max_size=plan.options.log_max_size,
-            sync=plan.options.sync,
-            storage=self.storage,
-            on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
-            is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
-        )
 
 
 class OpenBaseFile:
