@@ -10,8 +10,8 @@ random sync marker; here it is a digest, so that the same content gives the same
 from __future__ import annotations
 
 import hashlib
-from io import BytesIO
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 import fastavro

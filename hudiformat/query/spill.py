@@ -91,7 +91,7 @@ def merge_on_disk(
     memory: int,
     where: KeyFilter | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """As ``merge_slice``, with about *memory* bytes of the log records in memory at a time; record positions are not used.
+    """As ``merge_slice``, with about *memory* bytes of log records in memory at a time; positions are not used.
 
     The log records take about *size* bytes in memory.
 
