@@ -16,7 +16,7 @@ _SPARE = 1.1  # how many times the first piece's bytes a row the whole of a text
 
 
 class Column(Protocol):
-    """A column of a known number of rows.  Pieces have no offset, and all but the last a multiple of eight rows."""
+    """A column of a known number of rows.  _Pieces have no offset, and all but the last a multiple of eight rows."""
 
     def add(self, piece: pa.Array) -> None:
         """Put the next piece behind those so far."""
@@ -29,24 +29,22 @@ def column_of(node: Node, count: int) -> Column:
     """A column for *count* values of *node*."""
     inner = node.inner if isinstance(node, Nullable) else node
     if not isinstance(inner, (Primitive, Fixed)):
-        return Pieces()
+        return _Pieces()
     text = pat.is_string(inner.arrow) or pat.is_binary(inner.arrow)
     return _Texts(inner.arrow, count) if text else _Numbers(inner.arrow, count)
 
 
-class Pieces:
-    """A column of any type; several pieces are copied into one array at the end."""
+class _Pieces:
+    """A column of any type; the pieces are copied into one array at the end."""
 
     def __init__(self) -> None:
         self._pieces: list[pa.Array] = []
 
     def add(self, piece: pa.Array) -> None:
-        """Keep the piece."""
         self._pieces.append(piece)
 
     def array(self) -> pa.Array:
-        """The only piece, or the pieces in a row."""
-        return self._pieces[0] if len(self._pieces) == 1 else pa.concat_arrays(self._pieces)
+        return pa.concat_arrays(self._pieces)
 
 
 class _Numbers:

@@ -7,6 +7,7 @@ Whatever the bytes, the only error raised is a ``DecodeError``.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +17,16 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
-from hudiformat.avro.columns import Pieces, column_of
+from hudiformat.avro.columns import column_of
 from hudiformat.avro.cursors import PADDING, Cursors
-from hudiformat.avro.framing import walk, walk_many
+from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, batch_of
-from hudiformat.errors import CorruptBlockError, SchemaError
-from hudiformat.wire import offsets_from
+from hudiformat.errors import CorruptBlockError, SchemaError, TruncatedBlockError
+from hudiformat.wire import INT32_MAX, offsets_from
 
+_FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
 _CHUNK_ROWS = 16384  # about; with more, the gathered values leave the processor's cache
 
 
@@ -68,20 +70,25 @@ class Records:
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         nodes, is_single = dict(record.fields), round(count / _CHUNK_ROWS) <= 1
-        whole = {name: Pieces() if is_single else column_of(nodes[name], count) for name in schema.names}
+        selected = set(schema.names)
+        arrays: dict[str, pa.Array] = {}
+        whole = {} if is_single else {name: column_of(nodes[name], count) for name in selected}
         for part in self.parts():
-            cursors, missing = part.cursors(), len(whole)
+            cursors, arrays = part.cursors(), {}
             for name, node in record.fields:
-                if not missing and len(whole) < len(nodes):
+                if len(arrays) == len(selected) < len(nodes):
                     break  # the fields behind the last selected column are not needed
-                if name in whole:
-                    whole[name].add(read(node, cursors, None))
-                    missing -= 1
-                else:
+                if name not in selected:
                     skip(node, cursors, None)
+                    continue
+                arrays[name] = read(node, cursors, None)
+                if whole:
+                    whole[name].add(arrays[name])
             else:
                 cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
-        return batch_of([whole[name].array() for name in schema.names], schema, count)
+        if whole:
+            arrays = {name: column.array() for name, column in whole.items()}
+        return batch_of([arrays[name] for name in schema.names], schema, count)
 
     def cursors(self) -> Cursors:
         """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
@@ -104,8 +111,8 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
     parse_schema(writer_schema)
     content = np.frombuffer(data, np.uint8)
     with offsets_from(start):
-        starts, ends = walk(content.data[start:], count)
-    return Records(content, starts + start, ends + start, writer_schema)
+        offsets = record_offsets(content.data[start:], count) + start
+    return Records(content, offsets[:-1] + LENGTH_SIZE, offsets[1:], writer_schema)
 
 
 def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
@@ -115,7 +122,37 @@ def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Lon
         DecodeError: as :func:`find_records`, without an offset.
     """
     content = np.frombuffer(data, np.uint8)
-    return Records(content, *walk_many(content, firsts, lasts, counts), writer_schema)
+    return Records(content, *walk_runs(content, firsts, lasts, counts), writer_schema)
+
+
+def record_offsets(data: memoryview, count: int) -> Longs:
+    """Where each of the *count* records that fill *data* begins with its length, and the end.
+
+    Raises:
+        DecodeError: the records do not fill *data* exactly, or a length is negative.
+    """
+    total, pos = len(data), 0
+    if total > INT32_MAX:
+        raise CorruptBlockError(f"{total} bytes of records: a block has less than 2 GiB")
+    if not 0 <= count <= total // LENGTH_SIZE:
+        raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
+    if count >= _FEW_RECORDS and (guessed := guess_offsets(np.frombuffer(data, np.uint8), count)) is not None:
+        return guessed
+    offsets = [0]
+    unpack = struct.Struct(">i").unpack_from
+    while len(offsets) <= count:
+        if pos + LENGTH_SIZE > total:
+            raise TruncatedBlockError(f"record {len(offsets)} of {count} runs past the end", offset=pos)
+        (length,) = unpack(data, pos)
+        if length < 0:
+            raise CorruptBlockError(f"a record of length {length}", offset=pos)
+        pos += LENGTH_SIZE + length
+        offsets.append(pos)
+    if pos > total:
+        raise TruncatedBlockError(f"record {count} of {count} runs past the end at byte {total}", offset=offsets[-2])
+    if pos < total:
+        raise CorruptBlockError(f"{total - pos} bytes follow the last of {count} records", offset=pos)
+    return np.array(offsets, np.int64)
 
 
 def decode_records(

@@ -22,25 +22,24 @@ from hudiformat.avro.arrays import (
     Mask,
     Words,
     content,
-    encode_varints,
     numbers,
     offsets,
     one_batch,
     validity,
-    zigzag,
 )
 from hudiformat.avro.cells import (
     WORD_SIZE,
     Cell,
-    Constant,
     FixedCell,
     Reference,
     Word,
     byte,
+    equal_texts,
     integers,
     join,
     size,
     small,
+    text_words,
 )
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, resolve
@@ -224,7 +223,7 @@ def _text(node: Primitive, array: pa.Array, present: Mask | None, _path: str) ->
         return _decimal_bytes(array, present)
     if isinstance(array, pa.DictionaryArray):
         shared = content(array.dictionary[0].as_buffer())
-        return _equal_lengths(shared, len(shared))
+        return equal_texts(shared, len(shared))
     starts = offsets(array)
     data = content(array.buffers()[2])
     lengths = np.diff(starts)
@@ -232,32 +231,11 @@ def _text(node: Primitive, array: pa.Array, present: Mask | None, _path: str) ->
         lengths *= present
     longest = int(lengths.max(initial=0))
     if present is None and int(lengths.min(initial=longest)) == longest:
-        return _equal_lengths(data[starts[0] : starts[-1]], longest)
+        return equal_texts(data[starts[0] : starts[-1]], longest)
     cells = integers(lengths, present)
     if longest <= WORD_SIZE:
-        return [*cells, Word(_words(data, starts[:-1], lengths), lengths, longest)]
+        return [*cells, Word(text_words(data, starts[:-1], lengths), lengths, longest)]
     return [*cells, Reference(data, starts[:-1], lengths)]
-
-
-def _equal_lengths(data: Bytes, length: int) -> list[Cell]:
-    """Strings that are all of one length; in Hudi's own columns they are often even all the same."""
-    [(words, size, _)] = encode_varints(zigzag(np.array([length])))
-    prefix = words.tobytes()[:size]
-    if (data[:length] == data[len(data) - length :]).all() and (data[length:] == data[: len(data) - length]).all():
-        return [Constant(prefix + data[:length].tobytes())]
-    return [Constant(prefix), FixedCell(data, length)]
-
-
-def _words(data: Bytes, starts: Longs, lengths: Longs) -> Words:
-    """Strings of at most eight bytes as numbers."""
-    if len(data) < int(starts[-1]) + WORD_SIZE:
-        first = int(starts[0])
-        data, starts = np.concatenate([data[first:], np.zeros(WORD_SIZE, np.uint8)]), starts - first
-    every = np.ndarray(len(data) - WORD_SIZE + 1, f"V{WORD_SIZE}", data, strides=(1,))
-    # A shift by 64 gives 0, and 0 - 1 all ones.
-    used = (U64(1) << (lengths << 3).view(np.uint64)) - U64(1)
-    words: Words = every[starts].view(np.uint64) & used
-    return words
 
 
 def _fixed(node: Fixed, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:

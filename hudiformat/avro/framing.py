@@ -1,14 +1,12 @@
-"""Following a chain, in which only one link tells where the next begins, at many places at once.
+"""Finding the records of a data block at many places at once.
 
-Each place is a guess, from which a few plausible links follow.  The guesses hold if every chain ends where the next one
-began, for then they are the one chain from the start.
-
-Where the records of a data block lie: each says its length, so that only the one before tells where it begins.
+A record is a length (int32, big-endian) and so many bytes, so only the record in front says where the next one begins:
+a chain, which a loop follows link by link.  The two functions here follow many chains at once instead: in a large block
+from guessed beginnings, and in many short runs of records from their known ones.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -16,10 +14,12 @@ import numpy as np
 
 from hudiformat.avro.arrays import Bytes, Longs, Mask
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
-from hudiformat.wire import INT32_MAX
+
+LENGTH_SIZE = 4
+"""Bytes of the length in front of each record."""
 
 Step: TypeAlias = Callable[[Longs], Longs]
-"""From the places of links to the places behind them; anywhere from the end on where there is no link."""
+"""From the positions of links to the positions behind them; any position from the end on if there is no link."""
 
 Begins: TypeAlias = Callable[[Bytes, Bytes], Mask]
 """Whether a link may begin with these two bytes."""
@@ -27,20 +27,43 @@ Begins: TypeAlias = Callable[[Bytes, Bytes], Mask]
 _FEWEST_STEPS = 64
 _PROBES = 4
 _MAX_WINDOW = 1 << 14
+_MAX_CHAINS = 512
 
 
-def follow(data: Bytes, count: int, step: Step, begins: Begins, *, most: int) -> Longs | None:
-    """Where each of *count* links begins that fill *data*, and the end; None where it cannot be told this way.
+def guess_offsets(data: Bytes, count: int) -> Longs | None:
+    """Where each of *count* records that fill *data* begins, and the end; None if the guesses do not prove right."""
+    lengths = np.ndarray((len(data) - LENGTH_SIZE + 1,), ">u4", data, strides=(1,))  # a number at every byte
 
-    There are many links, some hundreds at least; at most *most* chains are followed at once.
+    def step(positions: Longs) -> Longs:
+        after: Longs = lengths[np.minimum(positions, len(lengths) - 1)] + (positions + LENGTH_SIZE)
+        return after
+
+    return follow(data, count, step, lambda first, second: (first | second) == 0, max_chains=_MAX_CHAINS)
+
+
+def follow(data: Bytes, count: int, step: Step, begins: Begins, *, max_chains: int) -> Longs | None:
+    """Where each of *count* links that fill *data* begins, and the end; None if the guesses do not prove right.
+
+    Links are followed from several guessed positions at once.  The guesses are right if each chain meets the beginning
+    of the next one: then they are all parts of the one chain from position 0.  There have to be some hundred links.
+
+    Six records of the lengths 2, 4, 0, 2, 4 and 0 begin at 0, 6, 14, 18, 24 and 32 and end at 36.  With two chains:
+
+        starts       [0, 18]                                 18 was guessed
+        ends         [18, 36]
+        steps        [0, 18] [6, 24] [14, 32] [18, 36]       one array per step, all chains in each
+        table        [[ 0,  6, 14, 18],                      one row per chain
+                      [18, 24, 32, 36]]
+        table < ends  0,  6, 14, 18, 24, 32                  what a chain reads from its end on is the next chain's
+        result       [0, 6, 14, 18, 24, 32, 36]
     """
     total = len(data)
-    starts = _guesses(data, count, step, begins, most)
+    starts = _guesses(data, count, step, begins, max_chains)
     if starts is None:
         return None
     ends = np.append(starts[1:], total)
     steps = [starts]
-    for _ in range(3 * count // len(starts) // _PROBES + 1):  # an even share of the links each, and then some
+    for _ in range(3 * count // len(starts) // _PROBES + 1):  # up to three times the chain's share of the links
         for _ in range(_PROBES):
             steps.append(step(steps[-1]))
         if (steps[-1] >= ends).all():
@@ -48,112 +71,70 @@ def follow(data: Bytes, count: int, step: Step, begins: Begins, *, most: int) ->
     table = np.stack(steps, axis=1)
     if not (table == ends[:, None]).any(axis=1).all():
         return None
-    places = np.append(table[table < ends[:, None]], total)  # behind its end a chain repeats the next one
-    return places if len(places) == count + 1 else None
+    positions = np.append(table[table < ends[:, None]], total)
+    return positions if len(positions) == count + 1 else None
 
 
-def _guesses(data: Bytes, count: int, step: Step, begins: Begins, most: int) -> Longs | None:
-    """The first byte, and for every other chain one at which a link seems to begin."""
+def _guesses(data: Bytes, count: int, step: Step, begins: Begins, max_chains: int) -> Longs | None:
+    """Position 0, and for every other chain a position at which a link seems to begin.
+
+    Each chain searches a window of two average links for positions whose bytes may begin a link, and follows each of
+    them for a few steps; the first one that still makes plausible steps is the guess.
+    """
     total = len(data)
-    chains = min(count // _FEWEST_STEPS, most)
+    chains = min(count // _FEWEST_STEPS, max_chains)
     window, stride = 2 * (total // count), total // chains
     if window > min(_MAX_WINDOW, stride // 4):
         return None
     shape = (chains - 1, window)
-    chain, place = np.nonzero(begins(*(np.ndarray(shape, np.uint8, data, stride + at, (stride, 1)) for at in (0, 1))))
-    pos = (chain + 1) * stride + place
+    chain, at = np.nonzero(begins(*(np.ndarray(shape, np.uint8, data, stride + byte, (stride, 1)) for byte in (0, 1))))
+    pos = (chain + 1) * stride + at
     for _ in range(_PROBES):
         if not len(pos):
             return None
         after = step(pos)
         good = after - pos < 8 * window
         pos, chain = after[good], chain[good]
-    found, first = np.unique(chain, return_index=True)
-    if len(found) < chains - 1:
+    remaining, first = np.unique(chain, return_index=True)
+    if len(remaining) < chains - 1:
         return None
-    # Where the probes ended, not where they began: a wrong beginning often leads to a right one.
+    # The positions after the probes, not before them: a wrong beginning often leads to a right one.
     return np.append(0, pos[first])
 
 
-LENGTH_SIZE = 4
-_FEW = 2048  # below, a plain loop is as fast
-_MOST_CHAINS = 512
-
-
-def walk(data: memoryview, count: int) -> tuple[Longs, Longs]:
-    """The first byte and the end of each of the *count* records that fill *data*.
-
-    Raises:
-        DecodeError: they do not fill it exactly, or a length is negative.
-    """
-    total = len(data)
-    if total > INT32_MAX:
-        raise CorruptBlockError(f"{total} bytes of records: a block has less than 2 GiB")
-    if not 0 <= count <= total // LENGTH_SIZE:
-        raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
-    places = _by_guessing(np.frombuffer(data, np.uint8), count) if count >= _FEW else None
-    if places is None:
-        places = _one_by_one(data, count)
-    return places[:-1] + LENGTH_SIZE, places[1:]
-
-
-def _one_by_one(data: memoryview, count: int) -> Longs:
-    """Where each record's length stands, and the end."""
-    total, pos = len(data), 0
-    places = [0]
-    unpack = struct.Struct(">i").unpack_from
-    while len(places) <= count:
-        if pos + LENGTH_SIZE > total:
-            raise TruncatedBlockError(f"record {len(places)} of {count} runs past the end", offset=pos)
-        (length,) = unpack(data, pos)
-        if length < 0:
-            raise CorruptBlockError(f"a record of length {length}", offset=pos)
-        pos += LENGTH_SIZE + length
-        places.append(pos)
-    if pos > total:
-        raise TruncatedBlockError(f"record {count} of {count} runs past the end at byte {total}", offset=places[-2])
-    if pos < total:
-        raise CorruptBlockError(f"{total - pos} bytes follow the last of {count} records", offset=pos)
-    return np.array(places, np.int64)
-
-
-def _by_guessing(data: Bytes, count: int) -> Longs | None:
-    """The same, or None where it cannot be told this way."""
-    lengths = np.ndarray((len(data) - LENGTH_SIZE + 1,), ">u4", data, strides=(1,))  # a number at every byte
-
-    def step(places: Longs) -> Longs:
-        after: Longs = lengths[np.minimum(places, len(lengths) - 1)] + (places + LENGTH_SIZE)
-        return after
-
-    return follow(data, count, step, lambda first, second: (first | second) == 0, most=_MOST_CHAINS)
-
-
-def walk_many(data: Bytes, firsts: Longs, lasts: Longs, counts: Longs) -> tuple[Longs, Longs]:
+def walk_runs(data: Bytes, firsts: Longs, lasts: Longs, counts: Longs) -> tuple[Longs, Longs]:
     """The first byte and the end of each record of several runs, in order.
 
-    Run *i* is of ``counts[i]`` records, which fill the bytes from ``firsts[i]`` to ``lasts[i]``.  One step for each
-    record of the longest run reads the next of all: this is for many short ones.
+    Run *i* is of ``counts[i]`` records, which fill the bytes from ``firsts[i]`` to ``lasts[i]``.  Each step reads the
+    next record of all runs, so there are as many steps as the longest run has records: this is for many short runs.
+
+    Two runs, of one record of length 2 and of two records of the lengths 1 and 0, in the bytes 0 to 6 and 6 to 15:
+
+        order     [1, 0]            the longest run first, so that the active runs are always the first ones
+        begins    [1, 0]            the number of the first record of each run, in this order
+        step 0    active 2          starts = [ 4, 10,  -]    ends = [ 6, 11,  -]
+        step 1    active 1          starts = [ 4, 10, 15]    ends = [ 6, 11, 15]
 
     Raises:
         DecodeError: the records of a run do not fill it exactly, or a length is negative.
     """
     lengths = np.ndarray((max(len(data) - LENGTH_SIZE + 1, 0),), ">i4", data, strides=(1,))
-    order = np.argsort(-counts, kind="stable")  # the longest first: the runs at work are those up to some place
+    order = np.argsort(-counts, kind="stable")
     begins = (np.cumsum(counts) - counts)[order]
     pos, end = firsts[order].copy(), lasts[order]
     starts, ends = np.empty((2, int(counts.sum())), np.int64)
     for step in range(int(counts.max(initial=0))):
-        at_work = int(np.searchsorted(-counts[order], -step))
-        here = pos[:at_work]
-        if (here + LENGTH_SIZE > end[:at_work]).any():
+        active = int(np.searchsorted(-counts[order], -step))
+        here = pos[:active]
+        if (here + LENGTH_SIZE > end[:active]).any():
             raise TruncatedBlockError("a record runs past the end of its block")
         length = lengths[here].astype(np.int64)
         here += LENGTH_SIZE
-        starts[begins[:at_work] + step] = here
+        starts[begins[:active] + step] = here
         here += length
-        if (length < 0).any() or (here > end[:at_work]).any():
+        if (length < 0).any() or (here > end[:active]).any():
             raise CorruptBlockError("a record of impossible length")
-        ends[begins[:at_work] + step] = here
+        ends[begins[:active] + step] = here
     if (pos != end).any():
         raise CorruptBlockError("bytes follow the last record of a block")
     return starts, ends

@@ -1,4 +1,4 @@
-"""One log block <-> bytes.  Pure: bytes, Arrow and values in and out; no file, clock or randomness."""
+"""Log blocks <-> bytes.  Pure: bytes, Arrow and values in and out; no file, clock or randomness."""
 
 from hudiformat.blocks.block import LogBlock, decode_block, encode_block, encode_block_parts
 from hudiformat.blocks.build import data_block, delete_block, rollback_block

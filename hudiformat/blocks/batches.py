@@ -87,7 +87,7 @@ def _fits(block: LogBlock | BlockRun, group: list[LogBlock | BlockRun]) -> bool:
     if isinstance(block, BlockRun) != isinstance(first, BlockRun):
         return False
     if isinstance(block, BlockRun) and isinstance(first, BlockRun):
-        far = int(block.places[-1] - first.places[0]) > _FARTHEST
+        far = int(block.offsets[-1] - first.offsets[0]) > _FARTHEST
         if far or block.data is not first.data:
             return False
     return block.header is last.header or block.schema == last.schema

@@ -1,12 +1,6 @@
-"""Record positions: a set of 64-bit row numbers in a header value.
+"""A log block as a value: its bytes, its records, and the record positions in its header.  Layout: spec/log-block.md.
 
-Base64 of a roaring bitmap in its portable form, run-optimised.  Source: LogReaderUtils.encodePositions.
-
-The value that a log block is, and what can be read out of it.
-
-The envelope that every log block travels in.  Layout: spec/log-block.md.
-
-Blocks that begin alike and stand behind each other, as most of a log's do: known by where they are.
+A decoded block encodes to the same bytes.  The content of a block that was read is a view into the file.
 """
 
 from __future__ import annotations
@@ -47,29 +41,6 @@ from hudiformat.wire import INT32_MAX, int32, offsets_from
 Positions = npt.NDArray[np.uint64]
 
 
-def encode_positions(positions: Iterable[int]) -> str:
-    """The header value for *positions*, which are row numbers in the base file; the same set gives the same text."""
-    bitmap = BitMap64(positions)
-    bitmap.run_optimize()
-    return base64.b64encode(bitmap.serialize()).decode("ascii")
-
-
-def decode_positions(text: str) -> Positions:
-    """The positions that a header value holds, in ascending order.
-
-    Raises:
-        CorruptBlockError: it is no bitmap.
-    """
-    try:
-        data = base64.b64decode(text, validate=True)
-        if not data:
-            raise ValueError("no bytes")  # noqa: TRY301 - pyroaring looks at the first
-        bitmap = BitMap64.deserialize(data)
-    except (ValueError, binascii.Error) as error:
-        raise CorruptBlockError(f"record positions that are no roaring bitmap: {error}") from error
-    return np.fromiter(bitmap, np.uint64, len(bitmap))
-
-
 _FINDERS = {
     BlockType.AVRO_DATA: avro_data.find,
     BlockType.CDC_DATA: avro_data.find,
@@ -98,39 +69,39 @@ class _Fields(NamedTuple):
 class LogBlock(_Fields):
     """One block of a log file.
 
-    ``content`` of a block that was read is a view into the file: nothing of it is loaded before it is touched.
-    ``offset`` and ``size`` are bytes in the file, magic and reverse pointer included, and None for a block that was
-    made here.  A span that cannot be read is a block of type CORRUPT, with the ``reason``; its content is what follows
-    the magic.  ``quirks`` are numbers on disk that mean others; no writer makes them.
+    ``content`` of a block that was read is a view into the file, which loads its bytes when they are used.  ``offset``
+    and ``size`` are bytes in the file, including magic and reverse pointer; they are None for a new block.  A span that
+    cannot be read is a block of type CORRUPT, with the ``reason``; its content is what follows the magic.  ``quirks``
+    are damaged numbers on disk that Java reads as sound ones; no writer makes them.
 
-    Blocks are equal when they say the same, wherever they stand.
+    Blocks are equal if all but ``offset``, ``size`` and ``quirks`` are equal.
 
     Source: HoodieLogBlock and its subclasses; spec/log-block.md.
     """
 
-    # A tuple and not a dataclass: it is made five times as fast, and a file may have millions of blocks.
+    # A tuple is made five times as fast as a dataclass, and a file may have millions of blocks.
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LogBlock) and self._said() == other._said()
+        return isinstance(other, LogBlock) and self._identity() == other._identity()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self._said())
+        return hash(self._identity())
 
-    def _said(self) -> tuple[object, ...]:
+    def _identity(self) -> tuple[object, ...]:
         return (self.type, self.header, self.content, self.footer, self.version, self.reason)
 
     @property
     def instant(self) -> str | None:
-        """The instant that wrote the block."""
+        """The instant of the write that made the block."""
         return self.header.get(HeaderKey.INSTANT_TIME)
 
     @property
     def content_offset(self) -> int | None:
-        """The offset in bytes of the content in the file; None for a block that was made here."""
+        """The offset of the content in the file, in bytes; None for a new block."""
         if self.offset is None or self.size is None:
             return None
         return self.offset + self.size - len(self.content) - (0 if self.type is BlockType.CORRUPT else TAIL_SIZE)
@@ -150,8 +121,8 @@ class LogBlock(_Fields):
         """How many records or deletes the block declares; 0 for a command or corrupt block.
 
         Raises:
-            DecodeError: the content is too short to say.
-            UnsupportedFeatureError: deletes or an HFile with something of Java's that is not known.
+            DecodeError: the content is too short, or its count is impossible.
+            UnsupportedFeatureError: the deletes or the HFile hold a Java class or a compression that is not supported.
         """
         if self.type is BlockType.DELETE:
             return len(self.deletes())
@@ -169,16 +140,16 @@ class LogBlock(_Fields):
     ) -> pa.RecordBatch:
         """The records of a data block, one row each, in file order.
 
-        *schema* is what the rows are brought to (columns by name, types promoted, missing ones null); without it they
-        come as they were written.  *columns* picks some, of *schema* where there is one; the others are skipped and
-        not decoded.  With *filter* only the rows for which it is true come; of the others nothing is decoded but the
-        columns that it looks at.
+        With *schema* rows are brought to it: columns by name, types promoted, missing columns null.  Without it they
+        have the schema they were written with.  *columns* selects columns of that schema; the other columns are not
+        decoded.  *filter* selects the rows for which it is true; in the other rows only the columns that it uses are
+        decoded.
 
         Raises:
             DecodeError: the content is damaged.
-            SchemaError: the written schema cannot be brought to *schema*, a column is not there, or *filter* does not
-                fit the columns.
-            UnsupportedFeatureError: the block holds no records, or an HFile of a compression that is not supported.
+            SchemaError: the records cannot be brought to *schema*, a column is missing, or *filter* does not fit the
+                columns.
+            UnsupportedFeatureError: the block holds no records, or an HFile with a compression that is not supported.
         """
         find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
         if find is None and not is_parquet:
@@ -192,12 +163,12 @@ class LogBlock(_Fields):
     def deletes(self) -> pa.RecordBatch:
         """The deletes of a delete block: ``record_key``, ``partition_path`` and ``ordering``, in file order.
 
-        A delete without an ordering value wins over whatever came before it.  Such a value is null, or Hudi's
-        placeholder, the int 0: among values of another type that is null too, among ints it stays a 0.
+        A delete without an ordering value wins over every earlier record.  Its value is null or Hudi's placeholder, the
+        int 0.  That placeholder becomes null if the other values have another type; among ints it stays 0.
 
         Raises:
             DecodeError: the content is damaged.
-            UnsupportedFeatureError: not a delete block, or an ordering value of a Java class that is not known.
+            UnsupportedFeatureError: the block is no delete block, or an ordering value has an unknown Java class.
         """
         if self.type is not BlockType.DELETE:
             raise self._unsupported()
@@ -205,9 +176,9 @@ class LogBlock(_Fields):
             return delete.decode(self.content)
 
     def positions(self) -> Positions | None:
-        """The rows of the base file that the records or deletes are about, in ascending order; None without them.
+        """The row numbers in the base file of the records or deletes, in ascending order; None if the block has none.
 
-        They hold for the base file of the instant ``base_instant_of_positions`` alone.
+        They refer to the base file of the instant ``base_instant_of_positions`` and to no other.
 
         Raises:
             CorruptBlockError: the header value is no roaring bitmap.
@@ -217,7 +188,7 @@ class LogBlock(_Fields):
 
     @property
     def base_instant_of_positions(self) -> str | None:
-        """The instant of the base file that the record positions count rows of."""
+        """The instant of the base file that the record positions refer to."""
         return self.header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)
 
     @property
@@ -227,18 +198,18 @@ class LogBlock(_Fields):
 
     @property
     def compacted_instants(self) -> tuple[str, ...]:
-        """The instants whose blocks this one takes the place of, from a log compaction."""
+        """The instants whose blocks this block replaces, after a log compaction."""
         instants = self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES)
         return tuple(instants.split(",")) if instants else ()
 
     @property
     def target_instant(self) -> str | None:
-        """The instant that a rollback block takes back."""
+        """The instant that a rollback block reverts."""
         return self.header.get(HeaderKey.TARGET_INSTANT_TIME)
 
     @property
     def identifier(self) -> str | None:
-        """What tells the block from its like after a task was run again."""
+        """The identifier that is equal in a block and its duplicate from a task that was run twice."""
         return self.header.get(HeaderKey.BLOCK_IDENTIFIER)
 
     def _unsupported(self) -> UnsupportedFeatureError:
@@ -251,16 +222,16 @@ _HEAD = struct.Struct(">6sqii")
 _INT64 = struct.Struct(">q")
 _TAIL = struct.Struct(">iq")
 _LEAST_SIZE = 4 + 4 + LENGTH_SIZE + TAIL_SIZE
-"""Bytes that the block's size counts besides the header and the content."""
-_PLAIN = Quirks()
+"""The bytes in the block size besides the header and the content."""
+_NO_QUIRKS = Quirks()
 
 
 def encode_block(block: LogBlock) -> bytes:
     """The bytes of *block*; for a block that was read, the bytes it was read from.
 
     Raises:
-        EncodeError: no reader of the format could read the block back, for it would be of 2 GiB or more (HUDI-2665),
-            of a log format version other than 1, or have a footer.
+        EncodeError: no reader could read the block: it has 2 GiB or more (HUDI-2665), a log format version other than
+            1, or a footer.
 
     Source: HoodieLogFormatWriter.appendBlocks; spec/log-block.md.
     """
@@ -268,13 +239,13 @@ def encode_block(block: LogBlock) -> bytes:
 
 
 def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
-    """The bytes of *block* as (head, content, tail), so that a writer can gather them without a copy.
+    """The bytes of *block* as (head, content, tail), which a writer can write in one call without joining them.
 
     Raises:
         EncodeError: as in :func:`encode_block`.
     """
     if block.type is BlockType.CORRUPT:
-        # A corrupt span has no envelope to rebuild: what stood there stands there again, a magic in front or not.
+        # A corrupt span has no envelope: the same bytes are written again, with the magic if there was one.
         starts_with_magic = block.size is None or block.size > len(block.content)
         return (MAGIC if starts_with_magic else b"", block.content, b"")
     if block.version != FORMAT_VERSION or block.footer.entries:
@@ -282,14 +253,14 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
             f"a block of log format version {block.version} with {len(block.footer)} footer entries cannot be read by "
             f"anybody: expected version {FORMAT_VERSION} and no footer"
         )
-    quirks = block.quirks or _PLAIN
+    quirks = block.quirks or _NO_QUIRKS
     header, content = block.header.encoded, len(block.content)
     if quirks.header_count:
         header = int32(quirks.header_count)
     # Two lengths that look alike: the first leaves out the magic and itself, the last counts the magic and the first
     # but not itself.  They differ by 6.
     length = _LEAST_SIZE + len(header) + content
-    # Java reads a size just below the limit, of a block up to 14 bytes beyond it: one that was read is given back.
+    # Java reads a block up to 14 bytes above the limit, because its size field is below: a block that was read is kept.
     if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and block.size != total:
         raise EncodeError(
             f"a block of {total} bytes cannot be read by anybody: Hudi keeps block lengths in 32 bits (HUDI-2665); "
@@ -303,7 +274,7 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
 def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> tuple[LogBlock, int]:
     """The block that begins at *start*, and the offset just after it; its content is a view, not a copy.
 
-    What follows the block is not looked at.  *base* is the file offset of ``data[0]``, for ``block.offset`` and for
+    The bytes behind the block are not checked.  *base* is the file offset of ``data[0]``, for ``block.offset`` and for
     the offsets in errors.
 
     Raises:
@@ -319,7 +290,7 @@ def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> 
 
 
 def block_in_frame(view: memoryview, frame: Frame, *, base: int = 0) -> LogBlock:
-    """The block that *frame* found in *view*; the values of the header are copied, the content is a view."""
+    """The block in *view* whose parts *frame* locates; the header values are copied, the content is a view."""
     entries = [(key, bytes(view[start:end])) for key, start, end in frame.entries]
     return LogBlock(
         frame.type,
@@ -331,58 +302,84 @@ def block_in_frame(view: memoryview, frame: Frame, *, base: int = 0) -> LogBlock
     )
 
 
-_NO_MORE = (None, None)  # neither reason nor quirks
-_make = partial(tuple.__new__, LogBlock)  # in two thirds of the time of a call of the class
+_NO_REASON_NOR_QUIRKS = (None, None)
+_make_block = partial(tuple.__new__, LogBlock)  # takes two thirds of the time of LogBlock(...)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRun:
-    """Sound blocks in *data* of the type and header of *model*, and without quirks like it.
+    """Sound blocks that follow each other in *data*, all with the type and header of *model* and without quirks.
 
-    ``places`` are the offsets of their first bytes and of the end of the last one; ``before`` is how many bytes of each
-    stand before its content.
+    ``offsets`` are the offsets of their first bytes and of the end of the last block; ``head_size`` is the number of
+    bytes of each block before its content.
     """
 
     data: memoryview
     model: LogBlock
-    places: Longs
-    before: int
+    offsets: Longs
+    head_size: int
 
     @property
     def type(self) -> BlockType:
-        """That of all of them."""
+        """The type of all blocks."""
         return self.model.type
 
     @property
     def header(self) -> BlockHeader:
-        """That of all of them."""
+        """The header of all blocks."""
         return self.model.header
 
     @property
     def schema(self) -> str:
-        """That of :attr:`LogBlock.schema`."""
+        """The schema of all blocks, as :attr:`LogBlock.schema`."""
         return self.model.schema
 
     @property
     def size(self) -> int:
-        """Bytes of all of them."""
-        return int(self.places[-1] - self.places[0])
+        """The bytes of all blocks together."""
+        return int(self.offsets[-1] - self.offsets[0])
 
     @property
     def largest(self) -> int:
-        """Bytes of the longest content."""
+        """The bytes of the longest content."""
         starts, ends = self.contents()
         return int((ends - starts).max())
 
     def contents(self) -> tuple[Longs, Longs]:
         """Where the contents begin and end."""
-        return self.places[:-1] + self.before, self.places[1:] - TAIL_SIZE
+        return self.offsets[:-1] + self.head_size, self.offsets[1:] - TAIL_SIZE
 
     def blocks(self) -> list[LogBlock]:
-        """The blocks themselves."""
+        """The blocks one by one."""
         kind, header, _, footer, version, *_ = self.model
-        data, before = self.data, self.before
+        data, head_size, rest = self.data, self.head_size, _NO_REASON_NOR_QUIRKS
         return [
-            _make((kind, header, data[at + before : end - TAIL_SIZE], footer, version, at, end - at, *_NO_MORE))
-            for at, end in pairwise(self.places.tolist())
+            _make_block((kind, header, data[at + head_size : end - TAIL_SIZE], footer, version, at, end - at, *rest))
+            for at, end in pairwise(self.offsets.tolist())
         ]
+
+
+def encode_positions(positions: Iterable[int]) -> str:
+    """The header value for *positions*, row numbers in the base file; the same set gives the same text.
+
+    It is the Base64 of a roaring bitmap in its portable form, run-optimised.  Source: LogReaderUtils.encodePositions.
+    """
+    bitmap = BitMap64(positions)
+    bitmap.run_optimize()
+    return base64.b64encode(bitmap.serialize()).decode("ascii")
+
+
+def decode_positions(text: str) -> Positions:
+    """The positions in a header value, in ascending order.
+
+    Raises:
+        CorruptBlockError: the text is no Base64 of a roaring bitmap.
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+        if not data:
+            raise ValueError("no bytes")  # noqa: TRY301 - pyroaring reads the first byte unchecked
+        bitmap = BitMap64.deserialize(data)
+    except (ValueError, binascii.Error) as error:
+        raise CorruptBlockError(f"record positions that are no roaring bitmap: {error}") from error
+    return np.fromiter(bitmap, np.uint64, len(bitmap))

@@ -1,4 +1,4 @@
-"""Blocks made from Arrow and values.  Instants and ids are arguments: the same input gives the same bytes."""
+"""New blocks from Arrow data and values.  Instants and ids are arguments: the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def data_block(
     is_partial: bool = False,
     compression: str | None = None,
 ) -> LogBlock:
-    """A data block that holds the rows of *batch*, which may also be a table of several chunks.
+    """A data block with the rows of *batch*, which may also be a table of several chunks.
 
-    *schema* is the Avro schema to write with, as JSON or as the Arrow schema it is made from; without it, it is made
-    from the batch's own.  *format* is avro, hfile (rows are sorted by record key), parquet or cdc.  *positions* are the
-    rows of the base file that the rows are about, in ascending order and as many, and *base_instant* is that file's
-    instant.  *is_partial* says that the rows hold only columns that were updated.  *compression* is the codec of a
-    Parquet or HFile block, gzip without it.
+    *schema* is the Avro schema to write with: JSON, or an Arrow schema that is mapped to Avro, by default the schema of
+    *batch*.  *format* is avro, hfile (rows are sorted by record key), parquet or cdc.  *positions* are the row numbers
+    in the base file that belong to the rows, one per row in ascending order, and *base_instant* is the instant of that
+    file.  *is_partial* marks rows that hold only the updated columns.  *compression* is the codec of a Parquet or HFile
+    block, by default gzip.
 
     Raises:
         SchemaError: the batch does not fit the schema, or has a type that Avro cannot hold.
-        EncodeError: *positions* without *base_instant*, or the reverse; *compression* of what is never compressed.
-        UnsupportedFeatureError: a *format* that is not supported yet.
+        EncodeError: *positions* without *base_instant*, or the reverse; *compression* with a format that has none.
+        UnsupportedFeatureError: a *format* that is not supported.
 
     Source: HoodieAvroDataBlock, HoodieParquetDataBlock, HoodieCDCDataBlock; spec/log-block.md.
     """
@@ -64,7 +64,7 @@ def data_block(
     if is_partial:
         entries[HeaderKey.IS_PARTIAL] = "true"
     codec = {} if compression is None else {"compression": compression}
-    rows = batch if encode is avro_data.encode else one_batch(batch)  # records are put together some at a time
+    rows = batch if encode is avro_data.encode else one_batch(batch)  # encode_records joins chunks as it goes
     return LogBlock(kind, BlockHeader(entries), encode(rows, schema, **codec))
 
 
@@ -80,14 +80,14 @@ def delete_block(
 ) -> LogBlock:
     """A delete block for the record keys *keys*.
 
-    *partition_path* and *ordering* give each key's partition path and ordering value; one text serves all keys.
-    Without an ordering value, a delete wins over whatever came before it.  *schema* is the table's Avro schema, which
-    Hudi puts into the header.  *positions* and *base_instant* are those of :func:`data_block`.
+    *partition_path* holds the partition path of each key, or is one text for all keys; *ordering* holds the ordering
+    values.  A delete without an ordering value wins over every earlier record.  *schema* is the table's Avro schema,
+    which Hudi puts into the header.  *positions* and *base_instant* are as in :func:`data_block`.
 
     Raises:
         EncodeError: *positions* without *base_instant*, or the reverse.
-        SchemaError: ordering values of a type that Hudi has no wrapper for, or an array of keys that are no text.
-        DataError: a key that is null or no text, or arrays of unlike length (in rows).
+        SchemaError: ordering values of a type that Hudi has no wrapper for, or an array of keys that are not text.
+        DataError: a key that is null or not text, or arrays with different numbers of rows.
 
     Source: HoodieDeleteBlock; spec/log-block.md.
     """
@@ -99,7 +99,7 @@ def delete_block(
 
 
 def rollback_block(*, instant: str, target: str) -> LogBlock:
-    """A command block that takes back every earlier block of the instant *target*.
+    """A command block that reverts every earlier block of the instant *target*.
 
     Source: HoodieCommandBlock; spec/log-block.md.
     """
@@ -113,7 +113,9 @@ def rollback_block(*, instant: str, target: str) -> LogBlock:
 
 def _positions(positions: Iterable[int] | None, base_instant: str | None) -> dict[HeaderKey, str]:
     if (positions is None) != (base_instant is None):
-        raise EncodeError("record positions need the instant of the base file that they count rows of, and it them")
+        raise EncodeError(
+            "positions and base_instant, the instant of the base file they refer to, go together: pass both"
+        )
     if positions is None or base_instant is None:
         return {}
     return {

@@ -1,9 +1,7 @@
-"""The codes of a log block and its header map.  Layout: spec/log-block.md.
+"""The frame of a log block: its codes, its header map, and where its parts lie.  Layout: spec/log-block.md.
 
-Where the parts of a log block stand.  Layout: spec/log-block.md.
-
-Nothing is copied and nothing allocated before all of a block has turned out to be sound, and the fields in front of the
-content are judged as soon as they are there.  So a length that lies costs an error, never time or memory.
+Nothing is copied or allocated before the whole block is known to be sound, and each field before the content is checked
+as soon as it is read.  So a wrong length costs an error, never time or memory.
 """
 
 from __future__ import annotations
@@ -61,10 +59,11 @@ class CommandType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """Numbers of a block that Java reads as others than they are; they are kept to give the same bytes again.
+    """Damaged numbers of a block that Java reads as sound ones; they are kept so that the block encodes as it was.
 
-    The block size and the content length have too many multiples of 2**32, for Java casts them to 32 bits; the counts
-    of the header and the footer are negative where it finds no entries.  All are 0 in what a writer made.
+    Java casts the block size and the content length to 32 bits: ``size_wraps`` and ``content_length_wraps`` are the
+    multiples of 2**32 that the cast drops.  It reads negative counts of header or footer entries as 0:
+    ``header_count`` and ``footer_count`` are these negative counts.  Writers make blocks in which all four are 0.
 
     Source: HoodieLogFileReader.readBlock, HoodieLogBlock.getLogMetadata.
     """
@@ -76,14 +75,14 @@ class Quirks:
 
 
 class BlockHeader(Mapping[HeaderKey, str]):
-    """A header map that remembers how it stood on disk.
+    """A header map that keeps the order of its entries on disk.
 
-    Java writes headers from a hash map, so the order of entries is arbitrary: a decoded header keeps the order it was
-    read in, and a block that is made here gets its keys in ascending order.  Where a damaged header names a key twice
-    the later entry counts, as in Java, and both are kept.  Values are kept as bytes, and read as UTF-8.
+    Java writes headers from a hash map, so their order is arbitrary: a decoded header keeps the order in which it was
+    read, and a new header has its keys in ascending order.  If a damaged header has a key twice, the later entry
+    counts, as in Java, and both are kept.  Values are kept as bytes, and read as UTF-8.
 
     Raises:
-        EncodeError: a text that has no UTF-8, for a lone surrogate is in it.
+        EncodeError: a text has no UTF-8, because it contains a lone surrogate.
 
     Source: HoodieLogBlock.getHeaderMetadataBytes and getHeaderMetadata; spec/log-block.md.
     """
@@ -104,7 +103,7 @@ class BlockHeader(Mapping[HeaderKey, str]):
     @property
     def encoded(self) -> bytes:
         """The bytes of the map: the number of entries, and each one's key, length and value."""
-        if self._encoded is None:  # kept, for a writer gives many blocks one header
+        if self._encoded is None:  # kept, because a writer gives many blocks the same header
             entries = (int32(key) + int32(len(value)) + value for key, value in self.entries)
             self._encoded = int32(len(self.entries)) + b"".join(entries)
         return self._encoded
@@ -140,11 +139,11 @@ def _utf8(key: HeaderKey, text: str) -> bytes:
 MAGIC = b"#HUDI#"
 FORMAT_VERSION = 1
 LENGTH_SIZE = 8
-"""Bytes of the size after the magic, and of the reverse pointer at the end."""
+"""Bytes of the block size after the magic, and of the reverse pointer at the end."""
 TAIL_SIZE = 4 + LENGTH_SIZE
 """Bytes after the content: the footer's count and the reverse pointer."""
 MAX_HEADER_ENTRIES = 64
-"""More than there are keys, and few enough that a forged file costs time in proportion to its size."""
+"""More than there are keys, and few enough that reading a forged file takes time in proportion to its size."""
 
 _SMALLEST_SIZE = 4 + 4 + 4 + LENGTH_SIZE + TAIL_SIZE
 _INT32 = struct.Struct(">i")
@@ -157,7 +156,7 @@ Buffer = bytes | bytearray | memoryview
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A sound block's parts as positions in its buffer; an entry is a key and where its value begins and ends."""
+    """The positions of a sound block's parts in its buffer; an entry is a key and where its value begins and ends."""
 
     start: int
     type: BlockType
@@ -168,12 +167,12 @@ class Frame:
 
 
 def parse_frame(data: Buffer, start: int = 0, *, base: int = 0) -> Frame:
-    """The frame of the block that begins at *start*; *base* is what the first byte of *data* counts as in errors.
+    """The frame of the block that begins at *start*; *base* is the offset of the first byte of *data*, for errors.
 
     Sizes are read as Java reads them, by their lower 32 bits, and negative counts as 0.
 
     Raises:
-        TruncatedBlockError: the block runs past the end of *data*; ``needed`` says how many bytes would bring it on.
+        TruncatedBlockError: the block runs past the end of *data*; ``needed`` is the number of bytes to retry with.
         CorruptBlockError: its parts contradict each other.
         UnsupportedVersionError: a log format version other than 1.
     """
@@ -184,7 +183,7 @@ def parse_frame(data: Buffer, start: int = 0, *, base: int = 0) -> Frame:
     size, size_wraps = fields.wrapped_int("block size")
     if size < _SMALLEST_SIZE:
         raise CorruptBlockError(
-            f"block size {_as_stored(size, size_wraps)}: a block takes {_SMALLEST_SIZE} bytes at least",
+            f"block size {_as_stored(size, size_wraps)}: expected at least {_SMALLEST_SIZE} bytes",
             offset=base + start + len(MAGIC),
         )
     fields.end = fields.pos + size
@@ -212,7 +211,7 @@ def _as_stored(value: int, wraps: int) -> str:
 
 
 class _Fields:
-    """Reads a block's fields front to back, up to its ``end`` (once that is known) and never past what is there."""
+    """Reads a block's fields front to back, never past the end of the data, nor past ``end`` once that is known."""
 
     __slots__ = ("_base", "_data", "_start", "end", "pos")
 
@@ -224,11 +223,11 @@ class _Fields:
 
     @property
     def offset(self) -> int:
-        """Where the next field stands, counted as in errors."""
+        """The offset of the next field, as in errors."""
         return self._base + self.pos
 
     def take(self, count: int, what: str) -> int:
-        """Where the next *count* bytes begin; they are all there."""
+        """Where the next *count* bytes begin, which are all in the data."""
         at, after = self.pos, self.pos + count
         if count < 0:
             raise CorruptBlockError(f"{what}: negative length {count}", offset=self.offset)
@@ -237,7 +236,7 @@ class _Fields:
                 f"{what}: {count} bytes expected, {self.end - at} left in the block", offset=self.offset
             )
         if after > len(self._data):
-            if self.end:  # whatever was being read: it is the block that is too short
+            if self.end:  # whichever field is being read, the message is about the block
                 at, count, what = self._start + len(MAGIC) + LENGTH_SIZE, self.end - self._start, "block"
                 count -= len(MAGIC) + LENGTH_SIZE
             raise TruncatedBlockError(
@@ -257,7 +256,10 @@ class _Fields:
         return value
 
     def wrapped_int(self, what: str) -> tuple[int, int]:
-        """A long as Java's cast to int sees it, and the multiple of 2**32 that the cast loses."""
+        """A long as Java's cast to int gives it, and the multiple of 2**32 that the cast drops.
+
+        For 2**32 + 40 that is (40, 1).
+        """
         value = self.int64(what)
         wrapped = (value + INT32_MAX + 1) % 2**32 - INT32_MAX - 1
         return wrapped, (value - wrapped) >> 32
@@ -275,9 +277,9 @@ def _parse_entries(fields: _Fields, count: int) -> tuple[tuple[HeaderKey, int, i
 
 
 def _parse_tail(fields: _Fields, length: int, size: int) -> int:
-    """The count of the footer behind a content of *length* bytes: 0, or a number below that Java takes for 0."""
+    """The footer's count behind a content of *length* bytes: 0, or a negative number, which Java reads as 0."""
     offset = fields.offset
-    fields.take(length + TAIL_SIZE, "content")  # all of it, before a byte at its end is looked at
+    fields.take(length + TAIL_SIZE, "content")  # before reading the bytes at its end
     fields.pos -= TAIL_SIZE
     if (count := fields.int32("footer count")) > 0:
         raise CorruptBlockError(

@@ -1,4 +1,4 @@
-"""What is wanted of a block's records: a schema, some of its columns, the rows for which a condition holds."""
+"""The schema, the columns and the rows that a caller wants of a block's records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROW = "__row__"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The *schema* to bring rows to, the *columns* of it, or of what was written, and which rows; None is all."""
+    """The *schema* to bring rows to, the *columns* of it or of the written schema, and a filter; None means all."""
 
     schema: pa.Schema | None = None
     columns: list[str] | None = None
@@ -25,7 +25,7 @@ class Wanted:
 
 
 def selected(schema: pa.Schema, columns: list[str]) -> pa.Schema:
-    """The schema of *columns* alone.
+    """The fields of *schema* that *columns* name.
 
     Raises:
         SchemaError: there is no column of that name.
@@ -37,16 +37,16 @@ def selected(schema: pa.Schema, columns: list[str]) -> pa.Schema:
 
 
 def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
-    """The columns of *schema* that *condition* looks at.
+    """The columns of *schema* that *condition* uses.
 
     Raises:
-        SchemaError: *condition* looks at something else, or compares what cannot be compared.
+        SchemaError: *condition* uses another column, or compares values that cannot be compared.
     """
     nothing = schema.empty_table()
-    if (message := _objection(condition, nothing)) is not None:
+    if (message := _error_of(condition, nothing)) is not None:
         raise SchemaError(f"the filter {condition} does not fit the columns {', '.join(schema.names)}: {message}")
-    # Arrow does not say what an expression refers to, but it misses what is not there.
-    return [name for name in schema.names if _objection(condition, nothing.drop_columns([name])) is not None]
+    # Arrow does not list the columns of an expression, but it raises an error if one of them is missing.
+    return [name for name in schema.names if _error_of(condition, nothing.drop_columns([name])) is not None]
 
 
 def rows_where(condition: pc.Expression, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
@@ -57,7 +57,8 @@ def rows_where(condition: pc.Expression, batch: pa.RecordBatch) -> npt.NDArray[n
     return rows
 
 
-def _objection(condition: pc.Expression, table: pa.Table) -> Any:
+def _error_of(condition: pc.Expression, table: pa.Table) -> Any:
+    """The message of Arrow's error when it filters *table* by *condition*; None if it can."""
     try:
         table.filter(condition)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, pa.ArrowTypeError) as error:

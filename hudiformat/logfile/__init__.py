@@ -1,4 +1,4 @@
-"""A log file: a run of blocks, read forward, in reverse and as its bytes come, verified, salvaged and written."""
+"""Log files, sequences of blocks: read forward, in reverse and from a stream of bytes; verified, salvaged, written."""
 
 from hudiformat.logfile.decoder import LogDecoder
 from hudiformat.logfile.reader import LogReader, scan_blocks, scan_blocks_reversed

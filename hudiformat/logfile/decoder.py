@@ -1,4 +1,4 @@
-"""Blocks out of the bytes of a log file as they come.  Rules: spec/log-file.md."""
+"""The blocks of a log file whose bytes arrive in pieces.  Rules: spec/log-file.md."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from hudiformat.logfile.reader import corrupt_block, next_magic, sound_frame
 
 
 class LogDecoder:
-    """Takes the bytes of a log file in pieces of any size, and gives its blocks, the same as from the whole file.
+    """Takes the bytes of a log file in pieces of any size, and returns the blocks that the whole file has.
 
-    Feed it, ask for blocks until there is none, feed it again; say when the file has ended, and ask once more.  It
-    keeps the bytes of one block, sound or corrupt, and what was fed behind it.
+    Call :meth:`feed`, then :meth:`next_block` until it returns None, and so on; after the last piece call
+    :meth:`finish` and :meth:`next_block` again.  The decoder holds the bytes of one block, sound or corrupt, and the
+    bytes fed behind it.
 
-    A block's end decides whether it is sound, and so do the 6 bytes behind it.  So a block comes out when these have
-    been fed, or at the end.
+    Whether a block is sound depends on all its bytes and on the 6 bytes behind it.  So a block is returned when these
+    have been fed, or at the end of the file.
 
-    Source: HoodieLogFileReader, which needs a file to go back in; spec/log-file.md.
+    Source: HoodieLogFileReader, which needs a file that it can seek in; spec/log-file.md.
     """
 
     def __init__(self) -> None:
-        self._buffer = bytearray()  # from the first byte of the block that comes next
+        self._buffer = bytearray()  # from the first byte of the next block on
         self._offset = 0
         self._needed = len(MAGIC)
         self._ended = False
@@ -32,18 +33,18 @@ class LogDecoder:
         """Take the next bytes of the file.
 
         Raises:
-            DecodeError: the file has been said to be at its end.
+            DecodeError: :meth:`finish` was called before.
         """
         if self._ended:
-            raise DecodeError("bytes behind the end of the file", offset=self._offset + len(self._buffer))
+            raise DecodeError("bytes after finish()", offset=self._offset + len(self._buffer))
         self._buffer += data
 
     def finish(self) -> None:
-        """Say that the file ends here; a second call does nothing."""
+        """Declare that the file ends here; a second call does nothing."""
         self._ended = True
 
     def next_block(self) -> LogBlock | None:
-        """The next block; None when more bytes are needed to tell, or when the file is at its end."""
+        """The next block; None if more bytes are needed, or at the end of the file."""
         if len(self._buffer) < (len(MAGIC) if self._ended else self._needed):
             return None
         if self._reason is None:

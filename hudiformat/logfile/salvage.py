@@ -1,4 +1,4 @@
-"""Every intact block of a damaged log file, byte for byte, in a new file.  Rules: spec/log-file.md, "Salvage"."""
+"""Copying the intact blocks of a damaged log file to a new one.  Rules: spec/log-file.md, "Salvage"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hudiformat.logfile.reader import Source, map_source, place
+from hudiformat.logfile.reader import Source, locate, map_source
 from hudiformat.logfile.verify import FindingKind, LogFinding, parts_of
 from hudiformat.storage import OutputFile, Storage
 
@@ -15,10 +15,10 @@ _LOST = (FindingKind.TORN_TAIL, FindingKind.CORRUPT, FindingKind.JUNK)
 
 @dataclass(frozen=True, slots=True)
 class SalvageReport:
-    """What a salvage kept and what it could not: *blocks* blocks of *size* bytes are in the file *target*.
+    """What a salvage kept and what is lost: *blocks* blocks of *size* bytes are in the file *target*.
 
-    ``lost`` are the spans that are not, in file order.  ``recovered`` are those of the blocks kept that queries of the
-    damaged file skip, so that their rows come back with the new file.
+    ``lost`` are the spans that were not copied, in file order.  ``recovered`` are copied blocks that queries of the
+    damaged file skip; queries of the new file return their rows again.
 
     Source: spec/log-file.md, "Salvage".
     """
@@ -31,7 +31,7 @@ class SalvageReport:
 
     @property
     def instants(self) -> tuple[str, ...]:
-        """The instants that lost spans name, each once, in file order; a span that names none may be of any."""
+        """The instants in lost spans, each once, in file order; a span without an instant may be of any write."""
         return tuple(dict.fromkeys(instant for finding in self.lost for instant in finding.instants))
 
 
@@ -42,11 +42,11 @@ def salvage(
     storage: Storage | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SalvageReport:
-    """Copy every intact block of *source*, byte for byte, into the new file *target*, and say what is lost.
+    """Copy every intact block of *source*, byte for byte and in order, to the new file *target*, and report the losses.
 
-    Only one block at a time is touched, so the file may be larger than memory.  When the copy fails, no *target* is
-    left behind.  Blocks keep their order; that the new file takes the old one's place is for the caller to bring about,
-    while no query runs.  *progress* is called with the bytes of *source* that are done, after each block.
+    One block at a time is read, so the file may be larger than memory.  If the copy fails, *target* is deleted.  The
+    caller has to replace the old file by the new one, while no query runs.  *progress* is called after each block with
+    the number of bytes of *source* that are done.
 
     Raises:
         StorageError: *source* cannot be read, or *target* exists or cannot be written.
@@ -55,13 +55,13 @@ def salvage(
     """
     _, data = map_source(source, storage)
     path = os.fspath(target)
-    store, name = place(path, storage)
+    store, name = locate(path, storage)
     findings: list[LogFinding] = []
     with store.open_new(name) as file:
         try:
             blocks = _copy(data, file, findings, progress)
             file.sync()
-        except BaseException:  # an interrupt too: half a salvage looks like a whole one
+        except BaseException:  # an interrupt too: an incomplete copy looks like a complete one
             store.delete(name)
             raise
         size = file.size
@@ -73,7 +73,7 @@ def salvage(
 def _copy(
     data: memoryview, file: OutputFile, findings: list[LogFinding], progress: Callable[[int], None] | None
 ) -> int:
-    """How many blocks were copied; what else there is goes to *findings*."""
+    """Copy the intact blocks and return how many; append the findings about all other bytes to *findings*."""
     count = 0
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):

@@ -1,7 +1,7 @@
-"""What is wrong with a log file.  Rules: spec/log-file.md, "Salvage".
+"""The findings about a damaged log file.  Rules: spec/log-file.md, "Salvage".
 
-A query gives up more than is lost: an intact block that junk follows is corrupt to it, as it is to Hudi.  Here a block
-is intact when its own bytes are, whatever stands around it.
+A query skips more than is damaged: it takes an intact block for corrupt if junk follows it, as Hudi does.  Here a block
+is intact if its own bytes are, whatever the bytes around it.
 """
 
 from __future__ import annotations
@@ -44,20 +44,19 @@ class FindingKind(Enum):
     JUNK = "junk"
     """Bytes without a magic, which belong to no block."""
     HIDDEN = "hidden block"
-    """An intact block that queries skip, for what stands around it is damaged."""
+    """An intact block that queries skip, because the bytes around it are damaged."""
     QUIRK = "quirk"
-    """A block that is read only because Java casts its lengths to 32 bits, or takes a negative count for 0."""
+    """A block that can be read only because Java casts its lengths to 32 bits, or reads a negative count as 0."""
     CONTENT = "content"
     """A sound block whose content or headers cannot be read; a query that needs it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFinding:
-    """One thing that is wrong with a log file: a span of *length* bytes at *offset*, in bytes from the file's start.
+    """A damaged span of a log file: *length* bytes at *offset*, both in bytes, from the start of the file.
 
-    ``type`` and ``instants`` are those of the block.  Where it is lost they are what it probably was, as far as its
-    header can still be read: all instants that it names, those that a rollback takes back and a compacted block
-    replaces included.
+    ``type`` and ``instants`` are those of the block.  For a lost block they are a guess from the part of its header
+    that can still be read.  ``instants`` include those that a rollback reverts and a compacted block replaces.
 
     Source: spec/log-file.md, "Salvage".
     """
@@ -71,13 +70,13 @@ class LogFinding:
 
 
 def verify_log(source: Source, *, contents: bool = True, storage: Storage | None = None) -> list[LogFinding]:
-    """What is wrong with a log file, in file order; empty when all is well.
+    """The findings about a log file, in file order; empty if it is sound.
 
-    With *contents* every block that can be decoded is, one at a time; without, only envelopes are looked at.  A content
-    that is not supported yet is no finding.
+    With *contents* every block is decoded, one at a time; without it, only frames are checked.  A content that is not
+    supported is no finding.
 
     Raises:
-        StorageError: there is no such file, or it cannot be read.
+        StorageError: the file does not exist, or cannot be read.
 
     Source: spec/log-file.md, "Salvage".
     """
@@ -91,7 +90,7 @@ def findings_of(
     storage: Storage | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[LogFinding]:
-    """As :func:`verify_log`, each finding when it is found; *progress* is called with the bytes of the file done."""
+    """The findings of :func:`verify_log` one by one; *progress* is called with the number of bytes that are done."""
     _, data = map_source(source, storage)
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
@@ -101,10 +100,10 @@ def findings_of(
 
 
 def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None) -> Iterator[LogBlock | LogFinding]:
-    """Every byte of *data* once: intact blocks, and findings for what lies between them.
+    """Every byte of *data* once: intact blocks, and findings about the spans between them.
 
-    Before a block that is hidden, or has quirks, comes the finding that says so.  *progress* is called after each part,
-    with the bytes that are done.
+    A finding about a hidden block, or one with quirks, comes before the block.  *progress* is called after each part
+    with the number of bytes that are done.
     """
     visible = (block.offset for block in scan_blocks(data) if block.type is not BlockType.CORRUPT)
     seen, position, trail = next(visible, None), 0, Trail(data)
@@ -112,9 +111,9 @@ def parts_of(data: memoryview, *, progress: Callable[[int], None] | None = None)
         try:
             block, end = decode_block(data, position)
         except DecodeError as error:
-            # Behind the first byte, for a magic may begin inside another; a reader skips such a block, as Hudi does.
-            found = _NEXT_MAGIC.search(data, position + 1)
-            end = found.start() if found else len(data)
+            # From the second byte on, since two magics may overlap; readers skip such a block, as Hudi does.
+            following = _NEXT_MAGIC.search(data, position + 1)
+            end = following.start() if following else len(data)
             yield _lost(data, position, end, error)
         else:
             while seen is not None and seen < position:
@@ -148,7 +147,7 @@ def _lost(data: memoryview, start: int, end: int, error: DecodeError) -> LogFind
 
 
 def _guess(data: memoryview, start: int, end: int) -> tuple[BlockType | None, tuple[str, ...]]:
-    """What a damaged block probably was: its type and its instants, as far as its head makes sense."""
+    """The probable type and instants of a damaged block, from the part of its header that can be read."""
     cursor = Cursor(data[start:end])
     kind, values = None, []
     try:
@@ -162,19 +161,19 @@ def _guess(data: memoryview, start: int, end: int) -> tuple[BlockType | None, tu
             value = cursor.take(cursor.int32())
             if key in _INSTANT_KEYS:
                 values.append(bytes(value))
-    except ValueError:  # an unknown code, or a length that lies: from here on nothing can be told
+    except ValueError:  # an unknown code or a wrong length: the fields behind it cannot be located
         pass
     return None if kind is BlockType.CORRUPT else kind, _instants(values)
 
 
 def _instants(values: list[bytes]) -> tuple[str, ...]:
     """The instants in these header values, each once; a value may hold several."""
-    found = (instant for value in values for instant in value.split(b",") if _INSTANT.fullmatch(instant))
-    return tuple(dict.fromkeys(instant.decode() for instant in found))
+    instants = (instant for value in values for instant in value.split(b",") if _INSTANT.fullmatch(instant))
+    return tuple(dict.fromkeys(instant.decode() for instant in instants))
 
 
 def _content_error(block: LogBlock) -> str | None:
-    """Why the content of *block* cannot be read; None when it can be, or nobody can tell yet."""
+    """Why the content of *block* cannot be read; None if it can be read, or is not supported."""
     try:
         if block.type is BlockType.COMMAND:
             order = block.header.get(HeaderKey.COMMAND_BLOCK_TYPE)

@@ -1,4 +1,4 @@
-"""A log file that is written block by block, and rolled over at a size."""
+"""Writing log files block by block, with a new file once a file exceeds a size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hudiformat.naming import LogFileName, join_path
 from hudiformat.storage import OutputFile, Storage, open_storage
 
 DEFAULT_LOG_MAX_SIZE = 512 * 1024 * 1024
-"""Bytes past which a log file is rolled over, where nothing else is said (HoodieLogFormat.WriterBuilder).
+"""The default size in bytes above which a writer rolls over to a new file (HoodieLogFormat.WriterBuilder).
 
 Tables pass ``hoodie.logfile.max.size``, 1 GiB by default.
 """
@@ -22,7 +22,7 @@ _MAX_ATTEMPTS = 10
 
 
 class AppendResult(NamedTuple):
-    """Where an append went: the path of the file, the offset of the first byte in it, and how many bytes.
+    """Where an append wrote: the path of the file, the offset of the first byte in it, and the number of bytes.
 
     Source: org.apache.hudi.common.table.log.AppendResult.
     """
@@ -33,15 +33,15 @@ class AppendResult(NamedTuple):
 
 
 class LogWriter:
-    """Appends blocks to a log file of *directory*, and goes on in the next version when the file has grown too large.
+    """Appends blocks to a log file of *directory*, and rolls over to the next version when the file is too large.
 
-    *name* is the first file's name.  The size is looked at after each append, so a file may pass *max_size* (bytes) by
-    one append; the next file has the version after it and the writer's own write token.  A file that exists is never
-    appended to: its version is skipped, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
+    *name* is the first file's name.  The size is checked after each append, so a file may exceed *max_size* (bytes) by
+    one append; the next file has the next version and the same write token.  The writer never appends to a file that
+    exists already, but skips its version, as Hudi 1.x does.  With *sync*, the data is on disk when ``append`` returns;
     on an object store a file appears, and is safe, when the writer closes it or rolls over.
-    A file comes into being with its first block.  *on_create* is called with the path of each file, relative to the
-    storage's root, before it is made.  With *is_own_name*, the caller knows that no file has this name or a later
-    version of it, which saves a request per file.
+    A file is created with its first block.  Before that, *on_create* is called with its path, relative to the root of
+    the storage.  With *is_own_name*, the caller knows that no file has this name or a later version of it:
+    that saves a request per file.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.
@@ -71,27 +71,27 @@ class LogWriter:
         self._on_create = on_create
         self._is_own_name = is_own_name
         self._file: OutputFile | None = None
-        self._opened = ""  # its path, which an append says
+        self._opened = ""  # the path of the file, for the results of appends
         self._closed = False
 
     @property
     def name(self) -> LogFileName:
-        """The name of the current file, which may not be there yet."""
+        """The name of the current file, which may not exist yet."""
         return self._name
 
     @property
     def path(self) -> str:
-        """The path of the current file, which may not be there yet."""
+        """The path of the current file, which may not exist yet."""
         relative = self._relative_path()
         return f"{self._storage.root}/{relative}"
 
     def append(self, *blocks: LogBlock) -> AppendResult:
-        """Write *blocks* in one go; they stand in the same file, one after the other.  Without any, nothing happens.
+        """Write *blocks* in one call, one after the other into the same file.  Without blocks, nothing happens.
 
         Raises:
-            EncodeError: a block that cannot be read back, as one of 2 GiB or more; nothing is written.
-            StorageError: the file cannot be written.  What was written of the blocks is a torn tail, which readers
-                skip; a later append goes into a new file.
+            EncodeError: a block cannot be read back, for instance one of 2 GiB or more; nothing is written.
+            StorageError: the file cannot be written.  The part of the blocks that was written is a torn tail, which
+                readers skip; the next append goes into a new file.
         """
         if self._closed:
             raise StorageError(f"the writer of {self.path} is closed", path=self.path)
@@ -143,7 +143,7 @@ class LogWriter:
                     self._file = self._storage.open_new(path)
                 except StorageError:
                     attempts += 1
-                    # Was another writer faster, or can the file really not be made?
+                    # If the file exists now, another writer was faster; else it cannot be created.
                     if attempts == _MAX_ATTEMPTS or not self._storage.exists(path):
                         raise
                 else:

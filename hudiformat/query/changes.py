@@ -189,7 +189,7 @@ class ChangeReader:
         return {} if file_slice is None else {key: row[1] for key, row in self._by_key(file_slice).items()}
 
     def _by_key(self, file_slice: FileSlice) -> _Rows:
-        """The rows of a slice by record key; the last few are kept, as each write is compared with the one before it."""
+        """The rows of a slice by record key; the last few are kept, as writes are compared with the one before."""
         files = (
             str(file_slice.base_file and file_slice.base_file.name),
             *(str(log.name) for log in file_slice.log_files),

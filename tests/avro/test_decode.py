@@ -8,29 +8,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hudiformat.avro import arrow_to_avro, decode_records, encode_records
-from hudiformat.errors import CorruptBlockError, SchemaError, TruncatedBlockError
-
-from .test_encode import avro
-
-
-def framed(*records: str) -> bytes:
-    datums = [bytes.fromhex(record) for record in records]
-    return b"".join(len(datum).to_bytes(4, "big") + datum for datum in datums)
+from hudiformat.avro.decode import record_offsets
+from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError
+from tests.avro.builders import framed, framed_records, record_schema
+from tests.effort import examples
 
 
 def rows_of(kind: Any, *records: str) -> list[Any]:
-    batch = decode_records(framed(*records), len(records), avro(("c", kind)))
+    batch = decode_records(framed(*records), len(records), record_schema(("c", kind)))
     batch.validate(full=True)
-    everything = decode_records(framed(*records), len(records), avro(("c", kind)), columns=[])
+    everything = decode_records(framed(*records), len(records), record_schema(("c", kind)), columns=[])
     assert everything.num_rows == len(records)
     values: list[Any] = batch.column("c").to_pylist()
     return values
 
 
 def test_columns_are_chosen_and_ordered() -> None:
-    schema = avro(("a", "int"), ("b", "string"), ("c", {"type": "array", "items": "int"}), ("d", "double"))
+    schema = record_schema(("a", "int"), ("b", "string"), ("c", {"type": "array", "items": "int"}), ("d", "double"))
     data = framed("02 02 78 02 02 000000000000000000")
     batch = decode_records(data, 1, schema, columns=["d", "a"])
     assert batch.schema.names == ["d", "a"]
@@ -39,11 +37,11 @@ def test_columns_are_chosen_and_ordered() -> None:
 
 def test_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(SchemaError, match="column x is not in"):
-        decode_records(b"", 0, avro(("c", "int")), columns=["x"])
+        decode_records(b"", 0, record_schema(("c", "int")), columns=["x"])
 
 
 def test_no_records() -> None:
-    assert decode_records(b"", 0, avro(("c", "int"))).schema.names == ["c"]
+    assert decode_records(b"", 0, record_schema(("c", "int"))).schema.names == ["c"]
 
 
 _ITEMS = {"type": "array", "items": ["null", "string"]}
@@ -105,7 +103,7 @@ def _corrupt(message: str, kind: Any, *records: str) -> None:
     for many in (1, 40):
         damaged = framed(*records * many)
         with pytest.raises(CorruptBlockError, match=message) as caught:
-            decode_records(damaged, len(records) * many, avro(("c", kind)))
+            decode_records(damaged, len(records) * many, record_schema(("c", kind)))
         assert caught.value.offset is not None
         assert caught.value.offset <= len(damaged)
 
@@ -164,45 +162,45 @@ def test_damage_within_a_record(message: str, kind: Any, record: str) -> None:
 def test_the_offset_is_that_of_the_damaged_value() -> None:
     data = framed("02 61", "04 61 62", "02 ff", "02 61")
     with pytest.raises(CorruptBlockError) as caught:
-        decode_records(data, 4, avro(("c", "string")))
+        decode_records(data, 4, record_schema(("c", "string")))
     assert caught.value.offset == data.index(b"\xff")
 
 
 def test_offsets_count_from_the_start_in_later_chunks_too() -> None:
     data = framed(*["02"] * 9000, "04 00")
     with pytest.raises(CorruptBlockError, match=f"at byte {9000 * 5 + 5}:"):
-        decode_records(data, 9001, avro(("c", "int")))
+        decode_records(data, 9001, record_schema(("c", "int")))
 
 
 @pytest.mark.parametrize("count", [-1, 2, 3, 2**31])
 def test_a_count_that_lies(count: int) -> None:
     with pytest.raises((CorruptBlockError, TruncatedBlockError)):
-        decode_records(framed("02"), count, avro(("c", "int")))
+        decode_records(framed("02"), count, record_schema(("c", "int")))
 
 
 def test_bytes_after_the_last_record() -> None:
     with pytest.raises(CorruptBlockError, match="1 bytes follow"):
-        decode_records(framed("02") + b"\0", 1, avro(("c", "int")))
+        decode_records(framed("02") + b"\0", 1, record_schema(("c", "int")))
 
 
 def test_a_negative_length() -> None:
     with pytest.raises(CorruptBlockError, match="length -1"):
-        decode_records(b"\xff\xff\xff\xff\x02", 1, avro(("c", "int")))
+        decode_records(b"\xff\xff\xff\xff\x02", 1, record_schema(("c", "int")))
 
 
 def test_a_record_cut_off() -> None:
     with pytest.raises(TruncatedBlockError, match="record 1 of 1"):
-        decode_records(framed("02 02")[:-1], 1, avro(("c", "int")))
+        decode_records(framed("02 02")[:-1], 1, record_schema(("c", "int")))
 
 
 def test_a_block_of_two_gigabytes_is_refused() -> None:
     with pytest.raises(CorruptBlockError, match="2 GiB"):
-        decode_records(np.zeros(2**31, np.uint8).data, 0, avro(("c", "int")))
+        decode_records(np.zeros(2**31, np.uint8).data, 0, record_schema(("c", "int")))
 
 
 def test_required_fields_of_a_null_struct() -> None:
     inner = {"type": "record", "name": "i", "fields": [{"name": "x", "type": "string"}, {"name": "y", "type": "int"}]}
-    batch = decode_records(framed("00", "02 02 61 02"), 2, avro(("c", ["null", inner])))
+    batch = decode_records(framed("00", "02 02 61 02"), 2, record_schema(("c", ["null", inner])))
     batch.validate(full=True)
     assert batch.to_pylist() == [{"c": None}, {"c": {"x": "a", "y": 1}}]
 
@@ -216,3 +214,41 @@ def test_a_single_value_stands_at_an_even_address(capfd: pytest.CaptureFixture[s
         found = pa.Table.from_batches([decode_records(content, 1, text)])
         assert found.filter(pc.field("x") == 0.5) == found
     assert capfd.readouterr().err == ""  # where Arrow complains of others
+
+
+def _offsets(lengths: list[int]) -> list[int]:
+    offsets: list[int] = np.cumsum([0, *(length + 4 for length in lengths)]).tolist()
+    return offsets
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(
+    lengths=st.lists(st.integers(0, 60), min_size=1, max_size=60),
+    filler=st.sampled_from([b"\0", b"\0\0\0\1", b"a", b"\xff", b"\0\0\0\0\1\2"]),
+    times=st.sampled_from([1, 100, 1000]),
+)
+def test_records_of_all_lengths_are_found(lengths: list[int], filler: bytes, times: int) -> None:
+    data = framed_records(lengths * times, filler)
+    offsets = record_offsets(memoryview(data), len(lengths) * times)
+    assert offsets.tolist() == _offsets(lengths * times)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2500, 4998, 4999])
+@pytest.mark.parametrize("change", [-1, 1, -(2**31)])
+def test_one_wrong_length_among_many_is_found(at: int, change: int) -> None:
+    data = bytearray(framed_records([40] * 5000, b"\xff"))
+    data[44 * at : 44 * at + 4] = ((40 + change) % 2**32).to_bytes(4, "big")
+    with pytest.raises(DecodeError):
+        record_offsets(memoryview(data), 5000)
+
+
+@pytest.mark.parametrize("count", [4999, 5001])
+def test_a_wrong_count_of_many_is_found(count: int) -> None:
+    with pytest.raises(DecodeError):
+        record_offsets(memoryview(framed_records([40] * 5000, b"\xff")), count)
+
+
+def test_one_record_among_many_may_be_long() -> None:
+    lengths = [10] * 3000 + [100_000] + [10] * 3000
+    offsets = record_offsets(memoryview(framed_records(lengths, b"a")), len(lengths))
+    assert offsets.tolist() == _offsets(lengths)

@@ -15,8 +15,7 @@ import pytest
 from hudiformat.avro import decode_delete_list, delete_list, encode_delete_list
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.errors import CorruptBlockError, DataError, DecodeError, SchemaError
-
-from .conftest import DELETE, golden_blocks
+from tests.avro.golden import DELETE, golden_blocks
 
 _THREE = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.int32())])
 _PAGE = Path(__file__).parents[2] / "spec" / "avro-records.md"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +13,8 @@ from hudiformat.avro import arrow_to_avro, avro_to_arrow, cells, decode_records,
 from hudiformat.avro.arrays import numbers, offsets
 from hudiformat.avro.encode import _length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
-
-from .conftest import AVRO, CDC, golden_blocks
-
-
-def avro(*fields: tuple[str, Any]) -> str:
-    return json.dumps(
-        {"type": "record", "name": "r", "fields": [{"name": name, "type": kind} for name, kind in fields]}
-    )
+from tests.avro.builders import record_schema
+from tests.avro.golden import AVRO, CDC, golden_blocks
 
 
 def both_ways(schema: str, rows: Sequence[Any], *expected: str) -> None:
@@ -58,15 +51,19 @@ def both_ways(schema: str, rows: Sequence[Any], *expected: str) -> None:
     ],
 )
 def test_longs_of_every_length(value: int, bytes_: str) -> None:
-    both_ways(avro(("c", "long")), [{"c": value}], bytes_)
+    both_ways(record_schema(("c", "long")), [{"c": value}], bytes_)
     # the byte that says "not null" makes nine bytes of eight, and eleven of ten
-    both_ways(avro(("c", ["null", "long"]), ("d", "long")), [{"c": value, "d": value}], f"02 {bytes_} {bytes_}")
+    both_ways(
+        record_schema(("c", ["null", "long"]), ("d", "long")), [{"c": value, "d": value}], f"02 {bytes_} {bytes_}"
+    )
     rows = [{"c": value}, {"c": None}, {"c": 1}]
-    both_ways(avro(("c", ["null", "long"])), rows, f"02 {bytes_}", "00", "02 02")
+    both_ways(record_schema(("c", ["null", "long"])), rows, f"02 {bytes_}", "00", "02 02")
 
 
 def test_primitives() -> None:
-    schema = avro(("a", "boolean"), ("b", "int"), ("c", "float"), ("d", "double"), ("e", "bytes"), ("f", "string"))
+    schema = record_schema(
+        ("a", "boolean"), ("b", "int"), ("c", "float"), ("d", "double"), ("e", "bytes"), ("f", "string")
+    )
     rows = [
         {"a": True, "b": -2, "c": 1.0, "d": -1.0, "e": b"\x00\xff", "f": "é"},
         {"a": False, "b": 2**31 - 1, "c": -0.0, "d": -0.0, "e": b"", "f": ""},
@@ -80,18 +77,20 @@ def test_primitives() -> None:
 
 
 def test_null_may_come_second() -> None:
-    both_ways(avro(("c", ["string", "null"])), [{"c": "x"}, {"c": None}], "00 02 78", "02")
+    both_ways(record_schema(("c", ["string", "null"])), [{"c": "x"}, {"c": None}], "00 02 78", "02")
 
 
 def test_columns_of_nulls() -> None:
-    schema = avro(
+    schema = record_schema(
         ("a", ["null", "string"]), ("b", ["null", {"type": "array", "items": "int"}]), ("c", ["null", "long"])
     )
     both_ways(schema, [{"a": None, "b": None, "c": None}] * 2, "00 00 00", "00 00 00")
 
 
 def test_arrays_and_maps_end_with_a_zero() -> None:
-    schema = avro(("a", {"type": "array", "items": ["null", "int"]}), ("m", {"type": "map", "values": "string"}))
+    schema = record_schema(
+        ("a", {"type": "array", "items": ["null", "int"]}), ("m", {"type": "map", "values": "string"})
+    )
     rows = [{"a": [1, None], "m": [("k", "v"), ("l", "")]}, {"a": [], "m": []}]
     both_ways(schema, rows, "04 02 02 00 0004 02 6b 02 76 02 6c 00 00", "00 00")
 
@@ -103,7 +102,7 @@ def test_nested_records_have_no_bytes_of_their_own() -> None:
         "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": ["null", "string"]}],
     }
     rows = [{"c": {"x": 1, "y": None}}, {"c": None}, {"c": {"x": 2, "y": "z"}}]
-    both_ways(avro(("c", ["null", inner])), rows, "02 02 00", "00", "02 04 02 02 7a")
+    both_ways(record_schema(("c", ["null", inner])), rows, "02 02 00", "00", "02 04 02 02 7a")
 
 
 def test_decimals() -> None:
@@ -119,7 +118,7 @@ def test_decimals() -> None:
             "scale": 2,
         }
 
-    schema = avro(
+    schema = record_schema(
         ("a", fixed(3, 5)),
         ("b", fixed(8, 18)),
         ("c", fixed(12, 25)),
@@ -150,7 +149,7 @@ def test_decimals() -> None:
 
 
 def test_unions_of_several_types_and_enums() -> None:
-    schema = avro(
+    schema = record_schema(
         ("u", ["null", "int", "string"]), ("e", ["null", {"type": "enum", "name": "e", "symbols": ["A", "B"]}])
     )
     rows = [
@@ -159,7 +158,7 @@ def test_unions_of_several_types_and_enums() -> None:
         {"u": None, "e": "A"},
     ]
     both_ways(schema, rows, "02 02 02 02", "04 02 78 00", "00 02 00")
-    both_ways(avro(("u", ["int", "string"])), [{"u": {"member0": None, "member1": "x"}}], "02 02 78")
+    both_ways(record_schema(("u", ["int", "string"])), [{"u": {"member0": None, "member1": "x"}}], "02 02 78")
 
 
 @pytest.mark.parametrize("unit", ["ms", "us"])
@@ -216,7 +215,7 @@ _TEXTS = ["a", "bc", None, "a longer text than fits into a view", ""]
     ids=lambda column: str(column.type),
 )
 def test_other_layouts_of_text_give_the_same_bytes(column: pa.Array) -> None:
-    schema = avro(("c", ["null", "string"]))
+    schema = record_schema(("c", ["null", "string"]))
     expected = encode_records(pa.RecordBatch.from_arrays([pa.array(_TEXTS)], names=["c"]), schema)
     assert encode_records(pa.RecordBatch.from_arrays([column], names=["c"]), schema) == expected
 
@@ -292,16 +291,16 @@ def test_arrays_without_buffers() -> None:
 
 
 def test_no_rows_and_no_columns() -> None:
-    schema = avro(("c", "int"))
+    schema = record_schema(("c", "int"))
     assert not encode_records(pa.RecordBatch.from_pydict({"c": pa.array([], pa.int32())}), schema)
     rows = pa.RecordBatch.from_struct_array(pa.nulls(3, pa.struct([])))
-    assert encode_records(rows, avro()) == bytes(12)
-    assert encode_datums(rows, avro()).to_pylist() == [b""] * 3
-    assert decode_records(bytes(12), 3, avro()).num_rows == 3
+    assert encode_records(rows, record_schema()) == bytes(12)
+    assert encode_datums(rows, record_schema()).to_pylist() == [b""] * 3
+    assert decode_records(bytes(12), 3, record_schema()).num_rows == 3
 
 
 def test_fields_without_a_column_are_null_and_order_is_the_schemas() -> None:
-    schema = avro(("a", ["null", "int"]), ("b", "long"), ("c", ["null", "string"]))
+    schema = record_schema(("a", ["null", "int"]), ("b", "long"), ("c", ["null", "string"]))
     batch = pa.RecordBatch.from_pydict({"c": ["x"], "b": pa.array([1], pa.int32())})
     assert encode_datums(batch, schema).to_pylist() == [b"\x00\x02\x02\x02x"]
 
@@ -313,27 +312,27 @@ def _refused(error: type[Exception], message: str, schema: str, column: pa.Array
 
 
 def test_a_column_that_the_schema_lacks_is_refused() -> None:
-    _refused(SchemaError, "not in the Avro schema", avro(), pa.array([1]))
+    _refused(SchemaError, "not in the Avro schema", record_schema(), pa.array([1]))
 
 
 def test_a_wrong_type_is_refused() -> None:
-    _refused(SchemaError, "does not fit", avro(("c", "int")), pa.array(["x"]))
+    _refused(SchemaError, "does not fit", record_schema(("c", "int")), pa.array(["x"]))
 
 
 def test_a_null_where_none_may_be_is_refused() -> None:
-    _refused(DataError, "not nullable", avro(("c", "int")), pa.array([1, None], pa.int32()))
+    _refused(DataError, "not nullable", record_schema(("c", "int")), pa.array([1, None], pa.int32()))
     items = {"type": "array", "items": "int"}
     _refused(
         DataError,
         "not nullable",
-        avro(("c", items)),
-        pa.array([[1, None]], avro_to_arrow(avro(("c", items))).field(0).type),
+        record_schema(("c", items)),
+        pa.array([[1, None]], avro_to_arrow(record_schema(("c", items))).field(0).type),
         "c.item",
     )
 
 
 def test_a_symbol_that_the_enum_lacks_is_refused() -> None:
-    schema = avro(("c", ["null", {"type": "enum", "name": "e", "symbols": ["A"]}]))
+    schema = record_schema(("c", ["null", {"type": "enum", "name": "e", "symbols": ["A"]}]))
     _refused(DataError, "row 2 .* symbol", schema, pa.array([None, "A", "B"]))
 
 
@@ -344,11 +343,14 @@ def test_a_decimal_that_its_fixed_does_not_hold_is_refused(size: int) -> None:
 
     for value in (2 ** (8 * size - 1), -(2 ** (8 * size - 1)) - 1, 2**100):
         _refused(
-            DataError, f"more than {size} bytes", avro(("c", kind)), pa.array([Decimal(value)], pa.decimal128(38, 0))
+            DataError,
+            f"more than {size} bytes",
+            record_schema(("c", kind)),
+            pa.array([Decimal(value)], pa.decimal128(38, 0)),
         )
 
 
 @pytest.mark.parametrize("value", [{"member0": None, "member1": None}, {"member0": 1, "member1": "x"}])
 def test_a_union_without_exactly_one_member_is_refused(value: dict[str, Any]) -> None:
-    schema = avro(("c", ["null", "int", "string"]))
+    schema = record_schema(("c", ["null", "int", "string"]))
     _refused(DataError, "exactly one member", schema, pa.array([None, value], avro_to_arrow(schema).field(0).type))

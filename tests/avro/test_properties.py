@@ -25,9 +25,8 @@ from hudiformat.avro import (
 )
 from hudiformat.errors import DecodeError
 from hudiformat.testing import batches
+from tests.avro.reference import decode_with_fastavro, encode_with_fastavro, plain
 from tests.effort import examples
-
-from .reference import decode_with_fastavro, encode_with_fastavro, plain
 
 EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
 """How many random cases each property is tried on."""

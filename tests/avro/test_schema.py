@@ -10,8 +10,7 @@ import pytest
 
 from hudiformat.avro import arrow_to_avro, avro_to_arrow
 from hudiformat.errors import SchemaError
-
-from .conftest import AVRO, golden_blocks
+from tests.avro.golden import AVRO, golden_blocks
 
 # Arrow, Avro, and Arrow again where it differs
 _TYPES: list[tuple[pa.DataType, Any, pa.DataType | None]] = [

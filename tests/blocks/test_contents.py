@@ -133,9 +133,9 @@ def test_positions_stand_in_the_header_of_data_and_delete_blocks() -> None:
 
 
 def test_positions_need_their_base_file() -> None:
-    with pytest.raises(EncodeError, match="need the instant of the base file"):
+    with pytest.raises(EncodeError, match="go together: pass both"):
         data_block(BATCH, instant="002", positions=[1])
-    with pytest.raises(EncodeError, match="need the instant of the base file"):
+    with pytest.raises(EncodeError, match="go together: pass both"):
         delete_block(["a"], instant="002", base_instant="001")
 
 

@@ -144,7 +144,7 @@ def test_another_magic_is_named() -> None:
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 0, 3, 7, 11, 19, 23, 31])
 def test_a_size_too_small_for_a_block(size: int) -> None:
-    with pytest.raises(CorruptBlockError, match=f"at byte 6: block size {size}: a block takes 32 bytes at least"):
+    with pytest.raises(CorruptBlockError, match=f"at byte 6: block size {size}: expected at least 32 bytes"):
         decode_block(envelope(size=size))
 
 
@@ -295,7 +295,7 @@ def test_a_block_that_a_writer_made_has_no_quirks() -> None:
 
 
 def test_a_block_of_2_gib_is_corrupt_as_in_java() -> None:
-    with pytest.raises(CorruptBlockError, match=re.escape("block size 2147483648 (-2147483648 in 32 bits): a block")):
+    with pytest.raises(CorruptBlockError, match=re.escape("block size 2147483648 (-2147483648 in 32 bits): expected")):
         decode_block(envelope(size=2**31, content_length=2**31 - 32))
 
 

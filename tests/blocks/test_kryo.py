@@ -205,7 +205,7 @@ BROKEN = {
     "bytes left over": (records(P1 + K1 + b"\x00") + b"!", "1 bytes after the deletes"),
     "values that do not go together": (
         records(P1 + K1 + b"\x02\x0e", P1 + K2 + b"\x03\x01seve\xee"),
-        "do not go together",
+        "cannot be in one column",
     ),
     "a date that is none": (records(P1 + K1 + b"\x01\x03java.time.LocalDat\xe5\x01\xe8\x0f\x0d\x1d"), "is no date"),
     "a moment out of reach": (

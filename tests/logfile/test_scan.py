@@ -60,12 +60,12 @@ def test_a_size_that_lies_costs_its_block_and_no_other(size: int) -> None:
 @pytest.mark.parametrize(
     ("size", "reason"),
     [
-        (-1, "at byte 6: block size -1: a block takes 32 bytes at least"),
-        (0, "at byte 6: block size 0: a block takes 32 bytes at least"),
+        (-1, "at byte 6: block size -1: expected at least 32 bytes"),
+        (0, "at byte 6: block size 0: expected at least 32 bytes"),
         (62, "at byte 57: content length 0 in a block with room for -1"),
         (64, "at byte 57: content length 0 in a block with room for 1"),
         (2**32 + 64, "at byte 57: content length 0 in a block with room for 1"),
-        (2**31, "at byte 6: block size 2147483648 (-2147483648 in 32 bits): a block takes 32 bytes at least"),
+        (2**31, "at byte 6: block size 2147483648 (-2147483648 in 32 bits): expected at least 32 bytes"),
     ],
     ids=["negative", "zero", "one less", "one more", "one more and 4 GiB", "2 GiB"],
 )

@@ -1,1 +1,1 @@
-"""What blocks hold: a module per content.  Each takes bytes and header values, none knows the envelope."""
+"""The contents of blocks, a module for each.  They take bytes and header values, and do not know the frame."""

@@ -18,7 +18,7 @@ _KRYO = {1: kryo.decode_keys, 2: kryo.decode_deletes}
 
 
 def encode(record_keys: pa.Array, partition_paths: pa.Array | str, ordering: pa.Array | None) -> bytes:
-    """The content for these deletes; *ordering* None, or null in a row, is a delete that wins over all before it."""
+    """The content for these deletes; a delete without an ordering value wins over every earlier record."""
     payload = encode_delete_list(record_keys, partition_paths, ordering)
     return b"".join((int32(CONTENT_VERSION), int32(len(payload)), payload))
 
@@ -28,7 +28,7 @@ def decode(content: bytes | memoryview) -> pa.RecordBatch:
 
     Raises:
         DecodeError: the content is damaged.
-        UnsupportedFeatureError: an ordering value of a Java class that is not known, in versions 1 and 2.
+        UnsupportedFeatureError: an ordering value of an unknown Java class, in versions 1 and 2.
     """
     cursor = Cursor(memoryview(content))
     version = cursor.int32("content version")

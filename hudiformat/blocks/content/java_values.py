@@ -1,4 +1,4 @@
-"""The values of Java objects in delete blocks as Python's, and deletes with such values as columns."""
+"""The values of Java objects in delete blocks as Python values, and deletes with such values as columns."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ The values of several ordering fields are a list.
 
 
 class Long(int):
-    """A Java long, told from an int: the int 0 is Hudi's placeholder for no ordering value, the long 0 is a value."""
+    """A Java long, not an int: the int 0 is Hudi's placeholder for no ordering value, the long 0 is a value."""
 
 
 class Float(float):
-    """A Java float, told from a double."""
+    """A Java float, not a double."""
 
 
 _ARROW: Mapping[type, pa.DataType] = {int: pa.int32(), Long: pa.int64(), Float: pa.float32()}
 
 
 def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
-    """The deletes as columns; where the ordering values are no ints, the int 0 among them is null.
+    """The deletes as columns; if the ordering values are not all ints, an int 0 among them becomes null.
 
     Raises:
-        CorruptBlockError: ordering values of types that do not go together.
+        CorruptBlockError: the types of the ordering values cannot be in one column.
     """
     values = [value for _, _, value in deletes]
     if {type(value) for value in values} - {int, type(None)}:
@@ -42,17 +42,17 @@ def to_batch(deletes: list[Delete]) -> pa.RecordBatch:
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Ordering values as an array; lists, the values of several ordering fields, as a struct of them."""
-    found = [value for value in values if value is not None]
-    if any(isinstance(value, list) for value in found):
-        if len({len(value) if isinstance(value, list) else 0 for value in found}) > 1:
+    """Ordering values as an array; lists, which are the values of several ordering fields, become a struct."""
+    present = [value for value in values if value is not None]
+    if any(isinstance(value, list) for value in present):
+        if len({len(value) if isinstance(value, list) else 0 for value in present}) > 1:
             raise CorruptBlockError("ordering values of several fields that do not all have the same number of fields")
-        width = len(found[0])
-        fields = [_column([None if value is None else value[place] for value in values]) for place in range(width)]
+        width = len(present[0])
+        fields = [_column([None if value is None else value[index] for value in values]) for index in range(width)]
         mask = pa.array([value is None for value in values])
-        return pa.StructArray.from_arrays(fields, names=[f"field{place}" for place in range(width)], mask=mask)
-    kinds = {type(value) for value in found} or {int}
+        return pa.StructArray.from_arrays(fields, names=[f"field{index}" for index in range(width)], mask=mask)
+    kinds = {type(value) for value in present} or {int}
     try:
         return pa.array(values, _ARROW.get(kinds.pop()) if len(kinds) == 1 else None)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CorruptBlockError(f"ordering values that do not go together: {error}") from error
+        raise CorruptBlockError(f"ordering values of types that cannot be in one column: {error}") from error

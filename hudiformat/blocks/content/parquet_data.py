@@ -21,9 +21,9 @@ _GZIP_LEVEL = 4
 
 
 def level_of(compression: str) -> int | None:
-    """How hard a codec tries.
+    """The compression level of a codec; None for its default.
 
-    Of gzip's levels Java takes 6 and Arrow 9; 4 takes half of 6's time, for 1 to 6 % more bytes.
+    Java uses gzip's level 6 and Arrow 9; level 4 takes half the time of 6, for 1 to 6 % more bytes.
     """
     return _GZIP_LEVEL if compression == "gzip" else None
 
@@ -51,18 +51,18 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
 
 
 def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:
-    """The records of *content*, which were written with the Avro schema *written*; columns not wanted are skipped.
+    """What is *wanted* of the records of *content*, which were written with the Avro schema *written*.
 
     Raises:
         CorruptBlockError: the content is no Parquet file.
-        SchemaError: the records cannot be brought to the schema that is wanted, or a column is not there.
+        SchemaError: the records cannot be brought to the wanted schema, or a column is missing.
     """
     schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
     target = schema if wanted.columns is None else selected(schema, wanted.columns)
     if wanted.filter is None:
         return resolve(_read(content, target.names), target)
-    looked_at = [name for name in columns_of(wanted.filter, schema) if name not in target.names]
-    read = selected(schema, [*target.names, *looked_at])
+    only_tested = [name for name in columns_of(wanted.filter, schema) if name not in target.names]
+    read = selected(schema, [*target.names, *only_tested])
     rows = resolve(_read(content, read.names), read)
     return resolve(rows.take(pa.array(rows_where(wanted.filter, rows))), target)
 
@@ -71,18 +71,18 @@ def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
     with _reading(content) as file:
         present = set(file.schema_arrow.names)
         table = file.read([name for name in columns if name in present]).combine_chunks()
-        if not table.num_columns:  # rows without columns, which are all made by whoever asks for them
+        if not table.num_columns:  # all columns are missing, and resolve fills them with nulls
             batch = pa.RecordBatch.from_struct_array(pa.array([{}] * file.metadata.num_rows, pa.struct([])))
         elif table.num_rows:
             (batch,) = table.to_batches()
         else:
             batch = pa.RecordBatch.from_pylist([], schema=table.schema)
-        batch.validate(full=True)  # pyarrow reads strings that are no UTF-8
+        batch.validate(full=True)  # pyarrow does not check that strings are UTF-8
     return batch
 
 
 def record_count(content: bytes | memoryview) -> int:
-    """How many records *content* holds, by its footer."""
+    """How many records *content* holds, according to its footer."""
     with _reading(content) as file:
         count: int = file.metadata.num_rows
     return count
@@ -94,4 +94,4 @@ def _reading(content: bytes | memoryview) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
-        raise CorruptBlockError(f"expected a Parquet file that can be read, found {error}") from error
+        raise CorruptBlockError(f"expected a Parquet file: {error}") from error
