@@ -1,4 +1,7 @@
-"""Parquet base files with the footer that Hudi's readers and indexes expect.  Layout: spec/base-file.md."""
+"""Reading and writing Parquet base files, with the footer that Hudi's readers and indexes expect.
+
+Layout: spec/base-file.md.
+"""
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys

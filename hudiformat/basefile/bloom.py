@@ -1,6 +1,6 @@
-"""The bloom filter of record keys in a base file's footer, of Hudi's types SIMPLE and, to read, DYNAMIC_V0.
+"""The bloom filter of record keys in the footer of a base file.
 
-Layout: spec/base-file.md.
+Filters of Hudi's type SIMPLE are read and written, those of type DYNAMIC_V0 are read.  Layout: spec/base-file.md.
 
 Source: InternalBloomFilter, HashFunction, MurmurHash, BloomFilterUtils; footers without a type code are SIMPLE.
 """
@@ -22,14 +22,14 @@ from hudiformat.errors import CorruptTableError
 
 BLOOM_FILTER = "org.apache.hudi.bloomfilter"
 BLOOM_FILTER_TYPE = "hoodie_bloom_filter_type_code"
-"""Where a footer keeps the filter, and its type; without one it is SIMPLE."""
+"""The footer keys of the filter and of its type; without a type the filter is SIMPLE."""
 
 _HEADER = struct.Struct(">iiBi")  # version, number of hashes, hash type, bits
 _DYNAMIC = struct.Struct(">iii")  # keys per filter, keys in the last one, filters
 _VERSION = -1
 _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
-_MAX_HASHES = 1_000  # a rate of false positives of 1e-300 asks for so many
+_MAX_HASHES = 1_000  # enough for a false positive rate of 1e-300
 _CHUNK = 16_384  # keys hashed at once: the working arrays stay in cache
 _Words = npt.NDArray[np.uint32]
 _Numbers = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """A set of record keys that may answer yes to a key it does not hold; ``bits`` in Java's BitSet order."""
+    """A set of record keys that may contain further keys by chance; ``bits`` are in the order of Java's BitSet."""
 
     num_hashes: int
     num_bits: int
@@ -45,51 +45,62 @@ class BloomFilter:
 
     @classmethod
     def of(cls, keys: pa.Array, *, false_positive_rate: float = 1e-9) -> BloomFilter:
-        """The filter of *keys* (strings, none null or empty), sized for as many as there are."""
+        """Return the filter of *keys*, sized for their number; *keys* are strings, none of them null or empty."""
         num_hashes, num_bits = _sizes(len(keys), false_positive_rate)
         flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.uint8)
-        ones = np.ones(_CHUNK, np.uint8)  # a number alone takes longer to assign
-        for _, alike in _alike(keys):
-            for positions in alike.positions(num_hashes, num_bits):
+        ones = np.ones(_CHUNK, np.uint8)  # assigning an array is faster than assigning a single number
+        for _, chunk in _chunks(keys):
+            for positions in chunk.positions(num_hashes, num_bits):
                 flags[positions] = ones[: len(positions)]
         return cls(num_hashes, num_bits, np.packbits(flags, bitorder="little").tobytes())
 
     def might_contain(self, keys: pa.Array) -> npt.NDArray[np.bool_]:
-        """For each key whether the filter may hold it; False is certain."""
+        """Return for each key whether the filter may contain it; False is certain.
+
+        The keys "a" and "b" with 2 hashes each, in a filter whose bits 1 and 6 are set::
+
+            first hash:  positions = [6, 1]   matches = [T, T]
+            second hash: positions = [1, 3]   matches = [T, F]
+        """
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little").view(np.bool_)
-        found = np.ones(len(keys), np.bool_)
-        for places, alike in _alike(keys):
-            may_be = found[places]
-            for positions in alike.positions(self.num_hashes, self.num_bits):
-                may_be &= flags[positions]
-                if not may_be.any():
+        matches = np.ones(len(keys), np.bool_)
+        for rows, chunk in _chunks(keys):
+            in_chunk = matches[rows]
+            for positions in chunk.positions(self.num_hashes, self.num_bits):
+                in_chunk &= flags[positions]
+                if not in_chunk.any():
                     break
-            found[places] = may_be
-        return found
+            matches[rows] = in_chunk
+        return matches
 
     def fits(self, count: int, *, false_positive_rate: float = 1e-9) -> bool:
-        """Whether it has the size of a filter of *count* keys: of the same keys it is then the same."""
+        """Return whether this filter has the size of a filter of *count* keys.
+
+        If it does and has the same keys, it is equal to a filter that is computed anew.
+        """
         return (self.num_hashes, self.num_bits) == _sizes(count, false_positive_rate)
 
     def serialize(self) -> str:
-        """The text that stands in the footer."""
+        """Return the text of the filter for the footer."""
         return base64.b64encode(_HEADER.pack(_VERSION, self.num_hashes, _MURMUR, self.num_bits) + self.bits).decode()
 
     @classmethod
     def parse(cls, text: str) -> BloomFilter:
-        """The filter that *text*, out of a footer, holds.
+        """Return the filter of the footer's *text*.
 
         Raises:
-            CorruptTableError: it is not a SIMPLE filter.
+            CorruptTableError: the text is not a SIMPLE filter.
         """
-        return _only_simple(_decoded(text))
+        return _simple_filter(_decoded(text))
 
 
 def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
-    """The filters that *text*, of a type that the footer calls *kind*, holds; of DYNAMIC_V0 any of them may hold a key.
+    """Return the filters of the footer's *text*, whose type is *kind*: one, or several for DYNAMIC_V0.
+
+    A key may be in the file if any of the filters may contain it.
 
     Raises:
-        CorruptTableError: it is no filter of that type, or the type is none that is known.
+        CorruptTableError: the text is not a filter of that type, or the type is unknown.
 
     Source: InternalDynamicBloomFilter.
     """
@@ -106,11 +117,11 @@ def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
         raise CorruptTableError(
             f"not a bloom filter: {len(data)} bytes, of which {num_hashes} hashes and {num_bits} bits"
         )
-    return tuple(_only_simple(data[start + i * size : start + (i + 1) * size]) for i in range(count))
+    return tuple(_simple_filter(data[start + i * size : start + (i + 1) * size]) for i in range(count))
 
 
 def _sizes(count: int, false_positive_rate: float) -> tuple[int, int]:
-    """The numbers of hashes and of bits of a filter of *count* keys.
+    """Return the number of hashes and the number of bits of a filter of *count* keys.
 
     Source: BloomFilterUtils.getNumHashes, getBitSize.
     """
@@ -127,7 +138,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _checked_header(data: bytes) -> tuple[int, int]:
-    """The numbers of hashes and of bits."""
+    """Return the number of hashes and the number of bits from the header of a filter."""
     try:
         version, num_hashes, kind, num_bits = _HEADER.unpack_from(data)
     except struct.error as error:
@@ -139,7 +150,7 @@ def _checked_header(data: bytes) -> tuple[int, int]:
     return num_hashes, num_bits
 
 
-def _only_simple(data: bytes) -> BloomFilter:
+def _simple_filter(data: bytes) -> BloomFilter:
     num_hashes, num_bits = _checked_header(data)
     bits = data[_HEADER.size :]
     if len(bits) != -(-num_bits // 8):
@@ -147,8 +158,16 @@ def _only_simple(data: bytes) -> BloomFilter:
     return BloomFilter(num_hashes, num_bits, bits)
 
 
-def _alike(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys]]:
-    """*keys* in pieces whose keys have one number of whole words each, and their places."""
+def _chunks(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys]]:
+    """Yield chunks of keys that have the same number of whole 4-byte words, with the rows of these keys.
+
+    The keys "abcd", "a" and "efgh"::
+
+        counts = [1, 0, 1]   whole words
+        order  = [1, 0, 2]   counts[order] = [0, 1, 1]
+        bounds = [0, 1, 3]   of the runs of equal counts
+        chunks: rows [1], rows [0, 2]
+    """
     array = keys.cast(pa.large_binary())
     offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
     data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
@@ -161,16 +180,23 @@ def _alike(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys]]:
         bounds = np.append(np.flatnonzero(np.diff(counts[order], prepend=-1)), len(counts))
     for first, last in itertools.pairwise(bounds.tolist()):
         for start in range(first, last, _CHUNK):
-            piece = slice(start, min(start + _CHUNK, last))
-            places = piece if order is None else order[piece]
-            yield places, _Keys.of(data, starts[places], lengths[places])
+            part = slice(start, min(start + _CHUNK, last))
+            rows = part if order is None else order[part]
+            yield rows, _Keys.of(data, starts[rows], lengths[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """Keys as the hash takes them: their mixed 4-byte words, one array per place, and the up to three bytes left.
+    """Keys prepared for MurmurHash; all have the same number of whole 4-byte words.
 
-    Their lengths in whole words are the same.  Without bytes left, ``tails`` is 0, and ``factors`` 1.
+    ``words`` has an array per word index, with one mixed word per key.  ``tails`` are the remaining bytes of each key,
+    up to three; without remaining bytes ``tails`` is 0 and ``factors`` is 1.
+
+    The keys "abcd", "abcdX" and "abcdXYZ"::
+
+        words   = [mixed(0x64636261) of each key]   little-endian
+        tails   = [0, 0x58, 0x58595A]               big-endian: the last byte is the lowest
+        factors = [1, M, M]
     """
 
     words: list[_Words]
@@ -180,18 +206,23 @@ class _Keys:
 
     @classmethod
     def of(cls, data: npt.NDArray[np.uint8], starts: _Numbers, lengths: _Numbers) -> _Keys:
-        every = np.ndarray(max(len(data) - 3, 0), "<u4", data, strides=(1,))
-        words = [_mixed(every[starts + at].astype(np.uint32)) for at in range(0, int(lengths[0]) // 4 * 4, 4)]
+        all_words = np.ndarray(max(len(data) - 3, 0), "<u4", data, strides=(1,))
+        words = [
+            _mixed(all_words[starts + offset].astype(np.uint32)) for offset in range(0, int(lengths[0]) // 4 * 4, 4)
+        ]
         # Java's bytes are signed: a tail byte of 0x80 and above is XORed in with its sign bits.
         left, tails = lengths & 3, np.zeros(len(lengths), np.int32)
-        for i in range(int(left.max())):  # counted from the end: the last byte is not shifted
-            has = np.flatnonzero(left > i)
-            tails[has] ^= data.view(np.int8)[(starts + lengths)[has] - 1 - i].astype(np.int32) << (8 * i)
+        for i in range(int(left.max())):  # from the last byte, which is not shifted, to the first
+            rows = np.flatnonzero(left > i)
+            tails[rows] ^= data.view(np.int8)[(starts + lengths)[rows] - 1 - i].astype(np.int32) << (8 * i)
         factors = np.where(left > 0, _M, np.uint32(1))
         return cls(words, tails.view(np.uint32), factors, lengths.astype(np.uint32))
 
     def positions(self, num_hashes: int, num_bits: int) -> Iterator[_Numbers]:
-        """For each hash the bit of each key, in an array that the next ones overwrite."""
+        """Yield for each hash the bit position of each key, in an array that the next hash overwrites.
+
+        The first hash has the seed 0, every other one the hash before it.
+        """
         bits, positions = np.uint32(num_bits), np.empty(len(self.lengths), np.int64)
         seed, size = np.zeros(len(self.lengths), np.uint32), np.empty(len(self.lengths), np.uint32)
         for _ in range(num_hashes):
@@ -204,13 +235,13 @@ class _Keys:
             seed ^= np.right_shift(seed, np.uint32(13), out=size)
             seed *= _M
             seed ^= np.right_shift(seed, np.uint32(15), out=size)
-            # Java: Math.abs(hash % bits), where % keeps the hash's sign.  numpy divides faster than it takes rests.
+            # Java: Math.abs(hash % bits), where % keeps the sign of the hash.  In numpy, / is faster than %.
             np.abs(seed.view(np.int32), out=size.view(np.int32))
             yield np.subtract(size, size // bits * bits, out=positions)
 
 
 def _mixed(words: _Words) -> _Words:
-    """*words* as they go into the hash, in their own memory."""
+    """Mix *words* in place for the hash, and return them."""
     words *= _M
     words ^= words >> np.uint32(24)
     words *= _M

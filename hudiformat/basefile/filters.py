@@ -1,7 +1,4 @@
-"""Whether a filter can be true of rows of which something is known.  Pure.
-
-A condition on record keys.  Pure.
-"""
+"""Deciding by guarantees whether a filter can match any row, and filters on record keys.  Pure."""
 
 from __future__ import annotations
 
@@ -20,32 +17,36 @@ from hudiformat.blocks.wanted import columns_of, rows_where
 
 
 def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> list[bool]:
-    """Of each of *guarantees* whether *expression* can be true of a row of *schema* that it is true of."""
-    # Arrow decides so which fragments of a data set it would open; it opens none here.
+    """Return for each of *guarantees* whether *expression* can match a row for which the guarantee holds.
+
+    For ``v > 5`` and the guarantees ``v < 3``, ``v == 9`` and ``v > 1`` that is False, True and True.
+    """
+    # Arrow decides in this way which fragments of a data set to open.  None is opened here.
     names = [str(number) for number in range(len(guarantees))]
     import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
     dataset = ds.FileSystemDataset.from_paths(
         names, schema, ds.ParquetFileFormat(), fs.LocalFileSystem(), partitions=list(guarantees)
     )
-    left = {fragment.path for fragment in dataset.get_fragments(expression)}
-    return [name in left for name in names]
+    remaining = {fragment.path for fragment in dataset.get_fragments(expression)}
+    return [name in remaining for name in names]
 
 
 def true_of_nan(expression: pc.Expression, schema: pa.Schema) -> bool:
-    """Whether *expression* can be true of a NaN, which Parquet's statistics leave out.
+    """Return whether *expression* can match a row with a NaN, which the statistics of Parquet leave out.
 
     Raises:
-        SchemaError: it does not fit the columns of *schema*.
+        SchemaError: the expression does not fit the columns of *schema*.
     """
-    asked = (schema.field(name) for name in columns_of(expression, schema))
-    guarantees = [pc.field(*path) == pa.scalar(math.nan, kind) for path, kind in _floats(asked)]
+    fields = (schema.field(name) for name in columns_of(expression, schema))
+    guarantees = [pc.field(*path) == pa.scalar(math.nan, kind) for path, kind in _floats(fields)]
     return any(possible(expression, schema, guarantees))
 
 
-def _floats(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+def _floats(fields: Iterable[pa.Field], parent: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Yield the path and the type of every floating-point column among *fields*, nested ones included."""
     for field in fields:
-        path = (*above, field.name)
+        path = (*parent, field.name)
         if pa.types.is_floating(field.type):
             yield path, field.type
         elif pa.types.is_struct(field.type):
@@ -54,13 +55,13 @@ def _floats(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """``condition`` is asked of ``_hoodie_record_key``; where only some keys can fulfil it, ``keys`` are these."""
+    """A condition on ``_hoodie_record_key``; ``keys`` are the only keys that can match it, None if they are unknown."""
 
     condition: pc.Expression
     keys: frozenset[str] | None = None
 
     def __and__(self, other: KeyFilter) -> KeyFilter:
-        known = [one.keys for one in (self, other) if one.keys is not None]
+        known = [part.keys for part in (self, other) if part.keys is not None]
         return KeyFilter(self.condition & other.condition, frozenset.intersection(*known) if known else None)
 
     def __or__(self, other: KeyFilter) -> KeyFilter:
@@ -68,5 +69,5 @@ class KeyFilter:
         return KeyFilter(self.condition | other.condition, keys)
 
     def rows(self, keys: pa.Array) -> npt.NDArray[np.int64]:
-        """Where in *keys* those are that fulfil it, in ascending order."""
+        """Return the ascending indices of the *keys* that match."""
         return rows_where(self.condition, pa.RecordBatch.from_arrays([keys], [RECORD_KEY]))

@@ -1,7 +1,7 @@
-"""The five columns that Hudi puts before a table's own.  Pure.
+"""The meta fields: the five columns that Hudi puts in front of a table's own columns.  Pure.
 
 ``_hoodie_file_name`` is the full name of the file in a base file, and the file id in log records.
-``_hoodie_commit_seqno`` is ``<instant>_<task partition>_<counter>``, the counter rising over all of a task's rows.
+``_hoodie_commit_seqno`` is ``<instant>_<task partition>_<counter>``; the counter ascends over all rows of a task.
 Source: HoodieRecord.HOODIE_META_COLUMNS, HoodieRecord.generateSequenceId.
 """
 
@@ -24,17 +24,17 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 META_FIELDS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 
-_SOME = 1 << 16
-_PLACE_OF_NAME = META_FIELDS.index(FILE_NAME)
+_CACHED_ROWS = 1 << 16
+_FILE_NAME_INDEX = META_FIELDS.index(FILE_NAME)
 
 
 def meta_schema(schema: pa.Schema) -> pa.Schema:
-    """*schema* with the meta fields in front."""
+    """Return *schema* with the meta fields in front."""
     return pa.schema([pa.field(name, pa.string()) for name in META_FIELDS] + list(without_meta_fields(schema)))
 
 
 def without_meta_fields(schema: pa.Schema) -> pa.Schema:
-    """*schema* without the meta fields."""
+    """Return *schema* without the meta fields."""
     return pa.schema([field for field in schema if field.name not in META_FIELDS])
 
 
@@ -48,18 +48,18 @@ def add_meta_columns(
     task_partition: int,
     first_counter: int,
 ) -> pa.RecordBatch:
-    """*batch* with the meta columns in front, its rows numbered from *first_counter*.
+    """Return *batch* with the meta columns in front; its rows are numbered from *first_counter*.
 
-    What is the same in all rows stands there once, as a dictionary.
+    Columns with the same value in all rows are dictionary arrays with one value.
     """
     count = batch.num_rows
     counters = pa.array(np.arange(first_counter, first_counter + count))
     meta = [
-        _shared(instant, count),
+        _repeated(instant, count),
         _sequence_numbers(counters, instant, task_partition),
         record_keys,
-        _shared(partition_path, count),
-        _shared(file_name, count),
+        _repeated(partition_path, count),
+        _repeated(file_name, count),
     ]
     fields = [pa.field(name, column.type) for name, column in zip(META_FIELDS, meta, strict=True)]
     return pa.RecordBatch.from_arrays([*meta, *batch.columns], schema=pa.schema([*fields, *batch.schema]))
@@ -74,7 +74,7 @@ def add_origin(
     partition_path: str,
     task_partition: int,
 ) -> Rows:
-    """*rows* with the meta columns in front, but for the file's name; *counters* are the numbers of the rows."""
+    """Return *rows* with the meta columns in front, except the file name; *counters* are the numbers of the rows."""
     count = rows.num_rows
     numbers = _sequence_numbers(counters, instant, task_partition)
     meta: list[Any] = [_constant(instant, count), numbers, record_keys, _constant(partition_path, count)]
@@ -83,29 +83,33 @@ def add_origin(
 
 
 def without_file_name(schema: pa.Schema) -> pa.Schema:
-    """*schema* without the column of the file's name."""
+    """Return *schema* without the column of the file name."""
     return schema.remove(schema.get_field_index(FILE_NAME))
 
 
 def add_file_name(rows: Rows, file_name: str) -> Rows:
-    """*rows* that have the other meta fields, with the name of their base file: once, as a dictionary."""
-    names = _shared(file_name, rows.num_rows)
-    return rows.add_column(_PLACE_OF_NAME, pa.field(FILE_NAME, names.type), names)
+    """Add the name of the base file, as a dictionary of one value, to *rows* that have the other meta fields."""
+    names = _repeated(file_name, rows.num_rows)
+    return rows.add_column(_FILE_NAME_INDEX, pa.field(FILE_NAME, names.type), names)
 
 
 def _sequence_numbers(counters: Any, instant: str, task_partition: int) -> Any:
     return pc.binary_replace_slice(counters.cast(pa.string()), 0, 0, f"{instant}_{task_partition}_")
 
 
-def _shared(value: str, count: int) -> pa.Array:
+def _repeated(value: str, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [value])
 
 
 def _constant(value: str, count: int) -> pa.Array:
-    return _some(value).slice(0, count) if count <= _SOME else pa.repeat(pa.scalar(value, pa.string()), count)
+    return (
+        _cached_column(value).slice(0, count)
+        if count <= _CACHED_ROWS
+        else pa.repeat(pa.scalar(value, pa.string()), count)
+    )
 
 
 @lru_cache(maxsize=4)
-def _some(value: str) -> pa.Array:
-    """The constant for a batch of usual size: the next ones have the same."""
-    return pa.repeat(pa.scalar(value, pa.string()), _SOME)
+def _cached_column(value: str) -> pa.Array:
+    """Return a column of *value* that is long enough for a batch of usual size; the next batches use the same one."""
+    return pa.repeat(pa.scalar(value, pa.string()), _CACHED_ROWS)

@@ -1,8 +1,6 @@
-"""Base files: opened, and which of their row groups are read.
+"""Reading base files: whole files, batches, or rows of which only some columns are read at first.
 
-A base file -> Arrow.
-
-Rows of a base file, of which some columns are read first, and the others when somebody wants the rows after all.
+Row groups that cannot match a condition are skipped, by their statistics and by the bloom filter of record keys.
 """
 
 from __future__ import annotations
@@ -26,71 +24,10 @@ from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.storage import Storage
 
-
-@contextmanager
-def opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
-    """A Parquet file to read."""
-    source = storage.open_input(path)
-    # pre_buffer: what is wanted is fetched in a few requests, neighbours together
-    with refusing_damage(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
-        yield source, file
-
-
-def read_file_keys(storage: Storage, path: str) -> FileKeys:
-    """What the footer of the base file at *path* says of its record keys.
-
-    Raises:
-        CorruptTableError: it is no Parquet file.
-        StorageError: it cannot be read.
-    """
-    with opened(storage, path) as (_, file):
-        return FileKeys.of(file.metadata.metadata)
-
-
-@contextmanager
-def refusing_damage(path: str) -> Iterator[None]:
-    """What pyarrow raises for damage in the file at *path* becomes a CorruptTableError."""
-    try:
-        yield
-    except HudiFormatError:  # of whoever reads: also a ValueError
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
-        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
-
-
-def row_groups(
-    source: pa.NativeFile,
-    file: pq.ParquetFile,
-    *,
-    may_hold: pc.Expression | None = None,
-    where: KeyFilter | None = None,
-) -> list[int]:
-    """The row groups that may have rows for *may_hold* and keys for *where*, by statistics and the bloom filter."""
-    conditions = (may_hold, None if where is None else where.condition)
-    lefts = [_left(source, file, condition) for condition in conditions if condition is not None]
-    groups = [group for group in range(file.num_row_groups) if all(left is None or group in left for left in lefts)]
-    if not groups or where is None or where.keys is None:
-        return groups
-    return (
-        groups if FileKeys.of(file.metadata.metadata).might_contain(pa.array(sorted(where.keys), pa.string())) else []
-    )
-
-
-def _left(source: pa.NativeFile, file: pq.ParquetFile, may_hold: pc.Expression) -> list[int] | None:
-    """The row groups that may hold rows for *may_hold*; None for all, also where the file's columns do not fit it."""
-    import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
-
-    try:
-        if true_of_nan(may_hold, file.schema_arrow):
-            return None
-        fragment = ds.ParquetFileFormat().make_fragment(source)
-        return [group.id for group in fragment.subset(may_hold, schema=file.schema_arrow).row_groups]
-    except (SchemaError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None  # a column that is newer than the file, or had another type
-
-
 BATCH_ROWS = 65_536
-"""Rows that are decoded at once."""
+"""The number of rows that are decoded at once."""
+
+_Indices = npt.NDArray[np.int64]
 
 
 def read_base_file(
@@ -101,15 +38,15 @@ def read_base_file(
     columns: Sequence[str] | None = None,
     may_hold: pc.Expression | None = None,
 ) -> pa.Table:
-    """The rows of a Parquet base file, brought to *schema*; *columns* picks some of its columns.
+    """Return the rows of a Parquet base file, converted to *schema*; *columns* selects some of its columns.
 
-    Columns that the file does not have yet are null.  Row groups whose statistics say that they hold no row for which
-    *may_hold* is true are left out; other rows for which it is not true may be there.
+    Columns that are not in the file are null.  Row groups are skipped if their statistics show that *may_hold* matches
+    none of their rows; of the other row groups all rows are returned.
 
     Raises:
-        CorruptTableError: the file is no Parquet file.
-        SchemaError: its columns cannot be brought to *schema*.
-        StorageError: it cannot be read.
+        CorruptTableError: the file is not a Parquet file.
+        SchemaError: its columns cannot be converted to *schema*.
+        StorageError: the file cannot be read.
     """
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
     return pa.Table.from_batches(scan_base_file(storage, path, wanted, may_hold=may_hold), wanted)
@@ -123,47 +60,43 @@ def scan_base_file(
     may_hold: pc.Expression | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """As :func:`read_base_file`, batch by batch: no more than a few row groups are in memory.
+    """Yield what :func:`read_base_file` returns in batches; only a few row groups are in memory at a time.
 
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with opened(storage, path) as (source, file):
-        groups = row_groups(source, file, may_hold=may_hold)
-        for batch in batches_of(file, groups, schema, batch_rows=batch_rows):
+    with _opened(storage, path) as (source, file):
+        groups = _row_groups(source, file, may_hold=may_hold)
+        for batch in _batches(file, groups, schema, batch_rows=batch_rows):
             yield resolve(batch, schema)
 
 
-def batches_of(
-    file: pq.ParquetFile, groups: list[int], schema: pa.Schema, *, batch_rows: int
-) -> Iterator[pa.RecordBatch]:
-    """The columns of *schema* that the file has, of some row groups."""
-    present = set(file.schema_arrow.names)
-    names = [name for name in schema.names if name in present]
-    if names and groups:
-        yield from file.iter_batches(batch_rows, row_groups=groups, columns=names)
-    elif groups:  # which pyarrow 19 cannot do batch by batch
-        yield from file.read_row_groups(groups, columns=[]).to_batches()
+def read_file_keys(storage: Storage, path: str) -> FileKeys:
+    """Return the key range and the bloom filters in the footer of the base file at *path*.
 
-
-_Numbers = npt.NDArray[np.int64]
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with _opened(storage, path) as (_, file):
+        return FileKeys.of(file.metadata.metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class BaseRows:
-    """Some rows of a base file, in its order.
+    """Some rows of a base file, in file order.
 
-    ``head`` has the columns that are read first.  ``read`` gives all columns of the same rows, batch by batch; it can
-    be called once, and only before that of later rows.  ``numbers`` are those of the rows in the file.
+    ``head`` has the columns that are read first.  ``read`` returns all columns of the same rows in batches; it can be
+    called once, and only before it is called for later rows.  ``numbers`` are the row numbers in the file, from 0 on.
     """
 
     head: pa.RecordBatch
     read: Callable[[], Iterable[pa.RecordBatch]]
-    numbers: _Numbers
+    numbers: _Indices
 
 
 def as_base_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BaseRows]:
-    """*batches*, which are all rows of a file and have all columns."""
+    """Yield *batches* as base rows; they are all rows of a file, with all columns."""
     start = 0
     for batch in batches:
         yield BaseRows(batch, partial(iter, [batch]), np.arange(start, start + batch.num_rows))
@@ -180,91 +113,174 @@ def scan_base_rows(
     may_hold: pc.Expression | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[BaseRows]:
-    """The rows of a base file with the columns of *schema*, those of *head* first; *may_hold* as in ``scan_base_file``.
+    """Yield the rows of a base file with the columns of *schema*, those of *head* first.
 
-    With *where* there are only rows whose keys fulfil it, and the file's key range and bloom filter are asked before.
-    Of a row group none of whose rows are wanted, the other columns are not read.
+    *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
+    and row groups are skipped by the key range and the bloom filter too.  The other columns of a row group are not read
+    unless ``read`` is called for one of its rows.
+
+    A file of two row groups of 3 and 2 rows, in batches of 2 rows::
+
+        sizes = [3, 2]   starts = [0, 3, 5]
+        row group 0: numbers [0, 1], then [2]      row group 1: numbers [3, 4]
 
     Raises:
-        CorruptTableError, SchemaError, StorageError: as ``read_base_file``.
+        CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with opened(storage, path) as (source, file):
+    with _opened(storage, path) as (source, file):
         if where is not None and RECORD_KEY not in file.schema_arrow.names:
-            where = None  # a file without keys cannot be asked for any
+            where = None  # a file without record keys cannot be filtered by key
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
         starts = np.cumsum([0, *sizes])
         first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
         rest = pa.schema([field for field in schema if field.name not in first.names])
-        for group in row_groups(source, file, may_hold=may_hold, where=where):
-            later = _Later(path, batches_of(file, [group], rest, batch_rows=batch_rows), rest)
+        for group in _row_groups(source, file, may_hold=may_hold, where=where):
+            later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
-            for batch in batches_of(file, [group], first, batch_rows=batch_rows):
-                rows = _chunk(resolve(batch, first), later.of(batch.num_rows), schema, start)
+            for batch in _batches(file, [group], first, batch_rows=batch_rows):
+                rows = _base_rows(resolve(batch, first), later.next_rows(batch.num_rows), schema, start)
                 start += batch.num_rows
                 if where is not None:
-                    rows = _only(rows, where.rows(rows.head[RECORD_KEY]))
+                    rows = _selected(rows, where.rows(rows.head[RECORD_KEY]))
                 if len(rows.numbers):
                     yield rows
 
 
-class _Later:
-    """The other columns of a row group, decoded as far as somebody asks."""
+class _LaterColumns:
+    """The columns of a row group that are not read first; they are decoded up to the last row that is read.
+
+    A row group of 5 rows, decoded in batches of 2 rows, of which only the rows 3 and 4 are read::
+
+        next_rows(3), next_rows(2)   functions that read the rows 0 to 2 and the rows 3 and 4
+        second function called:      batch of rows 0 and 1: skipped
+                                     batch of rows 2 and 3: 1 row skipped, row 3 returned
+                                     batch of row 4:        returned
+    """
 
     def __init__(self, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
         self._path = path
         self._batches = batches
         self._schema = schema
-        self._left: pa.RecordBatch | None = None
-        self._given = 0
+        self._remainder: pa.RecordBatch | None = None  # of the last batch that was decoded
+        self._assigned = 0
         self._read = 0
 
-    def of(self, rows: int) -> Callable[[], Iterator[pa.RecordBatch]]:
-        """What gives the next *rows* rows."""
-        start, self._given = self._given, self._given + rows
+    def next_rows(self, rows: int) -> Callable[[], Iterator[pa.RecordBatch]]:
+        """Return a function that reads the next *rows* rows."""
+        start, self._assigned = self._assigned, self._assigned + rows
         return lambda: self._between(start, start + rows)
 
     def _between(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
         while self._read < end:
-            with refusing_damage(self._path):  # whoever asks does so outside of the scan
-                batch = next(self._batches, None) if self._left is None else self._left
+            with _refusing_damage(self._path):  # the caller reads outside of the scan
+                batch = next(self._batches, None) if self._remainder is None else self._remainder
             if batch is None:
                 message = f"{self._path}: a column ends before the others do, at row {self._read} of its row group"
                 raise CorruptTableError(message, path=self._path)
             skipped = min(max(start - self._read, 0), batch.num_rows)
             taken = batch.slice(skipped, end - self._read - skipped)
             used = skipped + taken.num_rows
-            self._left = batch.slice(used) if used < batch.num_rows else None
+            self._remainder = batch.slice(used) if used < batch.num_rows else None
             self._read += used
             if taken.num_rows:
                 yield resolve(taken, self._schema)
 
 
-def _chunk(
-    head: pa.RecordBatch, later: Callable[[], Iterator[pa.RecordBatch]], schema: pa.Schema, start: int
+def _base_rows(
+    head: pa.RecordBatch, read_later: Callable[[], Iterator[pa.RecordBatch]], schema: pa.Schema, start: int
 ) -> BaseRows:
+    """Return base rows from *start* on, whose columns are those of *head* and those that *read_later* returns."""
+
     def read() -> Iterator[pa.RecordBatch]:
         if len(schema) <= len(head.schema) and all(name in head.schema.names for name in schema.names):
             yield batch_of([head[name] for name in schema.names], schema, head.num_rows)
             return
-        place = 0
-        for batch in later():
-            part = head.slice(place, batch.num_rows)
-            place += batch.num_rows
+        row = 0
+        for batch in read_later():
+            part = head.slice(row, batch.num_rows)
+            row += batch.num_rows
             columns = [part[name] if name in part.schema.names else batch[name] for name in schema.names]
             yield batch_of(columns, schema, batch.num_rows)
 
     return BaseRows(head, read, np.arange(start, start + head.num_rows))
 
 
-def _only(rows: BaseRows, chosen: _Numbers) -> BaseRows:
-    """Some of *rows*."""
+def _selected(rows: BaseRows, indices: _Indices) -> BaseRows:
+    """Return the rows at *indices*, which ascend.
+
+    The indices 1 and 2 of three rows that are read in batches of 2 rows::
+
+        batch of rows 0 and 1: inside = [1]     batch of row 2: inside = [0]
+    """
 
     def read() -> Iterator[pa.RecordBatch]:
-        place = 0
+        start = 0
         for batch in rows.read():
-            inside = chosen[(chosen >= place) & (chosen < place + batch.num_rows)] - place
-            place += batch.num_rows
+            inside = indices[(indices >= start) & (indices < start + batch.num_rows)] - start
+            start += batch.num_rows
             if len(inside):
                 yield batch.take(pa.array(inside))
 
-    return BaseRows(rows.head.take(pa.array(chosen)), read, rows.numbers[chosen])
+    return BaseRows(rows.head.take(pa.array(indices)), read, rows.numbers[indices])
+
+
+@contextmanager
+def _opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
+    """Open a Parquet file for reading."""
+    source = storage.open_input(path)
+    # pre_buffer: neighbouring columns are fetched in one request
+    with _refusing_damage(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
+        yield source, file
+
+
+@contextmanager
+def _refusing_damage(path: str) -> Iterator[None]:
+    """Turn the exceptions that pyarrow raises for damage in the file at *path* into a CorruptTableError."""
+    try:
+        yield
+    except HudiFormatError:  # raised by the code that reads the rows; some of them are also a ValueError
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow raises all of them for damage
+        raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
+
+
+def _row_groups(
+    source: pa.NativeFile,
+    file: pq.ParquetFile,
+    *,
+    may_hold: pc.Expression | None = None,
+    where: KeyFilter | None = None,
+) -> list[int]:
+    """Return the row groups that may have rows that match *may_hold* and *where*."""
+    conditions = (may_hold, None if where is None else where.condition)
+    possible = [_possible_groups(source, file, condition) for condition in conditions if condition is not None]
+    groups = [group for group in range(file.num_row_groups) if all(ids is None or group in ids for ids in possible)]
+    if not groups or where is None or where.keys is None:
+        return groups
+    keys = pa.array(sorted(where.keys), pa.string())
+    return groups if FileKeys.of(file.metadata.metadata).might_contain(keys) else []
+
+
+def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.Expression) -> list[int] | None:
+    """Return the row groups whose statistics allow a match of *condition*; None if all do, or if it does not fit them."""
+    import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
+
+    try:
+        if true_of_nan(condition, file.schema_arrow):
+            return None
+        fragment = ds.ParquetFileFormat().make_fragment(source)
+        return [group.id for group in fragment.subset(condition, schema=file.schema_arrow).row_groups]
+    except (SchemaError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None  # a column that is newer than the file, or had another type
+
+
+def _batches(
+    file: pq.ParquetFile, groups: list[int], schema: pa.Schema, *, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of *schema* that the file has, of some row groups."""
+    present = set(file.schema_arrow.names)
+    names = [name for name in schema.names if name in present]
+    if names and groups:
+        yield from file.iter_batches(batch_rows, row_groups=groups, columns=names)
+    elif groups:  # pyarrow 19 cannot read batches without columns
+        yield from file.read_row_groups(groups, columns=[]).to_batches()

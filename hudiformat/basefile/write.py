@@ -1,4 +1,4 @@
-"""Rows with meta fields -> a base file, a row group after the other."""
+"""Writing a base file from rows with meta fields, one row group after the other."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, l
 from hudiformat.storage import ArrowSink, OutputFile
 
 _FIRST_ROWS = 20_000
-"""Rows of the first row group at most: from there on the size of a row is known."""
-_TELLING_ROWS = 10_000
-_LEAST_DIFFERING = 0.98
-"""When so many values of a column have so few that come twice, all of them are likely to differ."""
+"""The highest number of rows in the first row group; after it the size of a row is measured."""
+_SAMPLE_ROWS = 10_000
+_DISTINCT_SHARE = 0.98
+"""If at least this share of a sample of values is distinct, all values of the column are taken to be distinct."""
 _FILTER_BYTES_PER_ROW = 43.13 / 8 * 4 / 3
-"""Of a filter with a rate of false positives of 1e-9, in base64."""
+"""The bytes of a bloom filter with a false positive rate of 1e-9, in base64."""
 _FOOTER_BYTES = 1_000
 _GROUP_BYTES_PER_COLUMN = 130
-"""What the footer says of a column in a row group."""
+"""The bytes in the footer for a column in a row group."""
 
 
 class BaseFileWriter:
-    """Writes a Parquet base file; memory is bounded by a row group, and the record keys of the file.
+    """Writes a Parquet base file; it holds a row group and the record keys of the file in memory.
 
-    The footer carries the Avro schema, the range of the record keys and, with *bloom_filter*, their filter.
-    *row_size* is what a row is taken to have in the file, in bytes, until that can be measured; row groups have about
+    The footer contains the Avro schema, the range of the record keys and, with *bloom_filter*, their bloom filter.
+    *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
     *row_group_size* bytes.
     """
 
@@ -52,7 +52,7 @@ class BaseFileWriter:
         self._row_size = float(row_size)
         self._row_group_size = row_group_size
         self._keys: list[pa.Array] = []
-        self._waiting: list[pa.Table] = []
+        self._unwritten: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
         self._written = 0
         self._groups = 0
@@ -60,33 +60,33 @@ class BaseFileWriter:
         self.waiting_bytes = 0
 
     def write(self, rows: pa.Table) -> None:
-        """Add *rows*, which have the meta fields; the row groups that are full go to the file."""
-        self._waiting.append(rows)
+        """Add *rows*, which have the meta fields, and write the row groups that are full."""
+        self._unwritten.append(rows)
         self.rows += rows.num_rows
         self.waiting_bytes += rows.nbytes
         if self.rows - self._written >= self._group_rows:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that are waiting."""
-        if not self._waiting:
+        """Write the rows that have been added and not written yet."""
+        if not self._unwritten:
             return
-        table = pa.concat_tables(map(_with_shared_name, self._waiting))
-        self._waiting, self.waiting_bytes = [], 0
+        table = pa.concat_tables(map(_with_file_name_dictionary, self._unwritten))
+        self._unwritten, self.waiting_bytes = [], 0
         while table.num_rows:
             group = table.slice(0, self._group_rows)
             table = table.slice(group.num_rows)
             self._keys += group[RECORD_KEY].chunks
-            self._writer = self._writer or self._opened(group)
+            self._writer = self._writer or self._parquet_writer(group)
             self._writer.write_table(group, row_group_size=group.num_rows)
             self._written += group.num_rows
             self._groups += 1
             self._row_size = max(self._sink.tell() / self._written, 1.0)
 
     def rows_before(self, size: int) -> int:
-        """How many more rows the file takes until it has about *size* bytes; at most a row group of them.
+        """Return how many more rows fit until the file has about *size* bytes, at most one row group.
 
-        Asked again after they have been written, it knows better.
+        The estimate improves with each row group that is written.
         """
         per_row = self._row_size + (_FILTER_BYTES_PER_ROW if self._bloom_filter else 0)
         groups = self._groups + 1
@@ -94,12 +94,12 @@ class BaseFileWriter:
         return min(int(room // per_row) - self.rows, self._group_rows)
 
     def close(self, *, same_keys: FileKeys | None = None) -> int:
-        """Write what is left and the footer; the size of the file in bytes.
+        """Write the remaining rows and the footer; return the size of the file in bytes.
 
-        *same_keys* are those of another file that has the very same record keys: they are not hashed again.
+        *same_keys* is the footer of another file with exactly the same record keys: its bloom filter is used again.
         """
         self.flush()
-        writer = self._writer or self._opened(self._schema.empty_table())
+        writer = self._writer or self._parquet_writer(self._schema.empty_table())
         footer = self._footer(same_keys)
         writer.add_key_value_metadata({AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **footer})
         writer.close()
@@ -108,14 +108,14 @@ class BaseFileWriter:
         return size
 
     def abandon(self) -> None:
-        """Let go of the file as it is: nothing more is written, whatever is still waiting."""
+        """Release the file without writing anything more, not even rows that have been added."""
         self._target.is_open = False
 
-    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
-        """What writes the row groups, of which *first* is the first."""
+    def _parquet_writer(self, first: pa.Table) -> pq.ParquetWriter:
+        """Return the writer of the row groups; *first* is the first of them."""
         return pq.ParquetWriter(
             self._sink,
-            _with_shared_name(first).schema,
+            _with_file_name_dictionary(first).schema,
             compression=self._compression,
             compression_level=level_of(self._compression),
             use_dictionary=_with_dictionaries(first),
@@ -139,47 +139,48 @@ class BaseFileWriter:
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
-    """The Parquet columns whose values may come again, as far as *rows* tell.
+    """Return the paths of the Parquet columns to write with dictionaries, or True for all.
 
-    Arrow gives a dictionary up when it has a megabyte: of values that all differ that takes time and space for nothing.
+    Columns whose values in *rows* are almost all distinct have none: Arrow gives up a dictionary at one megabyte, so
+    that it would cost time and space without any use.
     """
-    differing = [field.name for field in rows.schema if _all_differ(rows[field.name])]
-    return [path for path in _paths(rows.schema) if path not in differing] if differing else True
+    distinct = [field.name for field in rows.schema if _is_distinct(rows[field.name])]
+    return [path for path in _paths(rows.schema) if path not in distinct] if distinct else True
 
 
-def _all_differ(column: pa.ChunkedArray) -> bool:
+def _is_distinct(column: pa.ChunkedArray) -> bool:
     values = len(column) - column.null_count
-    if values < _TELLING_ROWS or column.type.num_fields or pa.types.is_dictionary(column.type):
+    if values < _SAMPLE_ROWS or column.type.num_fields or pa.types.is_dictionary(column.type):
         return False
-    return bool(pc.count_distinct(column).as_py() >= values * _LEAST_DIFFERING)
+    return bool(pc.count_distinct(column).as_py() >= values * _DISTINCT_SHARE)
 
 
 def _paths(schema: pa.Schema) -> list[str]:
-    """The paths of the columns that Parquet has for *schema*, those of nested ones within them."""
+    """Return the paths of the Parquet columns of *schema*, including those of nested fields."""
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink)
     columns = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
     return [columns.column(number).path for number in range(len(columns))]
 
 
-def _with_shared_name(rows: pa.Table) -> pa.Table:
-    """*rows* with their file's name once, as a dictionary: it is long, and the same in all of them."""
-    place = rows.schema.get_field_index(FILE_NAME)
-    if pa.types.is_dictionary(rows.schema.field(place).type):
+def _with_file_name_dictionary(rows: pa.Table) -> pa.Table:
+    """Return *rows* with the file name column as a dictionary: the name is long and the same in all rows."""
+    index = rows.schema.get_field_index(FILE_NAME)
+    if pa.types.is_dictionary(rows.schema.field(index).type):
         return rows
-    return rows.set_column(place, FILE_NAME, rows.column(place).dictionary_encode())
+    return rows.set_column(index, FILE_NAME, rows.column(index).dictionary_encode())
 
 
 def _key_range(keys: pa.Array) -> tuple[str, str]:
-    """The least and the greatest key as Java orders texts: by UTF-16 units, not by UTF-8 bytes or code points.
+    """Return the lowest and the highest key in Java's order of strings: by UTF-16 units, not by UTF-8 bytes.
 
-    Hudi's bloom index compares with them: BloomIndexFileInfo.isKeyInRange.
+    Hudi's bloom index compares keys with them: BloomIndexFileInfo.isKeyInRange.
     """
     if beyond_utf16_unit(keys):
         texts = keys.to_pylist()
         return min(texts, key=_utf16), max(texts, key=_utf16)
-    found = pc.min_max(keys)
-    return found["min"].as_py(), found["max"].as_py()
+    limits = pc.min_max(keys)
+    return limits["min"].as_py(), limits["max"].as_py()
 
 
 def _utf16(text: str) -> bytes:

@@ -1,6 +1,6 @@
-"""The blocks of a slice -> rows, over its base file.
+"""Merging a file slice: the log blocks of the slice and the rows of its base file -> the rows of the slice.
 
-Pure and columnar: keys and ordering values in arrays, rows gathered once at the end.  Rules: spec/merging.md.
+Pure and columnar: keys and ordering values are arrays, and rows are gathered once at the end.  Rules: spec/merging.md.
 """
 
 from hudiformat.merge.candidates import (

@@ -1,13 +1,12 @@
-"""Rows taken by their numbers, in no order, from where what makes that cheap has been prepared once.  Pure.
+"""Finding rows by record key, and taking rows by index.  Pure.
 
-Arrow takes a text in ten times the time of a number, and a number that may be null in three times that of one that may
-not.  So texts of one length are taken as numbers of that width, other texts as views of 16 bytes, which Arrow's cast
-then copies one after the other, and nulls apart from values.
+:class:`KeyIndex` numbers the distinct keys of a column and finds other keys among them.  It searches by 64-bit hashes,
+which are computed for whole columns.  A hash match is never trusted: the keys themselves are compared, and if two
+different keys share a hash, Arrow's hash tables do the search instead.
 
-Record keys, told apart by 64-bit hashes that are made column by column.  Pure.
-
-Hashes only say where to look: keys are compared wherever theirs are alike, and where two keys share a hash Arrow's own
-tables do the work.
+:class:`RowSource` takes rows by index faster than Arrow does.  Arrow needs ten times as long for a text as for a
+number, and three times as long for a number that may be null.  So texts of one length are taken as numbers of that
+width, other texts as 16-byte views, which Arrow's cast then copies one after the other, and nulls apart from values.
 """
 
 from __future__ import annotations
@@ -22,97 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from hudiformat.merge.rule import Integers
-
-Take: TypeAlias = Callable[[pa.Array], pa.Array | pa.ChunkedArray]
-"""The values at some places, which have to be inside."""
-
-_VIEW_SIZE = 16
-
-
-class RowSource:
-    """Rows that others are taken from; columns of one chunk are taken the fast way."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self.rows = rows
-        self._takes = [
-            taking_from(column.chunk(0)) if column.num_chunks == 1 else column.take for column in rows.columns
-        ]
-
-    def at(self, places: Integers, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows at *places*, in that order, or some of their columns; not copied where they follow each other.
-
-        Raises:
-            IndexError: one of *places* is outside.
-        """
-        rows = self.rows if columns is None else self.rows.select(list(columns))
-        if not len(places) or (np.diff(places) == 1).all():
-            return rows.slice(int(places[0]) if len(places) else 0, len(places))
-        if int(places.min()) < 0 or int(places.max()) >= rows.num_rows:
-            raise IndexError(f"places from {places.min()} to {places.max()}, of {rows.num_rows} rows")
-        chosen = pa.array(places)
-        takes = [self._takes[self.rows.schema.get_field_index(name)] for name in rows.column_names]
-        return pa.Table.from_arrays([take(chosen) for take in takes], schema=rows.schema)
-
-
-def taking_from(array: pa.Array) -> Take:
-    """What takes values out of *array*."""
-    kind = array.type
-    is_text = pat.is_string(kind) or pat.is_binary(kind)
-    if array.null_count and (is_text or pat.is_primitive(kind)) and not pat.is_boolean(kind):
-        return _taking_nulls(array)
-    if is_text and len(array):
-        return _taking_texts(array)
-    return partial(pc.take, array, boundscheck=False)
-
-
-def _taking_nulls(array: pa.Array) -> Take:
-    buffers = array.buffers()
-    values = taking_from(pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], offset=array.offset))
-    valid = array.is_valid()
-
-    def take(places: pa.Array) -> pa.Array:
-        some = values(places)
-        bits = pc.take(valid, places, boundscheck=False).buffers()[1]
-        return pa.Array.from_buffers(array.type, len(places), [bits, *some.buffers()[1:]])
-
-    return take
-
-
-def _taking_texts(array: pa.Array) -> Take:
-    _, places, data = array.buffers()
-    offsets = np.frombuffer(places, np.int32)[array.offset : array.offset + len(array) + 1]
-    lengths = np.diff(offsets)
-    width = int(lengths[0])
-    if width and (lengths == width).all():
-        return _taking_alike(array.type, data.slice(int(offsets[0])), len(array), width)
-    binary = pa.Array.from_buffers(pa.binary(), len(array), [None, places, data], offset=array.offset)
-    return _taking_views(array.type, binary.cast(pa.binary_view()))
-
-
-def _taking_alike(kind: pa.DataType, data: pa.Buffer, rows: int, width: int) -> Take:
-    """Texts that all have *width* bytes."""
-    values = pa.Array.from_buffers(pa.binary(width), rows, [None, data])
-
-    def take(places: pa.Array) -> pa.Array:
-        taken = pc.take(values, places, boundscheck=False).buffers()[1]
-        offsets = np.arange(0, (len(places) + 1) * width, width, dtype=np.int32)
-        return pa.Array.from_buffers(kind, len(places), [None, pa.py_buffer(offsets), taken])
-
-    return take
-
-
-def _taking_views(kind: pa.DataType, views: pa.Array) -> Take:
-    _, table, *contents = views.buffers()
-    heads = pa.Array.from_buffers(pa.binary(_VIEW_SIZE), len(views), [None, table], offset=views.offset)
-
-    def take(places: pa.Array) -> pa.Array:
-        taken = pc.take(heads, places, boundscheck=False).buffers()[1]
-        texts = pa.Array.from_buffers(pa.binary_view(), len(places), [None, taken, *contents]).cast(pa.binary())
-        return pa.Array.from_buffers(kind, len(places), texts.buffers())
-
-    return take
-
+from hudiformat.merge.rule import Booleans, Integers
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -124,8 +33,138 @@ _HALF = np.uint64(32)
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
+def all_differ(keys: pa.ChunkedArray) -> bool:
+    """Return whether all hashes of *keys* differ, so that all keys do; False leaves it open."""
+    hashes = np.sort(key_hashes(keys))
+    return bool((hashes[1:] != hashes[:-1]).all())
+
+
+class KeyIndex:
+    """The distinct keys of a column, numbered from 0 on; made by :meth:`of`.
+
+    ``rows`` has an item per distinct key: a row of *keys* in which the key occurs.  *hashes* are the hashes of the
+    distinct keys in ascending order, or None if two of them share a hash.  *numbering* returns the number of each of
+    *keys*.
+    """
+
+    def __init__(
+        self, keys: pa.ChunkedArray, rows: Integers, hashes: Hashes | None, numbering: Callable[[], Integers]
+    ) -> None:
+        self._keys = keys
+        self.rows = rows
+        self._hashes = hashes
+        self._numbering = numbering
+
+    @classmethod
+    def of(cls, keys: pa.ChunkedArray) -> KeyIndex:
+        """Return the index of *keys*, in which a key may occur more than once.
+
+        The keys "b", "a", "b"; the hash of "b" is lower than that of "a"::
+
+            order     = [0, 2, 1]               rows by ascending hash
+            ascending = [hash b, hash b, hash a]
+            new       = [T, F, T]               whether the hash differs from the one before it
+            repeated  = [1]                     keys[order[1]] == keys[order[0]]: the same key, not just the same hash
+            rows      = order[new] = [0, 1]     key 0 is "b", key 1 is "a"
+            numbers() = [0, 1, 0]
+        """
+        hashes = key_hashes(keys)
+        order = _order(hashes)
+        ascending = hashes[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = ascending[1:] != ascending[:-1]
+        repeated = np.flatnonzero(~new)
+        if not len(repeated):
+            return cls(keys, order, ascending, partial(_numbers, order, None))
+        if _equal(keys.take(pa.array(order[repeated])), keys.take(pa.array(order[repeated - 1]))):
+            return cls(keys, order[new], ascending[new], partial(_numbers, order, new))
+        numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
+        rows = np.unique(numbers, return_index=True)[1].astype(np.int64)
+        return cls(keys, rows, None, lambda: numbers)
+
+    @cached_property
+    def _source(self) -> RowSource:
+        return RowSource(pa.table([self._keys], [_KEY]))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def numbers(self) -> Integers:
+        """Return the number of each indexed key; computed by this call."""
+        return self._numbering()
+
+    def texts(self, numbers: Integers) -> pa.ChunkedArray:
+        """Return the keys with these numbers."""
+        return self._source.at(self.rows[numbers])[_KEY]
+
+    def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+        """Return the rows of *keys* whose key is in the index, ascending, and the key number of each.
+
+        The keys "a", "x", "b" in an index of "b" (number 0) and "a" (number 1); the hash of "x" is the lowest::
+
+            ascending = [1, 2, 0]                   rows of *keys* by ascending hash
+            nearest   = [1, 0, 0]                   number of the first indexed hash that is not lower
+            matches   = [0, 2]                      rows for which that hash is the same
+            numbers   = nearest[matches] = [1, 0]
+        """
+        if not len(self):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if self._hashes is None:
+            return self._find_by_table(keys)
+        hashes = key_hashes(keys)
+        ascending = _order(hashes)  # neighbours are looked up together, which spares the cache
+        nearest = np.empty(len(hashes), np.int64)
+        nearest[ascending] = np.searchsorted(self._hashes, hashes[ascending])
+        nearest = np.minimum(nearest, len(self) - 1)
+        matches = np.flatnonzero(self._hashes[nearest] == hashes)
+        numbers = nearest[matches]
+        matching_keys = keys if len(matches) == len(keys) else keys.take(pa.array(matches))
+        if not _equal(matching_keys, self.texts(numbers)):
+            return self._find_by_table(keys)
+        return matches, numbers
+
+    def _find_by_table(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
+        known = self._keys.take(pa.array(self.rows)).combine_chunks()
+        numbers = np.asarray(pc.fill_null(pc.index_in(keys, value_set=known), -1)).astype(np.int64)
+        matches = np.flatnonzero(numbers >= 0)
+        return matches, numbers[matches]
+
+
+def _numbers(order: Integers, new: Booleans | None) -> Integers:
+    """Return the number of each key; *order* and *new* as in :meth:`KeyIndex.of`, *new* None if all keys differ.
+
+    ::
+
+        order = [0, 2, 1]   new = [T, F, T]   cumsum(new) - 1 = [0, 0, 1]   numbers = [0, 1, 0]
+    """
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.arange(len(order)) if new is None else np.cumsum(new) - 1
+    return numbers
+
+
+def _order(hashes: Hashes) -> Integers:
+    """Return the rows of *hashes* by ascending hash.
+
+    The row number replaces the lowest bits of each hash, and the sums are sorted: a fraction of the time of argsort.
+    With the hashes 0x50, 0x30, 0x40 and 2 bits for the row numbers::
+
+        sorted      = [0x30 | 1, 0x40 | 2, 0x50 | 0]
+        & 0b11      = [1, 2, 0]
+
+    Hashes that differ in the lowest bits alone may come out in the wrong order; then argsort is used after all.
+    """
+    low = np.uint64((1 << len(hashes).bit_length()) - 1)
+    order = (np.sort(hashes & ~low | np.arange(len(hashes), dtype=np.uint64)) & low).astype(np.int64)
+    ascending = hashes[order]
+    return order if (ascending[1:] >= ascending[:-1]).all() else np.argsort(hashes)
+
+
+def _equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.equal(keys, others)).as_py() is not False)
+
+
 def key_hashes(keys: pa.ChunkedArray) -> Hashes:
-    """A hash per key: the same for the same text, whatever array it is in."""
+    """Return a 64-bit hash per key, which depends on nothing but the text of the key."""
     parts = [
         _hash_slice(chunk.slice(start, _ROWS_AT_ONCE))
         for chunk in keys.chunks
@@ -135,6 +174,15 @@ def key_hashes(keys: pa.ChunkedArray) -> Hashes:
 
 
 def _hash_slice(keys: pa.Array) -> Hashes:
+    """Hash the keys 8 bytes at a time: the first word of every key, then the second word, and so on.
+
+    The keys "ab", "" and "0123456789"::
+
+        data     = b"ab0123456789" and 8 zero bytes;  words[i] = the 8 bytes from data[i] on
+        starts   = [0, 2, 2]   lengths = [2, 0, 10]   shortest = 0   longest = 10
+        begin 0:  left = [2, 0, 8]   word = "ab", nothing, "01234567"; bytes behind a key are masked
+        begin 8:  left = [0, 0, 2]   word = nothing, nothing, "89"; the first two keys keep their hash
+    """
     offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     data = np.zeros(last - first + _WORD, np.uint8)
@@ -160,98 +208,95 @@ def _hash_slice(keys: pa.Array) -> Hashes:
     return hashes
 
 
-def _order(hashes: Hashes) -> Integers:
-    """The rows of *hashes* in ascending order of these."""
-    # The rows, in place of the lowest bits, are sorted along: that takes a fraction of the time of argsort.
-    low = np.uint64((1 << len(hashes).bit_length()) - 1)
-    order = (np.sort(hashes & ~low | np.arange(len(hashes), dtype=np.uint64)) & low).astype(np.int64)
-    ascending = hashes[order]
-    return order if (ascending[1:] >= ascending[:-1]).all() else np.argsort(hashes)
+Take: TypeAlias = Callable[[pa.Array], pa.Array | pa.ChunkedArray]
+"""A function that returns the values at some indices, all of which have to be inside the array."""
+
+_VIEW_SIZE = 16
 
 
-def all_differ(keys: pa.ChunkedArray) -> bool:
-    """Whether it is certain that no two of *keys* are the same."""
-    hashes = np.sort(key_hashes(keys))
-    return bool((hashes[1:] != hashes[:-1]).all())
+class RowSource:
+    """Rows of a table to take by index; only columns of one chunk are taken the fast way."""
 
-
-class KeyIndex:
-    """Finds keys by their numbers among the different ones; ``rows`` says in which row of *keys* each one is first.
-
-    *hashes* are theirs, ascending, if all differ.  *numbering* gives the number of each of *keys*.
-    """
-
-    def __init__(
-        self, keys: pa.ChunkedArray, rows: Integers, hashes: Hashes | None, numbering: Callable[[], Integers]
-    ) -> None:
-        self._keys = keys
+    def __init__(self, rows: pa.Table) -> None:
         self.rows = rows
-        self._hashes = hashes
-        self._numbering = numbering
+        self._takes = [
+            _take_function(column.chunk(0)) if column.num_chunks == 1 else column.take for column in rows.columns
+        ]
 
-    @classmethod
-    def of(cls, keys: pa.ChunkedArray) -> KeyIndex:
-        """The index of *keys*, some of which may be the same."""
-        hashes = key_hashes(keys)
-        order = _order(hashes)
-        ascending = hashes[order]
-        new = np.ones(len(order), np.bool_)
-        new[1:] = ascending[1:] != ascending[:-1]
-        again = np.flatnonzero(~new)
-        if not len(again):
-            return cls(keys, order, ascending, partial(_numbers, order, None))
-        if _equal(keys.take(pa.array(order[again])), keys.take(pa.array(order[again - 1]))):
-            return cls(keys, order[new], ascending[new], partial(_numbers, order, new))
-        numbers = np.asarray(keys.combine_chunks().dictionary_encode().indices).astype(np.int64)
-        rows = np.unique(numbers, return_index=True)[1].astype(np.int64)
-        return cls(keys, rows, None, lambda: numbers)
+    def at(self, indices: Integers, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows at *indices*, in that order, with all or some columns; consecutive rows are not copied.
 
-    @cached_property
-    def _source(self) -> RowSource:
-        return RowSource(pa.table([self._keys], [_KEY]))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def numbers(self) -> Integers:
-        """The number of each of the keys that the index is of; made when it is asked for."""
-        return self._numbering()
-
-    def texts(self, numbers: Integers) -> pa.ChunkedArray:
-        """The keys with these numbers."""
-        return self._source.at(self.rows[numbers])[_KEY]
-
-    def find(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-        """The rows of *keys* that are there, in ascending order, and the number of each."""
-        if not len(self):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        if self._hashes is None:
-            return self._find_by_table(keys)
-        hashes = key_hashes(keys)
-        ascending = _order(hashes)  # neighbours are looked up together, which spares the cache
-        places = np.empty(len(hashes), np.int64)
-        places[ascending] = np.searchsorted(self._hashes, hashes[ascending])
-        places = np.minimum(places, len(self) - 1)
-        found = np.flatnonzero(self._hashes[places] == hashes)
-        numbers = places[found]
-        asked = keys if len(found) == len(keys) else keys.take(pa.array(found))
-        if not _equal(asked, self.texts(numbers)):
-            return self._find_by_table(keys)
-        return found, numbers
-
-    def _find_by_table(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-        known = self._keys.take(pa.array(self.rows)).combine_chunks()
-        every = np.asarray(pc.fill_null(pc.index_in(keys, value_set=known), -1)).astype(np.int64)
-        found = np.flatnonzero(every >= 0)
-        return found, every[found]
+        Raises:
+            IndexError: an index is not within the table.
+        """
+        rows = self.rows if columns is None else self.rows.select(list(columns))
+        if not len(indices) or (np.diff(indices) == 1).all():
+            return rows.slice(int(indices[0]) if len(indices) else 0, len(indices))
+        if int(indices.min()) < 0 or int(indices.max()) >= rows.num_rows:
+            raise IndexError(f"row indices from {indices.min()} to {indices.max()}, but there are {rows.num_rows} rows")
+        index_array = pa.array(indices)
+        takes = [self._takes[self.rows.schema.get_field_index(name)] for name in rows.column_names]
+        return pa.Table.from_arrays([take(index_array) for take in takes], schema=rows.schema)
 
 
-def _numbers(order: Integers, new: npt.NDArray[np.bool_] | None) -> Integers:
-    """The number of each key, out of the keys in ascending *order*; *new* says which differ from those before them."""
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.arange(len(order)) if new is None else np.cumsum(new) - 1
-    return numbers
+def _take_function(array: pa.Array) -> Take:
+    """Return the fastest function that takes values of *array*."""
+    kind = array.type
+    is_text = pat.is_string(kind) or pat.is_binary(kind)
+    if array.null_count and (is_text or pat.is_primitive(kind)) and not pat.is_boolean(kind):
+        return _take_nulls_apart(array)
+    if is_text and len(array):
+        return _take_texts(array)
+    return partial(pc.take, array, boundscheck=False)
 
 
-def _equal(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:
-    return bool(pc.all(pc.equal(keys, others)).as_py() is not False)
+def _take_nulls_apart(array: pa.Array) -> Take:
+    """Take values as if none were null, and take the validity bits as a boolean column."""
+    buffers = array.buffers()
+    take_values = _take_function(
+        pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], offset=array.offset)
+    )
+    valid = array.is_valid()
+
+    def take(indices: pa.Array) -> pa.Array:
+        values = take_values(indices)
+        bits = pc.take(valid, indices, boundscheck=False).buffers()[1]
+        return pa.Array.from_buffers(array.type, len(indices), [bits, *values.buffers()[1:]])
+
+    return take
+
+
+def _take_texts(array: pa.Array) -> Take:
+    _, offset_buffer, data = array.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
+    lengths = np.diff(offsets)
+    width = int(lengths[0])
+    if width and (lengths == width).all():
+        return _take_fixed_width(array.type, data.slice(int(offsets[0])), len(array), width)
+    binary = pa.Array.from_buffers(pa.binary(), len(array), [None, offset_buffer, data], offset=array.offset)
+    return _take_views(array.type, binary.cast(pa.binary_view()))
+
+
+def _take_fixed_width(kind: pa.DataType, data: pa.Buffer, rows: int, width: int) -> Take:
+    """Take texts that all have *width* bytes as fixed-size binary values: their offsets are 0, width, 2 * width, ..."""
+    values = pa.Array.from_buffers(pa.binary(width), rows, [None, data])
+
+    def take(indices: pa.Array) -> pa.Array:
+        taken = pc.take(values, indices, boundscheck=False).buffers()[1]
+        offsets = np.arange(0, (len(indices) + 1) * width, width, dtype=np.int32)
+        return pa.Array.from_buffers(kind, len(indices), [None, pa.py_buffer(offsets), taken])
+
+    return take
+
+
+def _take_views(kind: pa.DataType, views: pa.Array) -> Take:
+    """Take the 16-byte views of texts as fixed-size binary values, and cast what was taken back to texts."""
+    _, view_buffer, *contents = views.buffers()
+    fixed = pa.Array.from_buffers(pa.binary(_VIEW_SIZE), len(views), [None, view_buffer], offset=views.offset)
+
+    def take(indices: pa.Array) -> pa.Array:
+        taken = pc.take(fixed, indices, boundscheck=False).buffers()[1]
+        texts = pa.Array.from_buffers(pa.binary_view(), len(indices), [None, taken, *contents]).cast(pa.binary())
+        return pa.Array.from_buffers(kind, len(indices), texts.buffers())
+
+    return take

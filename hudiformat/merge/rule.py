@@ -1,9 +1,4 @@
-"""Ordering values as integers that compare alike.  Pure.
-
-Two values of one ordering column compare like their integers.  Several ordering columns compare in order.
-
-How the records of a table are told apart and merged.
-"""
+"""How the records of a table are identified, compared and merged.  Pure."""
 
 from __future__ import annotations
 
@@ -23,84 +18,30 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 
-OrderingKeys = tuple[pa.ChunkedArray, ...]
-"""One array per ordering column, in the order of the columns, all of one length."""
-
-
-def comparable(columns: OrderingKeys, length: int) -> Integers:
-    """An integer per row that compares like the row's ordering values; all zero where there are no columns.
-
-    Null counts as Hudi's default, the int 0: as zero among numbers, and below everything else.
-    """
-    result: Integers = np.zeros(length, dtype=np.int64)
-    for position, column in enumerate(columns):
-        values = _as_integers(column)
-        if position == 0 and len(columns) == 1:
-            return values
-        ranks = np.unique(values, return_inverse=True)[1].astype(np.int64)
-        result = np.unique(result * (int(ranks.max(initial=0)) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
-    return result
-
-
-def _as_integers(column: pa.ChunkedArray) -> Integers:
-    kind = column.type
-    if not len(column):
-        return np.zeros(0, np.int64)  # older pyarrow cannot rank no decimals
-    if pa.types.is_integer(kind):
-        return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
-    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), np.iinfo(np.int64).min))
-    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
-        return np.asarray(pc.fill_null(column.cast(pa.int64()), np.iinfo(np.int64).min))
-    if pa.types.is_floating(kind):
-        return _float_bits(pc.fill_null(column.cast(pa.float64()), 0.0))
-    if pa.types.is_decimal(kind):
-        column = pc.fill_null(column, pa.scalar(Decimal(0), kind))
-    ranks = np.asarray(pc.rank(column, sort_keys="ascending", tiebreaker="dense")).astype(np.int64)
-    return np.where(np.asarray(pc.is_null(column)), 0, ranks)
-
-
-def _float_bits(column: pa.ChunkedArray) -> Integers:
-    """As Java compares: -0.0 below 0.0, and NaN, whatever its bits, above all.  Source: java.lang.Double.compare."""
-    values = np.asarray(column).copy()
-    values[np.isnan(values)] = np.nan
-    bits: Integers = values.view(np.int64)
-    return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
-
-
-def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
-    """Which deletes carry no ordering value: null, or the 32-bit 0 that Hudi writes for none."""
-    if len(ordering) != 1:  # several ordering values are never Hudi's placeholder
-        return np.full(length, not ordering, dtype=np.bool_)
-    (column,) = ordering
-    missing = pc.is_null(column)
-    if pa.types.is_int32(column.type):
-        missing = pc.or_(missing, pc.equal(pc.fill_null(column, 0), 0))
-    return np.asarray(missing)
-
-
 class RecordMerger(Protocol):
-    """A table's own way of merging, for tables with a custom merge mode.
+    """The merge function of a table with a custom merge mode, supplied by its user.
 
     Source: HoodieRecordMerger.
     """
 
     def merge(self, older: pa.Table, newer: pa.Table) -> pa.Table:
-        """What becomes of each pair of rows with one key: row *i* of both and of the result belong together.
+        """Return the merged row of each pair of rows with the same key.
 
-        All three have all columns of the table, and one schema.  Deletes do not come here: what stands before a delete
-        is gone, and what comes after it begins anew.
+        Row *i* of the result is made of row *i* of *older* and row *i* of *newer*.  All three tables have the schema of
+        the table, with all its columns.  Deletes are not passed to the merger: a delete removes the older rows of its
+        key, and merging starts anew with the next record.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PartialUpdate:
-    """Which values a record leaves as they were: of *columns* those that are *marker*, or null without a marker.
+    """Which values of a record mean "leave this column as it was".
 
-    Payload classes do some things in their own way (*as_payload*): a delete wins whatever its ordering value, the
-    values of a row that is a delete count below those that follow, and those of the columns *newest* always come from
-    the newer record.
+    In *columns* these are the values that equal *marker*, or nulls if there is no marker.  *as_payload* follows Hudi's
+    payload classes where they differ from the merge mode: a delete wins whatever its ordering value, the values of a
+    deleted row have a lower precedence than those of the records after it, and the columns *newest* always have the
+    value of the newer record.
 
     Source: PartialUpdateHandler; PartialUpdateAvroPayload, OverwriteNonDefaultsWithLatestAvroPayload.
     """
@@ -111,7 +52,7 @@ class PartialUpdate:
     newest: frozenset[str] = frozenset()
 
     def is_set(self, name: str, values: pa.ChunkedArray) -> Booleans:
-        """Which of a column's *values* count."""
+        """Return for each of a column's *values* whether the record sets it; the others leave the column as it was."""
         if name not in self.columns:
             return np.ones(len(values), np.bool_)
         if self.marker is None:
@@ -121,11 +62,12 @@ class PartialUpdate:
 
 @dataclass(frozen=True, slots=True)
 class MergeRule:
-    """How the records of a table are told apart and merged.
+    """How the records of a table are identified and merged.
 
-    ``keys`` gives the record key of each row of a table.  A row is a delete when ``delete_column`` holds true in it,
-    ``operation_column`` holds ``D`` or ``-U``, or the column that ``delete_marker`` names first holds the text that it
-    names second.  ``partial`` says what a record leaves as it was, ``merger`` merges in place of everything else.
+    ``keys`` returns the record key of each row of a table.  A row is a delete if its ``delete_column`` is true, its
+    ``operation_column`` is ``D`` or ``-U``, or, with ``delete_marker=(column, text)``, its *column* equals *text*.
+    ``partial`` describes the values that leave a column as it was.  If there is a ``merger``, it replaces all other
+    rules for merging.
     """
 
     mode: MergeMode
@@ -139,18 +81,18 @@ class MergeRule:
 
     @property
     def deletes_win(self) -> bool:
-        """Whether a delete wins over all before it, whatever its ordering value."""
+        """Whether a delete wins over every older entry of its key, whatever its ordering value."""
         return self.partial is not None and self.partial.as_payload
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that merging looks at, but for those that keys are made of."""
+        """The columns that merging reads, without those that record keys are made of."""
         marker = self.delete_marker and self.delete_marker[0]
         others = (self.delete_column, marker, self.operation_column)
         return (*self.ordering_fields, *(name for name in others if name))
 
     def deletes(self, rows: pa.Table) -> Booleans:
-        """Which of *rows* are deletes.
+        """Return for each of *rows* whether it is a delete.
 
         Source: RecordContext.isDeleteRecord.
         """
@@ -167,3 +109,72 @@ class MergeRule:
 
 def _true(values: pa.ChunkedArray) -> Booleans:
     return np.asarray(pc.fill_null(values, False))
+
+
+OrderingKeys = tuple[pa.ChunkedArray, ...]
+"""One array per ordering column, in the order of the columns, all of one length."""
+
+
+def comparable(columns: OrderingKeys, length: int) -> Integers:
+    """Return an integer per row that compares like the row's ordering values; 0 for all rows if there are no columns.
+
+    Several columns compare in order.  Null is equal to zero in a column of numbers, as Hudi's default, the int 0, and
+    lower than every value of any other type.
+
+    The rows (1, "b"), (1, "a"), (0, "z")::
+
+        ranks of the first column:  [1, 1, 0]             result so far: [1, 1, 0]
+        ranks of the second column: [1, 0, 2]
+        result * 3 + ranks:         [4, 3, 2]             without gaps:  [2, 1, 0]
+    """
+    result: Integers = np.zeros(length, dtype=np.int64)
+    for position, column in enumerate(columns):
+        values = _as_integers(column)
+        if position == 0 and len(columns) == 1:
+            return values
+        ranks = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        result = np.unique(result * (int(ranks.max(initial=0)) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
+    return result
+
+
+def _as_integers(column: pa.ChunkedArray) -> Integers:
+    kind = column.type
+    if not len(column):
+        return np.zeros(0, np.int64)  # older versions of pyarrow cannot rank an empty decimal column
+    if pa.types.is_integer(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int32()).cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return np.asarray(pc.fill_null(column.cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_floating(kind):
+        return _float_bits(pc.fill_null(column.cast(pa.float64()), 0.0))
+    if pa.types.is_decimal(kind):
+        column = pc.fill_null(column, pa.scalar(Decimal(0), kind))
+    ranks = np.asarray(pc.rank(column, sort_keys="ascending", tiebreaker="dense")).astype(np.int64)
+    return np.where(np.asarray(pc.is_null(column)), 0, ranks)
+
+
+def _float_bits(column: pa.ChunkedArray) -> Integers:
+    """Return integers that compare as Java compares the numbers: -0.0 is lower than 0.0, and every NaN is the highest.
+
+    The bits of a positive number, read as an integer, ascend with the number; those of a negative one descend, so all
+    its bits but the sign are inverted.
+
+    Source: java.lang.Double.compare.
+    """
+    values = np.asarray(column).copy()
+    values[np.isnan(values)] = np.nan
+    bits: Integers = values.view(np.int64)
+    return np.asarray(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
+
+
+def without_ordering(ordering: Sequence[pa.ChunkedArray], length: int) -> Booleans:
+    """Return for each row whether a delete has no ordering value: it is null, or the 32-bit 0 that Hudi writes then."""
+    if len(ordering) != 1:  # several ordering values are never the placeholder 0
+        return np.full(length, not ordering, dtype=np.bool_)
+    (column,) = ordering
+    missing = pc.is_null(column)
+    if pa.types.is_int32(column.type):
+        missing = pc.or_(missing, pc.equal(pc.fill_null(column, 0), 0))
+    return np.asarray(missing)

@@ -1,10 +1,9 @@
-"""What the log files of a slice leave of each key, ready to meet the rows of the base file.  Pure.
+"""The rows of a file slice: its base file merged with its log files.  Pure.
 
-The rows of a base file, batch by batch, and what log files leave of each key -> the rows of the slice.  Pure.
-
-Hudi merges in two steps, and so does this: the log files among themselves, which leaves one entry per key, then that
-entry over the base row.  The entry wins, under event time only when its ordering value is not lower.  A delete without
-an ordering value always does.
+Hudi merges in two steps, and so does this module.  :func:`survivors` merges the log files among themselves, which
+leaves one entry per key.  :func:`merge_slice` then merges these entries with the rows of the base file.  An entry wins
+over the base row; under event-time ordering only if its ordering value is not lower.  A delete without an ordering
+value always wins.
 Source: BufferedRecordMergerFactory, KeyBasedFileGroupRecordBuffer, PositionBasedFileGroupRecordBuffer.
 """
 
@@ -21,19 +20,23 @@ from hudiformat.merge.candidates import Candidates
 from hudiformat.merge.custom import fold_custom, merged
 from hudiformat.merge.fold import key_numbers, last_entries
 from hudiformat.merge.keys import KeyIndex
-from hudiformat.merge.partial import combine, fold_columns, set_values
+from hudiformat.merge.partial import combine_columns, fold_columns, set_values
 from hudiformat.merge.rule import Booleans, Integers, MergeRule, comparable
 from hudiformat.timeline import MergeMode
 
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """One row or delete per key.
+    """What is left after the first step of the merge: one row or one delete per key.
 
-    ``keys`` find record keys, or are positions of base rows, ascending.  ``row`` is a key's row in ``records``, or -1;
-    that of a delete does not count.  ``ordering`` is that of ``Candidates``, where a key's values are at its ``entry``;
-    ``resets`` is by key.  ``set`` says by column, where records may leave values as they were, which rows say what the
-    value is; without an item all do.
+    The arrays have one item per key.
+
+    - ``keys``: an index of record keys, or the ascending row numbers in the base file if entries have positions.
+    - ``row``: the key's row in ``records``, or -1.  That of a deleted key is not used.
+    - ``ordering`` and ``entry``: the ordering values of all candidates, and the index of the key's entry among them.
+    - ``deleted``: whether the key is deleted.  ``resets``: whether by a delete that wins over any base row.
+    - ``set``: for partial updates, by column, which rows of ``records`` set the column.  A column that is missing here
+      is set by every row.
     """
 
     keys: KeyIndex | Integers
@@ -50,48 +53,61 @@ class Survivors:
 
 
 def survivors(logs: Candidates, rule: MergeRule) -> Survivors:
-    """What is left of *logs* by *rule*."""
+    """Merge the entries of log files among themselves, by *rule*."""
     numbers, keys = key_numbers(logs)
-    by_event_time = rule.mode is MergeMode.EVENT_TIME_ORDERING and rule.merger is None
     if rule.merger is not None:
         row, deleted, records = fold_custom(numbers, logs, rule.merger)
         return Survivors(keys, records, row, row, (), deleted, deleted)
+    by_event_time = rule.mode is MergeMode.EVENT_TIME_ORDERING
     entries = last_entries(numbers, len(keys), logs, by_event_time=by_event_time, deletes_win=rule.deletes_win)
-    found = Survivors(
+    row, deleted = np.where(entries < logs.num_rows, entries, -1), logs.deleted[entries]
+    records, is_set = logs.records, None
+    if logs.num_rows and (rule.partial is not None or any(logs.written)):
+        row, records, is_set = fold_columns(numbers, logs, row, deleted, rule, by_event_time=by_event_time)
+    return Survivors(
         keys=keys,
-        records=logs.records,
-        row=np.where(entries < logs.num_rows, entries, -1),
-        ordering=logs.ordering if by_event_time else (),
+        records=records,
+        row=row,
         entry=entries,
-        deleted=logs.deleted[entries],
+        ordering=logs.ordering if by_event_time else (),
+        deleted=deleted,
         resets=(logs.deleted if rule.deletes_win else logs.resets)[entries],
+        set=is_set,
     )
-    if not logs.num_rows or (rule.partial is None and not any(logs.written)):
-        return found
-    row, records, is_set = fold_columns(numbers, logs, found.row, found.deleted, rule, by_event_time=by_event_time)
-    return Survivors(keys, records, row, entries, found.ordering, found.deleted, found.resets, is_set)
 
 
 def merge_slice(base: Iterable[BaseRows], logs: Survivors, rule: MergeRule) -> Iterator[pa.RecordBatch]:
-    """The rows of a slice: those of *base* in file order, then those of the logs that were not met there.
+    """Yield the rows of a slice: those of *base* in file order, then the log rows whose keys are not in *base*.
 
-    All columns of base rows have the schema of ``logs.records``; the first ones are those that *rule* looks at.  Rows
-    of the file that are no key of the logs may be missing.  Of several base rows with one key only the first meets the
-    log, as in Hudi, which takes a key off its map.
+    All columns of base rows have the schema of ``logs.records``; the ``head`` of base rows has the columns that *rule*
+    reads.  *base* may leave out rows whose keys are not in the logs.  If several base rows have the same key, only the
+    first is merged with the log, as in Hudi, which removes a key from its map at the first match.
+
+    A base file with the keys a, b, c and a log with a newer row of b, a delete of c and a row of d::
+
+        rows    = [1, 2]         keys = [0, 1]      base rows 1 and 2 match the keys 0 (b) and 1 (c) of the log
+        matched = [T, T, F]
+        yields base row a; log row b, which replaces base row b; log row d
     """
-    met = np.zeros(len(logs), np.bool_)
-    lost = logs.deleted.copy()
+    matched = np.zeros(len(logs), np.bool_)
+    dropped = logs.deleted.copy()  # by key: the log row is not yielded
     for part in base:
-        rows, keys = _meeting(part, logs, rule)
-        new = ~met[keys]
+        rows, keys = _matching_rows(part, logs, rule)
+        new = ~matched[keys]
         keys, first = np.unique(keys[new], return_index=True)
-        met[keys] = True
-        yield from _met(part, _Meeting(part.head, rows[new][first], keys), logs, rule, lost)
-    yield from _rows_of(logs, ~lost)
+        matched[keys] = True
+        yield from _merged_base_rows(part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped)
+    yield from _log_rows(logs, ~dropped)
 
 
-def _meeting(part: BaseRows, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
-    """The rows of *part* that the logs say something about, and of which key."""
+def _matching_rows(part: BaseRows, logs: Survivors, rule: MergeRule) -> tuple[Integers, Integers]:
+    """Return the rows of *part* whose keys are in the logs, and the number of each key.
+
+    By position, with the rows 4, 5 and 6 of the base file in *part* and logs about the positions 1, 5, 6 and 9::
+
+        first, last = 1, 3                    positions 5 and 6 lie within *part*
+        rows = [1, 2]   keys + first = [1, 2]
+    """
     if not isinstance(logs.keys, np.ndarray):
         return logs.keys.find(rule.keys(pa.Table.from_batches([part.head])))
     first, last = np.searchsorted(logs.keys, [part.numbers[0], part.numbers[-1] + 1]) if len(part.numbers) else (0, 0)
@@ -100,38 +116,66 @@ def _meeting(part: BaseRows, logs: Survivors, rule: MergeRule) -> tuple[Integers
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
-    """Rows of a base batch, and the keys of the logs that are theirs."""
+class _Matches:
+    """Rows of a base batch whose keys are in the logs, and the number of each key."""
 
     batch: pa.RecordBatch
     rows: Integers
     keys: Integers
 
 
-def _met(part: BaseRows, found: _Meeting, logs: Survivors, rule: MergeRule, lost: Booleans) -> Iterator[pa.RecordBatch]:
-    """What is left of base rows that met what the logs say of their keys; *lost* learns what is done with."""
-    logs_first = logs.resets[found.keys] | _not_lower(found, logs, rule)
-    combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[found.keys]
-    kept = np.ones(found.batch.num_rows, np.bool_)
-    kept[found.rows[logs_first | combined]] = False
-    lost[found.keys[~logs_first | combined]] = True
+def _merged_base_rows(
+    part: BaseRows, matches: _Matches, logs: Survivors, rule: MergeRule, dropped: Booleans
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *part* that the logs do not replace, and those that are made of a base row and a log row.
+
+    Sets *dropped* for keys whose log row is not yielded later: the base row won, or both were combined.
+    """
+    logs_win = logs.resets[matches.keys] | _not_lower(matches, logs, rule)
+    combined = (rule.merger is not None or logs.set is not None) & ~logs.deleted[matches.keys]
+    kept = np.ones(matches.batch.num_rows, np.bool_)
+    kept[matches.rows[logs_win | combined]] = False
+    dropped[matches.keys[~logs_win | combined]] = True
     if not (kept.any() or combined.any()):
         return  # and the other columns are never read
     start = 0
     for batch in part.read():
         end = start + batch.num_rows
-        yield from _chosen(batch, kept[start:end])
-        some = combined & (found.rows >= start) & (found.rows < end)
-        if some.any():
-            meeting = _Meeting(batch, found.rows[some] - start, found.keys[some])
-            yield from _combined(meeting, logs, rule, logs_first[some])
+        yield from _filtered(batch, kept[start:end])
+        inside = combined & (matches.rows >= start) & (matches.rows < end)
+        if inside.any():
+            part_of_matches = _Matches(batch, matches.rows[inside] - start, matches.keys[inside])
+            yield from _combined_rows(part_of_matches, logs, rule, logs_win[inside])
         start = end
 
 
-def _combined(found: _Meeting, logs: Survivors, rule: MergeRule, logs_first: Booleans) -> Iterator[pa.RecordBatch]:
-    """Rows that are made of both sides."""
-    log_rows = logs.row[found.keys]
-    older = pa.Table.from_batches([found.batch.take(pa.array(found.rows))])
+def _not_lower(matches: _Matches, logs: Survivors, rule: MergeRule) -> Booleans:
+    """Return for each match whether the ordering value of the log entry is not lower than that of the base row.
+
+    Both are compared in one column, first all log entries, then all base rows.  With the values 6, 4 and 5 in the log
+    and 5, 5 and 5 in the base file::
+
+        ranks = [6, 4, 5, 5, 5, 5]   ranks[:3] >= ranks[3:] = [T, F, T]
+    """
+    if not logs.ordering:
+        return np.ones(len(matches.rows), np.bool_)
+    columns = []
+    entries = pa.array(logs.entry[matches.keys])
+    for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
+        sides = (column.take(entries).chunks, [matches.batch[name].take(pa.array(matches.rows))])
+        columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
+    count = len(matches.rows)
+    ranks = comparable(tuple(columns), 2 * count)
+    not_lower: Booleans = ranks[:count] >= ranks[count:]
+    return not_lower
+
+
+def _combined_rows(
+    matches: _Matches, logs: Survivors, rule: MergeRule, logs_override: Booleans
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows that are made of a base row and a log row, by the user's merger or column by column."""
+    log_rows = logs.row[matches.keys]
+    older = pa.Table.from_batches([matches.batch.take(pa.array(matches.rows))])
     newer = pa.Table.from_batches(logs.records).take(pa.array(log_rows))
     if rule.merger is not None:
         yield from merged(rule.merger, older, newer).to_batches()
@@ -139,36 +183,22 @@ def _combined(found: _Meeting, logs: Survivors, rule: MergeRule, logs_first: Boo
     older_set = set_values(older, [None], [older.num_rows], rule)
     older_set |= {name: np.zeros(len(log_rows), np.bool_) for name in (rule.partial.newest if rule.partial else ())}
     newer_set = {name: values[log_rows] for name, values in (logs.set or {}).items()}
-    yield combine(older, older_set, newer, newer_set, logs_first)
+    yield combine_columns(older, older_set, newer, newer_set, logs_override)
 
 
-def _not_lower(found: _Meeting, logs: Survivors, rule: MergeRule) -> Booleans:
-    """Which of the log's entries have ordering values that are not lower than those of the base rows they meet."""
-    if not logs.ordering:
-        return np.ones(len(found.rows), np.bool_)
-    columns = []
-    entries = pa.array(logs.entry[found.keys])
-    for name, column in zip(rule.ordering_fields, logs.ordering, strict=True):
-        sides = (column.take(entries).chunks, [found.batch[name].take(pa.array(found.rows))])
-        columns.append(pa.chunked_array([chunk for side in sides for chunk in side], column.type))
-    count = len(found.rows)
-    ranks = comparable(tuple(columns), 2 * count)
-    not_lower: Booleans = ranks[:count] >= ranks[count:]
-    return not_lower
-
-
-def _rows_of(logs: Survivors, keys: Booleans) -> Iterator[pa.RecordBatch]:
-    """The rows of some *keys*, in the order of the log."""
+def _log_rows(logs: Survivors, keys: Booleans) -> Iterator[pa.RecordBatch]:
+    """Yield the log rows of the keys for which *keys* is true, in log order."""
     wanted = np.zeros(sum(batch.num_rows for batch in logs.records), np.bool_)
     wanted[logs.row[keys]] = True
     start = 0
     for batch in logs.records:
-        yield from _chosen(batch, wanted[start : start + batch.num_rows])
+        yield from _filtered(batch, wanted[start : start + batch.num_rows])
         start += batch.num_rows
 
 
-def _chosen(batch: pa.RecordBatch, rows: Booleans) -> Iterator[pa.RecordBatch]:
-    if rows.all() and batch.num_rows:
+def _filtered(batch: pa.RecordBatch, flags: Booleans) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batch* for which *flags* is true; no batch if there are none."""
+    if flags.all() and batch.num_rows:
         yield batch
-    elif rows.any():
-        yield batch.filter(pa.array(rows))
+    elif flags.any():
+        yield batch.filter(pa.array(flags))

@@ -1,6 +1,7 @@
-"""Where new records go: into small file groups first, then into new ones; as Hudi's Spark or Flink writer decides.
+"""The assignment of new records to file groups, first to small ones, then to new ones, as Hudi's writers do it.
 
-Plain values in and out.  A plan says of every file group why it takes records or not.  Rules: spec/sizing.md.
+There are the rules of the Spark writer and those of the Flink writer.  Plain values in and out.  A plan gives for every
+file group the reason why it takes records or none.  Rules: spec/sizing.md.
 """
 
 from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order

@@ -1,6 +1,6 @@
-"""Hudi's Flink assignment: new records one after the other, each task for itself, across commits.  Pure.
+"""The assignment of Hudi's Flink writer: new records in their order, separately in each task, across commits.  Pure.
 
-What Flink does record by record is done here by counts: *n* records that follow each other cost no more than one.
+Flink assigns record by record.  Here a number of consecutive records is assigned at once, at the cost of one record.
 Rules: spec/sizing.md.
 """
 
@@ -17,7 +17,7 @@ from hudiformat.sizing.small_files import GroupVerdict, Verdict
 from hudiformat.sizing.spark import InsertBucket, PartitionPlan, room_for_records
 
 NEW_GROUP, KNOWN_GROUP = "I", "U"
-"""The tags of a location: a file group that this commit opens, or one that is there."""
+"""The tags of a location: a file group that this commit creates, or an existing one."""
 
 _UINT32 = 0xFFFFFFFF
 _MIN_INT = 0x80000000
@@ -25,24 +25,24 @@ _MIN_INT = 0x80000000
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One of several tasks that write; ``max_parallelism`` is how many key groups file ids are hashed to."""
+    """One of *tasks* parallel write tasks, numbered from 0; file ids are hashed to ``max_parallelism`` key groups."""
 
     number: int = 0
     tasks: int = 1
     max_parallelism: int = 128
 
     def owns(self, file_id: str) -> bool:
-        """Whether the file group is this task's.
+        """Return whether this task writes the file group.
 
         Source: org.apache.flink.runtime.state.KeyGroupRangeAssignment.assignKeyToParallelOperator, Flink 1.20.
         """
         code = int(string_hashes(pa.array([file_id], pa.string()))[0])
-        return _murmur(code) % self.max_parallelism * self.tasks // self.max_parallelism == self.number
+        return murmur_hash(code) % self.max_parallelism * self.tasks // self.max_parallelism == self.number
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """So many records that go to one file group, one after the other."""
+    """A number of consecutive records that go to one file group."""
 
     file_id: str
     tag: str
@@ -51,15 +51,15 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a task knows of a table between two commits: the small files of a partition, and the size of records."""
+    """The state of a table between two commits: the small files of a partition, and the average record size."""
 
     small_files: Callable[[str], Sequence[GroupVerdict]]
     record_size: RecordSize
 
 
 @dataclass(slots=True)
-class _Share:
-    """A file group that takes records, and how many more."""
+class _Target:
+    """A file group that takes records, and the number of records that it still has room for."""
 
     file_id: str
     left: int
@@ -72,11 +72,11 @@ class _Share:
 
 @dataclass(slots=True)
 class FlinkAssigner:
-    """Where the new records of one task go.
+    """Assigns the new records of one task to file groups.
 
-    ``new_id`` gives ids for new file groups; those of other tasks are passed over.  ``several_writes`` says whether
-    the writer may write a group twice in one instant: then a new group takes a file's worth of records, else as many
-    as the insert split size.
+    ``new_id`` returns ids for new file groups; ids that belong to other tasks are skipped.  If ``several_writes``, the
+    writer may write a file group more than once in an instant: then a new group takes as many records as fit into a
+    file of maximum size, otherwise as many as the insert split size.
 
     Source: BucketAssigner.
     """
@@ -86,51 +86,57 @@ class FlinkAssigner:
     new_id: Callable[[], str]
     task: Task = field(default_factory=Task)
     several_writes: bool = True
-    _small: dict[str, list[_Share]] = field(default_factory=dict)
-    _new: dict[str, _Share] = field(default_factory=dict)
-    _opened: set[tuple[str, str]] = field(default_factory=set)
+    _small: dict[str, list[_Target]] = field(default_factory=dict)
+    _new: dict[str, _Target] = field(default_factory=dict)
+    _created: set[tuple[str, str]] = field(default_factory=set)
     _commits: int = 0
 
     @property
     def records_per_group(self) -> int:
-        """How many records a new file group takes; it takes its first one in any case."""
+        """The number of records that a new file group takes; it always takes its first one."""
         if not self.several_writes:
             return self.options.insert_split_size
         return self.options.max_file_size // self.profile.record_size.size
 
     def insert(self, partition_path: str, count: int = 1) -> Iterator[Placement]:
-        """Where the next *count* new records of a partition go.
+        """Assign the next *count* new records of a partition.
+
+        Nine records, with room for 3 in the small file group a, and 4 records per new group: a takes 3, the new group
+        new-0 its first record and then 3, new-1 its first record and then 1::
+
+            Placement("a", "U", 3), Placement("new-0", "I", 1), Placement("new-0", "I", 3),
+            Placement("new-1", "I", 1), Placement("new-1", "I", 1)
 
         Source: BucketAssigner.addInsert.
         """
         left = count
-        for share in self._shares(partition_path):
-            if taken := share.take(left):
-                yield Placement(share.file_id, KNOWN_GROUP, taken)
+        for small in self._small_groups(partition_path):
+            if taken := small.take(left):
+                yield Placement(small.file_id, KNOWN_GROUP, taken)
                 left -= taken
         while left:
             current = self._new.get(partition_path)
             if current is None or not current.left:
-                yield self._open(partition_path)
+                yield self._create(partition_path)
                 left -= 1
                 continue
-            opened_now = (partition_path, current.file_id) in self._opened
+            is_new = (partition_path, current.file_id) in self._created
             taken = current.take(left)
-            yield Placement(current.file_id, NEW_GROUP if opened_now else KNOWN_GROUP, taken)
+            yield Placement(current.file_id, NEW_GROUP if is_new else KNOWN_GROUP, taken)
             left -= taken
 
     def begin_commit(self) -> None:
-        """Forget which groups are new: a checkpoint has begun, and what follows belongs to the next commit.
+        """Start the next commit at a checkpoint: the groups created so far are existing ones from now on.
 
         Source: BucketAssigner.reset.
         """
-        self._opened.clear()
+        self._created.clear()
 
     def end_commit(self, profile: Profile) -> None:
-        """Look at the table anew: a commit has succeeded.
+        """Replace the profile after a commit has succeeded.
 
-        The groups that were opened go on taking records until the second commit: between the beginning of a commit
-        and the word that it succeeded further records have come.
+        A new group keeps taking records until the second call: between the beginning of a commit and the notification
+        of its success further records have been assigned to it.
 
         Source: BucketAssigner.reload.
         """
@@ -142,13 +148,13 @@ class FlinkAssigner:
         self.profile = profile
 
     def groups(self, partition_path: str) -> tuple[GroupVerdict, ...]:
-        """The file groups of a partition as this task sees them, with the room that each has for records.
+        """Return the file groups of a partition with the room that each has for records of this task.
 
         Source: BucketAssigner.smallFilesOfThisTask.
         """
-        return tuple(self._seen(group) for group in self.profile.small_files(partition_path))
+        return tuple(self._with_room(group) for group in self.profile.small_files(partition_path))
 
-    def _seen(self, group: GroupVerdict) -> GroupVerdict:
+    def _with_room(self, group: GroupVerdict) -> GroupVerdict:
         if not group.is_candidate:
             return group
         if not self.task.owns(group.file_id):
@@ -156,27 +162,27 @@ class FlinkAssigner:
         room = room_for_records(group, self.profile.record_size, self.options)
         return replace(group, room=room, verdict=Verdict.SMALL if room else Verdict.FULL)
 
-    def _shares(self, partition_path: str) -> list[_Share]:
-        """The small files of a partition with what is left of their room; looked at once until the next commit."""
+    def _small_groups(self, partition_path: str) -> list[_Target]:
+        """Return the small file groups of a partition with their remaining room; listed once per commit."""
         if partition_path not in self._small:
-            seen = self.groups(partition_path)
-            self._small[partition_path] = [_Share(group.file_id, group.room) for group in seen if group.room]
+            groups = self.groups(partition_path)
+            self._small[partition_path] = [_Target(group.file_id, group.room) for group in groups if group.room]
         return self._small[partition_path]
 
-    def _open(self, partition_path: str) -> Placement:
+    def _create(self, partition_path: str) -> Placement:
         file_id = next(file_id for file_id in iter(self.new_id, None) if self.task.owns(file_id))
-        self._new[partition_path] = _Share(file_id, max(self.records_per_group - 1, 0))
-        self._opened.add((partition_path, file_id))
+        self._new[partition_path] = _Target(file_id, max(self.records_per_group - 1, 0))
+        self._created.add((partition_path, file_id))
         return Placement(file_id, NEW_GROUP, 1)
 
 
 def plan_in_order(partition_path: str, inserts: int, assigner: FlinkAssigner) -> PartitionPlan:
-    """What *assigner* does with the next *inserts* records of a partition, as a plan."""
+    """Return the plan that results if *assigner* assigns the next *inserts* records of a partition."""
     groups = assigner.groups(partition_path)
     records: dict[str, int] = {}
     for placement in assigner.insert(partition_path, inserts):
         records[placement.file_id] = records.get(placement.file_id, 0) + placement.records
-    known = {group.file_id for group in groups}
+    existing = {group.file_id for group in groups}
     return PartitionPlan(
         partition_path,
         inserts,
@@ -186,13 +192,13 @@ def plan_in_order(partition_path: str, inserts: int, assigner: FlinkAssigner) ->
             replace(group, verdict=Verdict.TAKEN, records=records[group.file_id]) if group.file_id in records else group
             for group in groups
         ),
-        tuple(InsertBucket(file_id if file_id in known else None, count) for file_id, count in records.items()),
+        tuple(InsertBucket(file_id if file_id in existing else None, count) for file_id, count in records.items()),
         in_order=True,
     )
 
 
-def _murmur(code: int) -> int:
-    """Flink's hash of a hash, never negative.
+def murmur_hash(code: int) -> int:
+    """Return Flink's murmur hash of a 32-bit hash code; it is never negative.
 
     Source: org.apache.flink.util.MathUtils.murmurHash, Flink 1.20.
     """

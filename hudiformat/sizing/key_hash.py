@@ -1,6 +1,7 @@
-"""The number that decides which bucket a new record goes to: the first half of its key's MD5.  Pure.
+"""MD5 hashes of record keys, by which Hudi's Spark writer assigns new records to buckets.  Pure.
 
-All keys of a length are digested at once, in numpy: hashlib would take a call per key.
+All keys whose messages have the same number of 64-byte blocks are hashed at once in numpy; hashlib would need one call
+per key.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_BLOCK = 64  # bytes that MD5 takes at a time; after the message come a bit and its length, in nine bytes
-_TAIL = 9
-_KEYS_AT_ONCE = 1 << 13  # the state of so many keys stays in the processor's cache
+_BLOCK = 64  # bytes
+_TAIL = 9  # bytes behind a message: 0x80, then, at the end of the last block, the length of the message in bits
+_KEYS_AT_ONCE = 1 << 13  # the states of these keys stay in the processor's cache
 _ROUNDS = tuple(
     (shift, np.uint32(int(abs(math.sin(i + 1)) * 2**32)), word)
     for i in range(_BLOCK)
@@ -28,23 +29,31 @@ _START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
 _Words = npt.NDArray[np.uint32]
 
 
-def key_hashes(record_keys: pa.Array) -> npt.NDArray[np.int64]:
-    """The first eight bytes of the MD5 of each key (none null), as a little-endian signed number.
+def md5_hashes(record_keys: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the first eight bytes of the MD5 of each key as a little-endian signed number; no key may be null.
 
     Source: NumericUtils.getMessageDigestHash, Hudi 1.2.0; RFC 1321.
     """
-    parts = [_hash_slice(record_keys.slice(i, _KEYS_AT_ONCE)) for i in range(0, len(record_keys), _KEYS_AT_ONCE)]
+    parts = [_slice_hashes(record_keys.slice(i, _KEYS_AT_ONCE)) for i in range(0, len(record_keys), _KEYS_AT_ONCE)]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _hash_slice(record_keys: pa.Array) -> npt.NDArray[np.int64]:
+def _slice_hashes(record_keys: pa.Array) -> npt.NDArray[np.int64]:
+    """Hash keys in groups with the same number of blocks.
+
+    Keys of 3, 55 and 56 bytes, with 9 bytes behind each::
+
+        lengths = [3, 55, 56]   (lengths + 9 - 1) // 64 + 1 = [1, 1, 2] blocks
+        rows with 1 block: [0, 1]   rows with 2 blocks: [2]
+    """
     keys = record_keys.cast(pa.large_binary())
     offsets = np.frombuffer(keys.buffers()[1], np.int64)[keys.offset : keys.offset + len(keys) + 1]
     data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)
     lengths = np.diff(offsets)
     hashes = np.empty(len(keys), np.int64)
-    for count in np.unique((lengths + _TAIL - 1) // _BLOCK + 1).tolist():
-        rows = np.flatnonzero((lengths + _TAIL - 1) // _BLOCK + 1 == count)
+    blocks = (lengths + _TAIL - 1) // _BLOCK + 1
+    for count in np.unique(blocks).tolist():
+        rows = np.flatnonzero(blocks == count)
         hashes[rows] = _digest(_padded(data, offsets[rows], lengths[rows], count))
     return hashes
 
@@ -52,7 +61,10 @@ def _hash_slice(record_keys: pa.Array) -> npt.NDArray[np.int64]:
 def _padded(
     data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], blocks: int
 ) -> _Words:
-    """The messages of keys that fill so many blocks, as words: a row per key."""
+    """Return the padded messages of keys that fill *blocks* blocks, as 32-bit words: one row per key.
+
+    The key "abc" is the 64 bytes 61 62 63 80 00 ... 00 18 00 00 00 00 00 00 00; its length is 0x18 = 24 bits.
+    """
     padded = np.zeros((len(starts), blocks * _BLOCK), np.uint8)
     columns = np.arange(padded.shape[1])
     inside = columns < lengths[:, None]
@@ -63,6 +75,7 @@ def _padded(
 
 
 def _digest(words: _Words) -> npt.NDArray[np.int64]:
+    """Return the first half of the MD5 of each row of *words*."""
     state = [np.full(len(words), value, np.uint32) for value in _START]
     for start in range(0, words.shape[1], 16):
         block = np.ascontiguousarray(words[:, start : start + 16].T)
@@ -75,20 +88,20 @@ def _digest(words: _Words) -> npt.NDArray[np.int64]:
 def _compressed(state: list[_Words], block: _Words) -> tuple[_Words, _Words, _Words, _Words]:
     a, b, c, d = state
     for i, (shift, constant, word) in enumerate(_ROUNDS):
-        turned = _mixed(i // 16, b, c, d)
-        turned += a
-        turned += block[word]
-        turned += constant
-        above = turned >> np.uint32(32 - shift)
-        turned <<= np.uint32(shift)
-        turned |= above
-        turned += b
-        a, b, c, d = d, turned, b, c
+        rotated = _mixed(i // 16, b, c, d)
+        rotated += a
+        rotated += block[word]
+        rotated += constant
+        overflow = rotated >> np.uint32(32 - shift)
+        rotated <<= np.uint32(shift)
+        rotated |= overflow
+        rotated += b
+        a, b, c, d = d, rotated, b, c
     return a, b, c, d
 
 
 def _mixed(turn: int, b: _Words, c: _Words, d: _Words) -> _Words:
-    """What a round of the turn 0 to 3 mixes in, in a new array."""
+    """Return, as a new array, what each of the 16 rounds of *turn* (0 to 3) mixes in: the functions F, G, H and I."""
     if turn == 0:
         return d ^ (b & (c ^ d))
     if turn == 1:

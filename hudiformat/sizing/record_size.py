@@ -1,6 +1,6 @@
-"""What sizing goes by: Hudi's options under short names, with Hudi's defaults.  Sizes are bytes.
+"""The options of sizing, and the average size of a record, estimated from earlier commits.  Pure.
 
-The average size of a record, out of what earlier commits wrote.  Pure.  Rules: spec/sizing.md.
+The options are Hudi's, under short names and with Hudi's defaults.  Sizes are bytes.  Rules: spec/sizing.md.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 
@@ -17,10 +16,10 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SizingOptions:
-    """The limits of files and the numbers that record sizes are estimated with; the keys stand in spec/sizing.md.
+    """The size limits of files, and the parameters of the record size estimate; Hudi's keys are in spec/sizing.md.
 
-    ``small_file_limit`` 0 or less turns small files off.  ``metadata_size`` is what a base file is taken to hold beside
-    its records.
+    A ``small_file_limit`` of 0 or less turns small files off.  ``metadata_size`` is the assumed size of the part of a
+    base file that is not records.
 
     Source: HoodieStorageConfig, HoodieCompactionConfig, HoodieWriteConfig, Hudi 1.2.0.
     """
@@ -38,7 +37,7 @@ class SizingOptions:
 
     @property
     def smallest_measured_commit(self) -> int:
-        """A commit of no more bytes than this says nothing about the size of records."""
+        """Bytes; a commit that wrote no more than this is not used to estimate the record size."""
         return int(self.estimation_threshold * self.small_file_limit)
 
 
@@ -47,9 +46,10 @@ _SPARK_ACTIONS = (Action.COMMIT, Action.DELTA_COMMIT, Action.COMPACTION)
 
 @dataclass(frozen=True, slots=True)
 class RecordSize:
-    """The average size of a record in bytes, and the commit that says so; None for the configured estimate.
+    """The average size of a record in bytes, and the instant of the commit that it was computed from.
 
-    ``passed_over`` are the newer commits that said nothing, and why.
+    ``instant`` is None if the size is the configured estimate.  ``passed_over`` lists the newer commits that were
+    skipped, each with the reason.
     """
 
     size: int
@@ -58,65 +58,63 @@ class RecordSize:
 
 
 Commits = Iterable[tuple[Instant, CommitMetadata]]
-"""Completed commits, delta commits and replace commits, from the newest requested time to the oldest."""
+"""Completed commits, delta commits and replace commits, by requested time, the newest first; read one by one."""
 
 
 def spark_record_size(commits: Commits, options: SizingOptions) -> RecordSize:
-    """The average that Hudi's Spark writer goes by: of the newest five commits the first with enough bytes.
+    """Return the average of Hudi's Spark writer: that of the first large enough commit among the newest five.
 
-    Of a delta commit only the base files count; one without any uses up one of the five all the same.
+    Only commits, delta commits and compactions are read.  Of a delta commit only the base files are counted; a delta
+    commit without base files is one of the five all the same.
 
     Source: AverageRecordSizeEstimator, Hudi 1.2.0.
     """
-    considered = ((instant, metadata) for instant, metadata in commits if instant.action in _SPARK_ACTIONS)
-    return _first_measured(
-        ((instant, _spark_stats(instant, metadata)) for instant, metadata in considered),
-        options,
-        commits_limit=options.estimation_commits,
-        metadata_size=options.metadata_size,
-    )
+    skipped: list[tuple[str, str]] = []
+    newest_first = iter(commits)
+    while len(skipped) < options.estimation_commits and (commit := next(newest_first, None)) is not None:
+        instant, metadata = commit
+        if instant.action not in _SPARK_ACTIONS:
+            continue
+        stats = _spark_stats(instant, metadata)
+        size = sum(stat.total_write_bytes - options.metadata_size for stat in stats)
+        records = sum(stat.num_writes for stat in stats)
+        if (reason := _reason_to_skip(size, records, options)) is None:
+            return RecordSize(math.ceil(size / records), instant.time, tuple(skipped))
+        skipped.append((instant.time, reason))
+    return RecordSize(options.record_size_estimate, None, tuple(skipped))
 
 
 def flink_record_size(commits: Commits, options: SizingOptions) -> RecordSize:
-    """The average that Hudi's Flink writer goes by: of all commits, replace commits too, the first with enough bytes.
+    """Return the average of Hudi's Flink writer: that of the first large enough commit, replace commits included.
 
-    All bytes count, those of log files as well.
+    All bytes are counted, those of log files too, and there is no limit to the number of commits.
 
     Source: WriteProfile.averageBytesPerRecord.
     """
-    return _first_measured(
-        ((instant, metadata.write_stats) for instant, metadata in commits), options, commits_limit=None, metadata_size=0
-    )
+    skipped: list[tuple[str, str]] = []
+    for instant, metadata in commits:
+        size = sum(stat.total_write_bytes for stat in metadata.write_stats)
+        records = sum(stat.num_writes for stat in metadata.write_stats)
+        if (reason := _reason_to_skip(size, records, options)) is None:
+            return RecordSize(math.ceil(size / records), instant.time, tuple(skipped))
+        skipped.append((instant.time, reason))
+    return RecordSize(options.record_size_estimate, None, tuple(skipped))
 
 
 def _spark_stats(instant: Instant, metadata: CommitMetadata) -> tuple[WriteStat, ...]:
     if instant.action is not Action.DELTA_COMMIT:
         return metadata.write_stats
-    return tuple(stat for stat in metadata.write_stats if not _names_log_file(stat.path or ""))
+    return tuple(stat for stat in metadata.write_stats if not _is_log_file(stat.path or ""))
 
 
-def _names_log_file(path: str) -> bool:
+def _is_log_file(path: str) -> bool:
     return path.rsplit("/", 1)[-1].startswith(".")
 
 
-def _first_measured(
-    commits: Iterable[tuple[Instant, tuple[WriteStat, ...]]],
-    options: SizingOptions,
-    *,
-    commits_limit: int | None,
-    metadata_size: int,
-) -> RecordSize:
-    passed_over: list[tuple[str, str]] = []
-    for instant, stats in islice(commits, commits_limit):
-        size = sum(stat.total_write_bytes - metadata_size for stat in stats)
-        records = sum(stat.num_writes for stat in stats)
-        if size > options.smallest_measured_commit and records > 0:
-            return RecordSize(math.ceil(size / records), instant.time, tuple(passed_over))
-        passed_over.append((instant.time, _why_not(size, records, options)))
-    return RecordSize(options.record_size_estimate, None, tuple(passed_over))
-
-
-def _why_not(size: int, records: int, options: SizingOptions) -> str:
+def _reason_to_skip(size: int, records: int, options: SizingOptions) -> str | None:
+    """Return why a commit of *size* bytes and so many records is skipped, or None if its average is used."""
     if records <= 0:
         return f"{size} bytes, but no records that count"
-    return f"{size} bytes, not more than {options.smallest_measured_commit}"
+    if size <= options.smallest_measured_commit:
+        return f"{size} bytes, not more than {options.smallest_measured_commit}"
+    return None

@@ -1,4 +1,4 @@
-"""Which file groups of a partition are small, and so may take new records; and why the others may not.  Pure.
+"""The file groups of a partition that are small and may take new records, and why the others may not.  Pure.
 
 Rules: spec/sizing.md.
 """
@@ -21,7 +21,7 @@ _LEAST_CAPACITY = 16
 
 
 class Verdict(str, Enum):
-    """What becomes of a file group in a plan: it takes records, or the reason why it takes none."""
+    """The role of a file group in a plan: that it takes records, or the reason why it takes none."""
 
     TAKEN = "takes records"
     SMALL = "small, but all records are placed before it"
@@ -39,9 +39,10 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    """A file group in a plan.  ``size`` is its size in bytes as sizing counts it, log files by the ratio.
+    """A file group in a plan.
 
-    ``room`` is how many average records fit into it, None where nobody asked; ``records`` how many it is to take.
+    ``size`` is its size in bytes, in which log files are multiplied by ``SizingOptions.log_ratio``.  ``room`` is how
+    many records of average size still fit into it, None if that was not computed.  ``records`` is how many it takes.
     """
 
     file_id: str
@@ -52,20 +53,20 @@ class GroupVerdict:
 
     @property
     def is_candidate(self) -> bool:
-        """Whether it is small, with room or without."""
+        """Whether the file group is small, with room or without."""
         return self.verdict in (Verdict.TAKEN, Verdict.SMALL, Verdict.FULL)
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The file ids of a partition that plans which have not been carried out yet name."""
+    """The file ids of a partition that are in a pending compaction or clustering plan."""
 
     compaction: frozenset[str] = frozenset()
     clustering: frozenset[str] = frozenset()
 
 
 class Kind(Enum):
-    """What decides where new records may go: the table's type, and whether its index finds records in log files."""
+    """The table type, and for merge-on-read whether the index finds records in log files."""
 
     COW = "copy-on-write"
     MOR_BLIND = "merge-on-read, log files not indexed"
@@ -78,50 +79,50 @@ def spark_small_files(
     options: SizingOptions,
     pending: Pending = Pending(),
 ) -> tuple[GroupVerdict, ...]:
-    """The file groups of a partition in the order in which Hudi's Spark writer fills the small ones.
+    """Return the file groups of a partition in the order in which Hudi's Spark writer fills the small ones.
 
-    *slices* are the newest of each group.  A group in a pending clustering is left out last: it has taken the place of
-    another candidate by then.
+    *slices* are the newest file slices of all groups.  Groups in a pending clustering are excluded last, after the
+    limit of candidates was applied: such a group uses up one of them.
 
     Source: UpsertPartitioner.getSmallFiles, SparkUpsertDeltaCommitPartitioner.getSmallFileCandidates, Hudi 1.2.0.
     """
     ordered = in_hudi_order(slices)
     if options.small_file_limit <= 0:
-        return _all(ordered, Verdict.DISABLED, options)
+        return _same_verdict(ordered, Verdict.DISABLED, options)
     if kind is Kind.COW:
-        verdicts = [_cow(item, options) for item in ordered]
+        verdicts = [_cow_verdict(item, options) for item in ordered]
     elif kind is Kind.MOR:
-        verdicts = [_seeing(item, options, pending.compaction) for item in ordered]
+        verdicts = [_indexed_logs_verdict(item, options, pending.compaction) for item in ordered]
     else:
-        verdicts = _blind(ordered, options, pending.compaction)
+        verdicts = _blind_verdicts(ordered, options, pending.compaction)
     return tuple(
-        replace(found, verdict=Verdict.IN_CLUSTERING)
-        if found.is_candidate and found.file_id in pending.clustering
-        else found
-        for found in verdicts
+        replace(group, verdict=Verdict.IN_CLUSTERING)
+        if group.is_candidate and group.file_id in pending.clustering
+        else group
+        for group in verdicts
     )
 
 
 def flink_small_files(slices: Sequence[FileSlice], kind: Kind, options: SizingOptions) -> tuple[GroupVerdict, ...]:
-    """The file groups of a partition in the order in which Hudi's Flink writer fills the small ones.
+    """Return the file groups of a partition in the order in which Hudi's Flink writer fills the small ones.
 
-    It always finds records in log files, and looks at no pending plan.
+    Flink's index always finds records in log files, and pending plans do not matter.
 
     Source: WriteProfile.smallFilesProfile, DeltaWriteProfile.smallFilesProfile.
     """
     ordered = in_hudi_order(slices)
     if options.small_file_limit <= 0:
-        return _all(ordered, Verdict.DISABLED, options)
+        return _same_verdict(ordered, Verdict.DISABLED, options)
     if kind is not Kind.COW:
-        return tuple(_seeing(item, options, frozenset()) for item in ordered)
+        return tuple(_indexed_logs_verdict(item, options, frozenset()) for item in ordered)
     return tuple(
-        GroupVerdict(item.file_id, 0, Verdict.EMPTY) if _base_size(item) == 0 else _cow(item, options)
+        GroupVerdict(item.file_id, 0, Verdict.EMPTY) if _base_size(item) == 0 else _cow_verdict(item, options)
         for item in ordered
     )
 
 
 def estimated_size(file_slice: FileSlice, options: SizingOptions) -> int:
-    """The bytes that a slice would have as one base file: its log files count by the ratio.
+    """Return the estimated bytes of a slice as one base file: its log files are multiplied by the log ratio.
 
     Source: SparkUpsertDeltaCommitPartitioner.getTotalFileSize.
     """
@@ -130,19 +131,23 @@ def estimated_size(file_slice: FileSlice, options: SizingOptions) -> int:
 
 
 def in_hudi_order(slices: Sequence[FileSlice]) -> list[FileSlice]:
-    """*slices* in the order in which Java's HashSet gives their file ids, ids of one bucket by name.
+    """Return *slices* in the order in which a HashSet of Java iterates over their file ids; within a bucket by id.
+
+    The hash codes of "b", "a" and "q" are 98, 97 and 113.  In a set of 16 buckets they are in the buckets 2, 1 and 1::
+
+        buckets = (hash ^ hash >> 16) & 15 = [2, 1, 1]   order = ["a", "q", "b"]
 
     Source: AbstractTableFileSystemView.buildFileGroups; java.util.HashMap.
     """
     capacity = _capacity(sum(item.base_file is not None for item in slices), len(slices))
     hashes = string_hashes(pa.array([item.file_id for item in slices], pa.string()))
-    places = (hashes ^ (hashes >> np.uint32(16))) & np.uint32(capacity - 1)
-    order = sorted(range(len(slices)), key=lambda i: (int(places[i]), slices[i].file_id))
+    buckets = (hashes ^ (hashes >> np.uint32(16))) & np.uint32(capacity - 1)
+    order = sorted(range(len(slices)), key=lambda i: (int(buckets[i]), slices[i].file_id))
     return [slices[i] for i in order]
 
 
 def _capacity(first: int, total: int) -> int:
-    """How many buckets a HashSet has that was made of *first* elements and then given more, up to *total*."""
+    """Return the number of buckets of a HashSet that was created with *first* elements and grew to *total*."""
     wanted = max(int(first / _LOAD_FACTOR) + 1, _LEAST_CAPACITY)
     capacity = 1 << (wanted - 1).bit_length()
     while total > capacity * _LOAD_FACTOR:
@@ -150,17 +155,17 @@ def _capacity(first: int, total: int) -> int:
     return capacity
 
 
-def _all(slices: Iterable[FileSlice], verdict: Verdict, options: SizingOptions) -> tuple[GroupVerdict, ...]:
+def _same_verdict(slices: Iterable[FileSlice], verdict: Verdict, options: SizingOptions) -> tuple[GroupVerdict, ...]:
     return tuple(GroupVerdict(item.file_id, estimated_size(item, options), verdict) for item in slices)
 
 
-def _cow(file_slice: FileSlice, options: SizingOptions) -> GroupVerdict:
+def _cow_verdict(file_slice: FileSlice, options: SizingOptions) -> GroupVerdict:
     size = _base_size(file_slice)
     verdict = Verdict.SMALL if size < options.small_file_limit else Verdict.TOO_LARGE
     return GroupVerdict(file_slice.file_id, size, verdict)
 
 
-def _seeing(file_slice: FileSlice, options: SizingOptions, in_compaction: frozenset[str]) -> GroupVerdict:
+def _indexed_logs_verdict(file_slice: FileSlice, options: SizingOptions, in_compaction: frozenset[str]) -> GroupVerdict:
     size = estimated_size(file_slice, options)
     verdict = Verdict.SMALL if size < options.max_file_size else Verdict.FILLED
     if file_slice.file_id in in_compaction:
@@ -168,15 +173,17 @@ def _seeing(file_slice: FileSlice, options: SizingOptions, in_compaction: frozen
     return GroupVerdict(file_slice.file_id, size, verdict)
 
 
-def _blind(slices: Sequence[FileSlice], options: SizingOptions, in_compaction: frozenset[str]) -> list[GroupVerdict]:
-    """The smallest base files without log files, at most as many as candidates are allowed, and then all others."""
+def _blind_verdicts(
+    slices: Sequence[FileSlice], options: SizingOptions, in_compaction: frozenset[str]
+) -> list[GroupVerdict]:
+    """Return the smallest base files without log files, up to the candidate limit, and then all other groups."""
     every = [_blind_verdict(item, options, in_compaction) for item in slices]
-    small = sorted((found for found in every if found.is_candidate), key=lambda found: found.size)
-    over = [replace(found, verdict=Verdict.OVER_LIMIT) for found in small[max(options.candidates_limit, 0) :]]
+    small = sorted((group for group in every if group.is_candidate), key=lambda group: group.size)
+    over = [replace(group, verdict=Verdict.OVER_LIMIT) for group in small[max(options.candidates_limit, 0) :]]
     return [
         *small[: max(options.candidates_limit, 0)],
         *over,
-        *(found for found in every if not found.is_candidate),
+        *(group for group in every if not group.is_candidate),
     ]
 
 
@@ -185,7 +192,7 @@ def _blind_verdict(file_slice: FileSlice, options: SizingOptions, in_compaction:
         return GroupVerdict(file_slice.file_id, estimated_size(file_slice, options), Verdict.IN_COMPACTION)
     if file_slice.log_files:
         return GroupVerdict(file_slice.file_id, estimated_size(file_slice, options), Verdict.HAS_LOGS)
-    return _cow(file_slice, options)
+    return _cow_verdict(file_slice, options)
 
 
 def _base_size(file_slice: FileSlice) -> int:

@@ -1,4 +1,4 @@
-"""Hudi's Spark assignment: a partition's new records, counted beforehand, to small files and new ones.  Pure.
+"""The assignment of Hudi's Spark writer: a partition's counted new records go to small file groups and new ones.  Pure.
 
 Rules: spec/sizing.md.
 """
@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.sizing.key_hash import key_hashes
+from hudiformat.sizing.key_hash import md5_hashes
 from hudiformat.sizing.record_size import RecordSize, SizingOptions
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class InsertBucket:
-    """Where *records* new records go: to the file group *file_id*, or to a new one where that is None."""
+    """A number of new records for the file group *file_id*, or for a new file group if that is None."""
 
     file_id: str | None
     records: int
@@ -27,11 +27,11 @@ class InsertBucket:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """Where the new records of a partition go, and why.
+    """The assignment of a partition's new records to file groups, with the reasons.
 
-    ``groups`` are the file groups that are there, in the order in which they are filled.  ``records_per_group`` is how
-    many records a new file group is planned to take.  ``in_order``: buckets are filled one after the other, as Flink
-    does, and not by the hash of the key.
+    ``groups`` are the existing file groups in the order in which they are filled.  ``records_per_group`` is the number
+    of records planned for a new file group.  ``buckets`` has an item per file group that gets records.  With
+    ``in_order`` buckets are filled one after the other, as Flink does; otherwise by the hash of the key.
     """
 
     partition_path: str
@@ -44,18 +44,19 @@ class PartitionPlan:
 
     @property
     def candidates(self) -> frozenset[str]:
-        """The small file groups, those without room too; none where there is nothing to insert.
+        """The file ids of the small file groups, with room or without; none if there is nothing to insert.
 
-        With an index that does not see log files, updates to these rewrite the base file.
+        If the index does not find records in log files, updates to these file groups rewrite the base file.
 
         Source: SparkUpsertDeltaCommitPartitioner.getSmallFileIds.
         """
         return frozenset(group.file_id for group in self.groups if self.inserts and group.is_candidate)
 
     def assign(self, record_keys: pa.Array) -> npt.NDArray[np.int64]:
-        """For each new record the place in ``buckets`` where it goes: by the hash of its key, weighted by the plan.
+        """Return for each new record the index of its bucket.
 
-        So a bucket gets about as many records as planned, not exactly so many.
+        The hash of the record key decides, and buckets are weighted by their planned number of records.  So a bucket
+        gets about as many records as planned, not exactly as many.
 
         Source: UpsertPartitioner.getPartition.
         """
@@ -63,13 +64,21 @@ class PartitionPlan:
             return np.zeros(len(record_keys), np.int64)
         if self.in_order:
             return np.repeat(np.arange(len(self.buckets)), [bucket.records for bucket in self.buckets])
-        return self.places((key_hashes(record_keys) % self.inserts).astype(np.float64) / self.inserts)
+        return self.bucket_indices((md5_hashes(record_keys) % self.inserts).astype(np.float64) / self.inserts)
 
-    def places(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """The place in ``buckets`` of each number from 0 to 1, where all of them together are the inserts."""
+    def bucket_indices(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return for each number from 0 to 1 the index of the bucket into whose share of all inserts it falls.
+
+        Buckets of 2, 1 and 1 of 4 records, and the numbers 0.25, 0.6 and 1.0::
+
+            ends    = [0.5, 0.75, 1.0]
+            indices = [0, 1, 2]          the first end that is not lower
+
+        A number beyond the last end, which may be rounded to less than 1, falls into bucket 0, as in Hudi.
+        """
         ends = np.cumsum(np.array([bucket.records for bucket in self.buckets], np.float64) / self.inserts)
-        places = np.searchsorted(ends, shares, side="left")
-        return np.where(places < len(self.buckets), places, 0)
+        indices = np.searchsorted(ends, shares, side="left")
+        return np.where(indices < len(self.buckets), indices, 0)
 
 
 def plan_partition(
@@ -79,35 +88,38 @@ def plan_partition(
     record_size: RecordSize,
     options: SizingOptions,
 ) -> PartitionPlan:
-    """Where *inserts* new records of a partition go; *groups* are its file groups as they are to be filled.
+    """Plan the assignment of *inserts* new records of a partition; *groups* are its file groups in filling order.
+
+    With 10 inserts, room for 3 records in the small group a and for 2 in b, and 4 records per new group, the buckets
+    are a: 3, b: 2, and new groups of 4 and 1.
 
     Source: UpsertPartitioner.assignInserts, Hudi 1.2.0.
     """
     filled, buckets, left = [], [], inserts
     for group in groups:
-        asked = _with_room(group, left, record_size, options)
-        filled.append(asked)
-        if asked.records:
-            buckets.append(InsertBucket(asked.file_id, asked.records))
-            left -= asked.records
+        planned = _with_records(group, left, record_size, options)
+        filled.append(planned)
+        if planned.records:
+            buckets.append(InsertBucket(planned.file_id, planned.records))
+            left -= planned.records
     per_group = records_per_group(record_size, options)
     buckets += [InsertBucket(None, min(per_group, left - start)) for start in range(0, left, per_group)]
     return PartitionPlan(partition_path, inserts, record_size, per_group, tuple(filled), tuple(buckets))
 
 
 def records_per_group(record_size: RecordSize, options: SizingOptions) -> int:
-    """How many records a new file group takes; at least one."""
+    """Return how many records a new file group takes; at least one."""
     if not options.auto_split:
         return max(options.insert_split_size, 1)
     return max(-(-options.max_file_size // record_size.size), 1)
 
 
 def room_for_records(group: GroupVerdict, record_size: RecordSize, options: SizingOptions) -> int:
-    """How many average records fit into a small file."""
+    """Return how many records of average size still fit into the file group."""
     return max((options.max_file_size - group.size) // record_size.size, 0)
 
 
-def _with_room(group: GroupVerdict, left: int, record_size: RecordSize, options: SizingOptions) -> GroupVerdict:
+def _with_records(group: GroupVerdict, left: int, record_size: RecordSize, options: SizingOptions) -> GroupVerdict:
     if not group.is_candidate:
         return group
     room = room_for_records(group, record_size, options)

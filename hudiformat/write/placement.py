@@ -27,7 +27,7 @@ def groups_of_new(plan: PartitionPlan, record_keys: pa.Array) -> pa.Array:
     if len(names) == 1:
         return pa.repeat(names[0], len(record_keys))
     shares = (key_hashes(pa.chunked_array([record_keys])) >> _SPARE_BITS) / np.float64(1 << 53)
-    return pa.array(names, pa.string()).take(pa.array(plan.places(shares)))
+    return pa.array(names, pa.string()).take(pa.array(plan.bucket_indices(shares)))
 
 
 def new_group_number(group: str) -> int | None:

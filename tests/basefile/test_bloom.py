@@ -17,7 +17,6 @@ from tests.table.golden import NAMES, base_files
 
 FOOTER = b"org.apache.hudi.bloomfilter"
 TYPE_CODE = b"hoodie_bloom_filter_type_code"  # written for other types than SIMPLE
-
 HAND_MADE = bytes.fromhex(
     "FF FF FF FF"  # version -1
     "00 00 00 02"  # number of hashes
@@ -144,7 +143,7 @@ def test_keys_of_several_lengths_are_answered_in_their_order() -> None:
     assert bloom.might_contain(pa.array(asked)).tolist() == [key in there for key in asked]
 
 
-def test_the_size_tells_for_how_many_keys_a_filter_is() -> None:
+def test_a_filter_fits_the_number_of_keys_that_it_was_made_for() -> None:
     bloom = BloomFilter.of(pa.array([f"k{i}" for i in range(1000)]))
     assert bloom.fits(1000)
     assert not bloom.fits(999)
@@ -203,3 +202,30 @@ def test_a_dynamic_filter_that_has_grown_has_several() -> None:
         parse_filters(base64.b64encode(data[:-1]).decode(), "DYNAMIC_V0")
     with pytest.raises(CorruptTableError, match="expected type SIMPLE or DYNAMIC_V0, found 'NEW'"):
         parse_filters(one.serialize(), "NEW")
+
+
+def dynamic(*filters: BloomFilter) -> str:
+    """Source: InternalDynamicBloomFilter.write."""
+    parts = [base64.b64decode(bloom.serialize()) for bloom in filters]
+    return base64.b64encode(parts[0][:13] + struct.pack(">iii", 3, 0, len(parts)) + b"".join(parts)).decode()
+
+
+def test_many_keys_are_looked_up_in_chunks() -> None:
+    keys = pa.array([str(number) for number in range(40_000)])
+    assert BloomFilter.of(keys.slice(0, 30_000)).might_contain(keys).sum() == pytest.approx(30_000, abs=1)
+    assert np.array_equal(
+        BloomFilter.of(pa.array(["b", "d", "f"])).might_contain(pa.array([], pa.string())), np.empty(0, np.bool_)
+    )
+
+
+@pytest.mark.parametrize("cut", [5, 20, 30])
+def test_a_dynamic_filter_that_breaks_off_is_damage(cut: int) -> None:
+    data = base64.b64decode(dynamic(BloomFilter.of(pa.array(["b", "d", "f"]))))
+    with pytest.raises(CorruptTableError, match="not a bloom filter"):
+        parse_filters(base64.b64encode(data[:cut]).decode(), "DYNAMIC_V0")
+
+
+def test_a_simple_filter_ends_with_its_bits() -> None:
+    data = base64.b64decode(BloomFilter.of(pa.array(["b", "d", "f"])).serialize())
+    with pytest.raises(CorruptTableError, match="bits in"):
+        BloomFilter.parse(base64.b64encode(data + b"x").decode())

@@ -1,8 +1,9 @@
-"""Keys are told apart by hashes, and by themselves where hashes are alike."""
+"""Keys are found by their hashes, and by comparison where hashes are equal; rows are taken as Arrow takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat import testing
+from hudiformat.merge import RowSource
 from hudiformat.merge import keys as module
 from hudiformat.merge.keys import KeyIndex, key_hashes
 
@@ -22,7 +25,7 @@ def chunked(texts: list[str], cut: int = 0) -> pa.ChunkedArray:
 
 @pytest.fixture(params=[64, 4, 0])
 def hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real hashes; such as differ in their lowest bits alone; and the worst there can be."""
+    """The real hashes; hashes that differ in their lowest bits only; and hashes that are all equal."""
     few: Callable[[pa.ChunkedArray], module.Hashes] = lambda keys: key_hashes(keys) % np.uint64(2**request.param)  # noqa: E731
     if request.param < 64:
         monkeypatch.setattr(module, "key_hashes", few)
@@ -49,7 +52,7 @@ KEYS = ["b", "a", "b", "", "c", "a", "b"]
 
 
 @pytest.mark.usefixtures("hashes")
-def test_keys_are_numbered() -> None:
+def test_distinct_keys_are_numbered() -> None:
     index = KeyIndex.of(chunked(KEYS, 3))
     assert len(index) == 4
     assert [KEYS[index.rows[number]] for number in index.numbers()] == KEYS
@@ -61,7 +64,7 @@ def test_keys_are_numbered() -> None:
 
 
 @pytest.mark.usefixtures("hashes")
-def test_keys_are_found() -> None:
+def test_keys_are_found_in_an_index() -> None:
     known = ["b", "", "a", "longer than eight"]
     index = index_of(known)
     rows, numbers = index.find(chunked(["x", "a", "b", "a", "longer than nine", ""], 2))
@@ -76,10 +79,63 @@ def test_hashes_are_sorted_whichever_bits_they_differ_in(values: list[int]) -> N
     assert hashes[module._order(hashes)].tolist() == sorted(values)
 
 
-def test_nothing_is_found_in_no_keys() -> None:
+def test_an_empty_index_has_no_matches() -> None:
     assert [part.tolist() for part in index_of([]).find(chunked(["a"]))] == [[], []]
 
 
 @pytest.mark.usefixtures("hashes")
-def test_a_key_that_is_not_there_is_not_found_though_its_hash_is() -> None:
+def test_a_key_that_only_shares_a_hash_is_no_match() -> None:
     assert [part.tolist() for part in index_of(["a"]).find(chunked(["b", "c"]))] == [[], []]
+
+
+ROWS = 300
+COLUMNS: dict[str, Any] = {
+    "keys of one length": [f"key-{number:04}" for number in range(ROWS)],
+    "texts": ["ab" * (number % 19) for number in range(ROWS)],
+    "texts and nulls": [None if number % 3 else "é" * (number % 9) for number in range(ROWS)],
+    "empty texts": [""] * ROWS,
+    "nulls": pa.nulls(ROWS, pa.string()),
+    "bytes": [bytes([number % 256]) * 20 for number in range(ROWS)],
+    "numbers": range(ROWS),
+    "numbers and nulls": [None if number % 7 == 0 else number for number in range(ROWS)],
+    "flags and nulls": [(True, False, None)[number % 3] for number in range(ROWS)],
+    "lists": [[number] * (number % 3) for number in range(ROWS)],
+    "dictionary": pa.array([f"word {number % 4}" for number in range(ROWS)]).dictionary_encode(),
+}
+TABLE = pa.table(COLUMNS)
+INDICES = np.random.default_rng(3).integers(0, 100, 250)
+
+
+@pytest.mark.parametrize(
+    "table", [TABLE, TABLE.slice(37, 120), pa.concat_tables([TABLE, TABLE])], ids=["whole", "sliced", "in chunks"]
+)
+def test_any_column_is_taken(table: pa.Table) -> None:
+    taken = RowSource(table).at(INDICES)
+    taken.validate(full=True)
+    assert taken.equals(table.take(pa.array(INDICES)))
+
+
+def test_some_columns_are_taken_alone() -> None:
+    taken = RowSource(TABLE).at(INDICES, ["numbers", "texts"])
+    assert taken.equals(TABLE.select(["numbers", "texts"]).take(pa.array(INDICES)))
+
+
+@given(batch=testing.batches(), data=st.data())
+def test_rows_of_any_shape_are_taken(batch: pa.RecordBatch, data: st.DataObject) -> None:
+    indices = data.draw(st.lists(st.integers(0, batch.num_rows - 1))) if batch.num_rows else []
+    table = pa.Table.from_batches([batch])
+    taken = RowSource(table).at(np.array(indices, np.int64))
+    taken.validate(full=True)
+    assert repr(taken.to_pylist()) == repr(table.take(pa.array(indices, pa.int64())).to_pylist())
+
+
+def test_consecutive_rows_are_not_copied() -> None:
+    taken = RowSource(TABLE).at(np.arange(5, 9))
+    assert taken["numbers"].chunk(0).buffers()[1].address == TABLE["numbers"].chunk(0).buffers()[1].address
+    assert RowSource(TABLE).at(np.arange(0)).num_rows == 0
+
+
+@pytest.mark.parametrize("index", [-1, ROWS])
+def test_an_index_outside_the_table_is_refused(index: int) -> None:
+    with pytest.raises(IndexError, match="there are 300 rows"):
+        RowSource(TABLE).at(np.array([index, 1]))

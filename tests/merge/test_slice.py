@@ -1,4 +1,4 @@
-"""The merge, against Hudi's own way of doing it: one entry after the other, over a map of keys."""
+"""The merge compared with Hudi's algorithm, which merges one entry after the other into a map of keys."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import LogBlock, encode_block
-from hudiformat.errors import DecodeError, SchemaError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.timeline import MergeMode
@@ -28,8 +26,8 @@ from tests.merge.blocks import KEY, data, deletes, keys_of
 SPEC = Path(__file__).parents[2] / "spec" / "merging.md"
 FLAG = "_hoodie_is_deleted"
 UTC = dt.timezone.utc
-NONE = "\N{EN DASH}"  # what stands for nothing in the specification's tables
-DEFAULT = "Hudi's int 0, which stands for no ordering value"
+NONE = "\N{EN DASH}"  # an empty cell in the specification's tables
+DEFAULT = "Hudi's int 0, which means no ordering value"
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ KINDS = {
 }  # fmt: skip
 
 
-# Hudi's way: BufferedRecordMergerFactory and KeyBasedFileGroupRecordBuffer, Hudi 1.2.0.
+# Hudi's algorithm: BufferedRecordMergerFactory and KeyBasedFileGroupRecordBuffer, Hudi 1.2.0.
 
 
 @dataclass(frozen=True)
@@ -264,12 +262,12 @@ def delete(ordering: int | None, *, key: str = "a") -> Entry:
     return Entry(key, None if ordering is None else (ordering,), deleted=True)
 
 
-def test_without_logs_the_base_is_the_answer() -> None:
+def test_without_logs_the_base_rows_are_returned() -> None:
     assert surviving([row(1, 5), row(2, 1)], []) == [1, 2]
     assert surviving(None, []) == []
 
 
-def test_without_a_base_the_logs_are_the_answer() -> None:
+def test_without_a_base_file_the_log_rows_are_returned() -> None:
     assert surviving(None, [row(1, 1, key="b"), row(2, 1)]) == [1, 2]
     assert surviving([], [row(1, 1)]) == [1]
 
@@ -294,7 +292,7 @@ def test_a_delete_wins_unless_its_ordering_value_is_lower() -> None:
     assert surviving(None, [row(1, 5), delete(4)]) == [1]
 
 
-def test_a_delete_without_ordering_value_wins_over_all_before_and_loses_to_all_after() -> None:
+def test_a_delete_without_ordering_value_wins_over_older_entries_and_loses_to_newer_ones() -> None:
     assert surviving([row(1, 9)], [delete(None)]) == []
     assert surviving([row(1, 9)], [row(2, 9), delete(None), row(3, 1)]) == [1]  # Hudi: 3 is lower than the base row
     assert surviving(None, [row(2, 9), delete(None), row(3, 1)]) == [3]
@@ -315,12 +313,12 @@ def test_a_row_that_is_marked_as_deleted_is_a_delete() -> None:
     assert surviving(None, [row(2, 5, deleted=True)]) == []
 
 
-def test_the_base_is_not_asked_for_deletes() -> None:
+def test_a_base_row_is_never_a_delete() -> None:
     assert surviving([row(1, 5, deleted=True)], [row(2, 4)]) == [1]
     assert surviving([row(1, 5, deleted=True)], [row(2, 4, key="b")]) == [1, 2]
 
 
-def test_of_several_base_rows_with_one_key_the_first_meets_the_log() -> None:
+def test_of_several_base_rows_with_one_key_the_first_is_merged_with_the_log() -> None:
     assert surviving([row(1, 1), row(2, 1)], [delete(None)]) == [2]
     assert surviving([row(1, 9), row(2, 1)], [row(3, 5)]) == [1, 2]
     assert surviving([row(1, 1), row(2, 1)], [row(3, 5)]) == [2, 3]
@@ -333,21 +331,7 @@ def test_a_delete_without_value_among_deletes_of_two_ordering_fields() -> None:
     assert surviving(base, log, kind) == [1]
 
 
-def test_a_single_ordering_value_in_a_table_of_two_fields_counts_as_none() -> None:
-    kind = KINDS["two fields"]
-    rule = rule_for(kind, EVENT)
-    block = deletes(["a"], pa.array([1], pa.int64()))
-    assert read_candidates([block], kind.schema, rule).resets.tolist() == [True]
-
-
-def test_an_ordering_value_of_another_type_counts_as_none() -> None:
-    block = deletes(["a"], pa.array(["not a number"]))
-    candidates = read_candidates([block], INT64.schema, rule_for(INT64, EVENT))
-    assert (candidates.resets.tolist(), candidates.ordering[0].to_pylist()) == ([True], [None])
-    assert len(candidates) == 1
-
-
-def test_deletes_of_mixed_types_keep_to_the_merge() -> None:
+def test_deletes_of_mixed_types_are_merged() -> None:
     """A block with int 0 beside longs, as a delete by operation among deletes by column gives."""
     block = deletes(["a", "b"], pa.array([None, 7], pa.int64()))
     result = merged([row(1, 9), row(2, 9, key="b")], [block], INT64, EVENT)
@@ -363,7 +347,7 @@ def test_a_custom_marker_makes_a_row_a_delete() -> None:
     assert result["row"].to_pylist() == [4, 5]
 
 
-def test_the_operation_column_tells_deletes_and_states_before_updates() -> None:
+def test_the_operation_column_marks_deletes_and_states_before_updates() -> None:
     schema = pa.schema([KEY, pa.field("_hoodie_operation", pa.string()), pa.field("row", pa.int64())])
     rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of, operation_column="_hoodie_operation")
     log = data([("a", "D", 1), ("b", "-U", 2), ("c", "U", 3), ("d", "I", 4), ("e", None, 5)], schema)
@@ -371,33 +355,9 @@ def test_the_operation_column_tells_deletes_and_states_before_updates() -> None:
     assert over(base, [log], schema, rule)["row"].to_pylist() == [3, 4, 5]
 
 
-def test_a_table_without_a_delete_column_has_no_marked_rows() -> None:
-    schema = pa.schema([KEY, pa.field("row", pa.int64())])
-    rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of)
-    assert not read_candidates([data([("a", 1)], schema)], schema, rule).deleted.any()
-
-
 def test_base_rows_keep_their_order_and_new_rows_follow() -> None:
     base = [row(1, 1, key="c"), row(2, 1, key="b"), row(3, 1, key="a")]
     assert surviving(base, [row(4, 2, key="b"), row(5, 2, key="d"), row(6, 2, key="0")]) == [1, 3, 4, 5, 6]
-
-
-def test_records_of_an_older_schema_are_brought_to_the_tables() -> None:
-    old = pa.schema([KEY, pa.field("o0", pa.int32())])
-    candidates = read_candidates([data([("a", 7)], old)], INT64.schema, rule_for(INT64, EVENT))
-    assert candidates.records[0].to_pylist() == [{"k": "a", "o0": 7, FLAG: None, "row": None}]
-
-
-def test_records_that_do_not_fit_the_schema_are_refused() -> None:
-    other = pa.schema([KEY, pa.field("o0", pa.string())])
-    with pytest.raises(SchemaError, match="o0"):
-        read_candidates([data([("a", "x")], other)], INT64.schema, rule_for(INT64, EVENT))
-
-
-def test_a_block_that_is_damaged_inside_is_a_decode_error() -> None:
-    block = data([("a", 1, False, 1)], INT64.schema)
-    with pytest.raises(DecodeError):
-        read_candidates([block._replace(content=bytes(block.content)[:-1])], INT64.schema, rule_for(INT64, EVENT))
 
 
 def test_the_example_of_the_specification() -> None:

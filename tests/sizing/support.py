@@ -1,4 +1,4 @@
-"""File slices and commits as sizing sees them."""
+"""File slices and commits for sizing tests."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def commit(time: str, *files: tuple[str, int, int], action: Action = Action.COMM
 
 
 def endless(commits: Sequence[tuple[Instant, CommitMetadata]]) -> Iterator[tuple[Instant, CommitMetadata]]:
-    """Commits of which the ones after those must not be looked at."""
+    """Commits that fail if more than those are read."""
     yield from commits
-    raise AssertionError("looked at too many commits")
+    raise AssertionError("read too many commits")

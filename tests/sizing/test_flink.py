@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.sizing import FlinkAssigner, GroupVerdict, Placement, Profile, RecordSize, SizingOptions, Task, Verdict
-from hudiformat.sizing.flink import _murmur
+from hudiformat.sizing.flink import murmur_hash
 from tests.sizing.support import candidate
 
 OPTIONS = SizingOptions(max_file_size=1000, small_file_limit=800, insert_split_size=7)
@@ -30,7 +30,7 @@ def assigner(*groups: GroupVerdict, **changes: object) -> FlinkAssigner:
     return replace(FlinkAssigner(profile(*groups), OPTIONS, ids()), **changes)  # type: ignore[arg-type]
 
 
-def test_small_files_are_filled_in_order_and_then_new_groups_opened() -> None:
+def test_small_files_are_filled_in_order_and_then_new_groups_created() -> None:
     found = list(assigner(candidate("a", 700), candidate("b", 950), candidate("c", 801)).insert("p", 26))
     assert found == [
         Placement("a", "U", 3),
@@ -44,7 +44,7 @@ def test_small_files_are_filled_in_order_and_then_new_groups_opened() -> None:
     ]
 
 
-def test_groups_that_are_passed_over_take_nothing() -> None:
+def test_skipped_groups_take_nothing() -> None:
     writer = assigner(GroupVerdict("a", 1, Verdict.EMPTY))
     assert [item.file_id for item in writer.insert("p", 2)] == ["new-0", "new-0"]
     assert writer.groups("p") == (GroupVerdict("a", 1, Verdict.EMPTY),)
@@ -159,7 +159,7 @@ OWNERS = [  # of 4 tasks with 128 key groups, and of 7 with 4096
 
 @pytest.mark.parametrize(("code", "expected"), HASHES)
 def test_flinks_hash_is_what_flink_1_20_computes(code: int, expected: int) -> None:
-    assert _murmur(code) == expected
+    assert murmur_hash(code) == expected
 
 
 @pytest.mark.parametrize(("file_id", "of_four", "of_seven"), OWNERS)

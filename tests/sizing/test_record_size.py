@@ -60,7 +60,7 @@ def test_a_delta_commit_of_logs_uses_up_one_of_sparks_five() -> None:
     assert spark_record_size([*logs[:4], base], OPTIONS).instant == "1"
 
 
-def test_flink_looks_at_all_commits() -> None:
+def test_flink_reads_all_commits() -> None:
     small = [commit(str(i), ("f", 10, 9)) for i in range(19, 9, -1)]
     base = commit("1", ("f", 3000, 10))
     assert flink_record_size([*small, base], OPTIONS).instant == "1"
@@ -75,7 +75,7 @@ def test_replace_commits_count_for_flink_alone_and_use_up_none_of_sparks_five() 
 
 
 @pytest.mark.parametrize("estimate", [spark_record_size, flink_record_size])
-def test_a_commit_without_records_says_nothing(estimate: object) -> None:
+def test_a_commit_without_records_is_skipped(estimate: object) -> None:
     assert callable(estimate)
     found = estimate([commit("2", ("f", 5000, 0)), commit("1", ("f", 5000, 5))], OPTIONS)
     assert found == RecordSize(1000, "1", (("2", "5000 bytes, but no records that count"),))

@@ -42,7 +42,7 @@ def test_a_limit_of_nothing_turns_small_files_off(kind: Kind, limit: int) -> Non
     assert set(verdicts(flink_small_files(slices, kind, options)).values()) == {Verdict.DISABLED}
 
 
-def test_blind_mor_passes_over_slices_with_logs_and_takes_the_smallest_first() -> None:
+def test_blind_mor_skips_slices_with_logs_and_takes_the_smallest_first() -> None:
     slices = [
         group("a", 30),
         group("b", 10),
@@ -125,19 +125,19 @@ def test_groups_in_clustering_are_left_out_by_spark(kind: Kind) -> None:
     assert sorted(small(flink_small_files(slices, kind, LIMITS))) == ["a", "b"]
 
 
-def test_a_group_that_is_passed_over_anyway_keeps_its_reason() -> None:
+def test_a_group_that_is_skipped_anyway_keeps_its_reason() -> None:
     found = spark_small_files([group("a", 100 * MB)], Kind.COW, LIMITS, Pending(clustering=frozenset("a")))
     assert verdicts(found) == {"a": Verdict.TOO_LARGE}
 
 
 def java_order(names: list[str], capacity: int) -> list[str]:
-    def place(name: str) -> int:
+    def bucket(name: str) -> int:
         code = 0
         for char in name:
             code = (31 * code + ord(char)) & 0xFFFFFFFF
         return (code ^ (code >> 16)) & (capacity - 1)
 
-    return sorted(names, key=lambda name: (place(name), name))
+    return sorted(names, key=lambda name: (bucket(name), name))
 
 
 @pytest.mark.parametrize(("count", "capacity"), [(1, 16), (11, 16), (12, 32), (23, 32), (24, 64), (100, 256)])

@@ -7,9 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hudiformat.sizing import (
     GroupVerdict,
@@ -21,7 +18,6 @@ from hudiformat.sizing import (
     plan_partition,
     spark_small_files,
 )
-from hudiformat.sizing.key_hash import key_hashes
 from tests.sizing.support import KB, LIMITS, MB, candidate, group
 
 
@@ -64,9 +60,9 @@ def test_small_files_after_the_last_record_take_none() -> None:
     assert plan.buckets == (InsertBucket("a", 3),)
 
 
-def test_groups_that_are_passed_over_are_in_the_plan_as_they_are() -> None:
-    passed = GroupVerdict("x", 7, Verdict.HAS_LOGS)
-    assert plan_partition("p", 1, [passed], KB, LIMITS).groups == (passed,)
+def test_skipped_groups_are_in_the_plan_unchanged() -> None:
+    full = GroupVerdict("x", 7, Verdict.HAS_LOGS)
+    assert plan_partition("p", 1, [full], KB, LIMITS).groups == (full,)
 
 
 def test_new_groups_take_the_rounded_up_number_of_records_and_the_last_the_rest() -> None:
@@ -103,10 +99,10 @@ def by_hand(plan_records: list[int], key: str) -> int:
     inserts = sum(plan_records)
     number = int.from_bytes(hashlib.md5(key.encode()).digest()[:8], "little", signed=True)  # noqa: S324
     share, total = (number % inserts) / inserts, 0.0
-    for place, records in enumerate(plan_records):
+    for index, records in enumerate(plan_records):
         total += records / inserts
         if total >= share:
-            return place
+            return index
     return 0
 
 
@@ -126,25 +122,14 @@ def test_a_planned_last_group_of_one_record_usually_gets_none() -> None:
     assert np.bincount(plan.assign(pa.array([f"k{i}" for i in range(11)])), minlength=2).tolist() == [11, 0]
 
 
-@settings(deadline=None)
-@given(keys=st.lists(st.text(max_size=200)))
-def test_the_hash_is_the_first_half_of_md5(keys: list[str]) -> None:
-    expected = [int.from_bytes(hashlib.md5(key.encode()).digest()[:8], "little", signed=True) for key in keys]  # noqa: S324
-    assert key_hashes(pa.array(keys, pa.string())).tolist() == expected
-
-
-@pytest.mark.parametrize("length", [0, 54, 55, 56, 63, 64, 65, 119, 120, 128, 500])
-def test_the_hash_of_keys_at_the_borders_of_md5s_blocks(length: int) -> None:
-    expected = int.from_bytes(hashlib.md5(b"x" * length).digest()[:8], "little", signed=True)  # noqa: S324
-    assert key_hashes(pa.array(["x" * length])).tolist() == [expected]
-
-
-def test_the_hash_of_a_slice_of_many_keys() -> None:
-    keys = pa.array([f"key {i}" for i in range(20_000)])
-    assert key_hashes(keys.slice(5_000, 10_000)).tolist() == key_hashes(keys).tolist()[5_000:15_000]
-
-
 def test_small_groups_are_filled_in_the_order_of_the_profile() -> None:
     groups = [candidate("b", 110 * MB), replace(candidate("a", 110 * MB), size=100 * MB)]
     plan = plan_partition("p", 15_000, groups, KB, LIMITS)
     assert plan.buckets == (InsertBucket("b", 10_000), InsertBucket("a", 5_000))
+
+
+def test_a_number_falls_into_the_bucket_whose_share_contains_it() -> None:
+    plan = plan_partition("p", 4, [candidate("a", 120 * MB - 2000), candidate("b", 120 * MB - 1000)], KB, LIMITS)
+    assert [bucket.records for bucket in plan.buckets] == [2, 1, 1]
+    assert plan.bucket_indices(np.array([0.0, 0.25, 0.5, 0.6, 1.0])).tolist() == [0, 0, 0, 1, 2]
+    assert plan.bucket_indices(np.array([1.1])).tolist() == [0]

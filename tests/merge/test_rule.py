@@ -1,9 +1,10 @@
-"""Ordering values become integers that compare as Java compares the values."""
+"""Which rows are deletes, which values are set, and ordering values as integers that compare as in Java."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.merge.rule import comparable
+from hudiformat.merge import MergeRule, PartialUpdate
+from hudiformat.merge.rule import comparable, without_ordering
+from hudiformat.timeline import MergeMode
+from tests.merge.blocks import keys_of
 
 
 def ranks(kind: pa.DataType, values: list[Any]) -> list[int]:
@@ -112,3 +116,37 @@ def test_rows_compare_as_their_values(rows: list[tuple[int, str, float]]) -> Non
     for i in range(len(rows)):
         for j in range(len(rows)):
             assert (found[i] < found[j]) == (key[i] < key[j])
+
+
+def test_a_delete_is_without_ordering_value_if_it_is_null_or_the_int_0() -> None:
+    assert without_ordering([pa.chunked_array([pa.array([0, 1, None], pa.int32())])], 3).tolist() == [True, False, True]
+    assert without_ordering([pa.chunked_array([pa.array([0, 1, None], pa.int64())])], 3).tolist() == [
+        False,
+        False,
+        True,
+    ]
+    assert without_ordering([], 2).tolist() == [True, True]
+    several = [pa.chunked_array([pa.array([None], pa.int32())])] * 2
+    assert without_ordering(several, 1).tolist() == [False]
+
+
+def test_each_way_of_marking_a_row_as_deleted() -> None:
+    rows = pa.table({"gone": [True, None, False, None], "op": ["I", "D", "-U", None], "kind": [1, 2, 3, None]})
+    rule = MergeRule(MergeMode.COMMIT_TIME_ORDERING, keys_of)
+    assert rule.deletes(rows).tolist() == [False] * 4
+    for changes, deleted in (
+        ({"delete_column": "gone"}, [True, False, False, False]),
+        ({"operation_column": "op"}, [False, True, True, False]),
+        ({"delete_marker": ("kind", "3")}, [False, False, True, False]),
+    ):
+        changed: Any = replace(rule, **changes)
+        assert changed.deletes(rows).tolist() == deleted
+    every = replace(rule, delete_column="gone", operation_column="op", delete_marker=("kind", "3"))
+    assert every.columns == ("gone", "kind", "op")
+
+
+def test_a_null_or_the_marker_leaves_a_column_as_it_was() -> None:
+    values = pa.chunked_array([["x", None, "__unset"]])
+    assert PartialUpdate(frozenset("a")).is_set("a", values).tolist() == [True, False, True]
+    assert PartialUpdate(frozenset("a"), "__unset").is_set("a", values).tolist() == [True, True, False]
+    assert PartialUpdate(frozenset("a"), "__unset").is_set("b", values).tolist() == [True, True, True]
