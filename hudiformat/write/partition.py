@@ -6,12 +6,12 @@ rewrites a base file depends on whether there are new rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
-from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.index.rows import Integers, KeyedRows, LocatedRows, rows_by_code
 from hudiformat.index.tagging import PartitionIndex
 from hudiformat.naming import new_file_id
@@ -20,7 +20,7 @@ from hudiformat.options.values import REPLACING, Operation
 from hudiformat.sizing import GroupVerdict, Kind, PartitionPlan, Verdict
 from hudiformat.timeline import TableType, WriteStat
 from hudiformat.transaction.files import GroupTarget
-from hudiformat.view import FileSlice
+from hudiformat.view import PARTITION_METADATA_FILE, FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.merge import MergeHandle
@@ -39,6 +39,8 @@ class PartitionWriter:
     """
 
     def __init__(self, target: GroupTarget, index: PartitionIndex, count: Callable[[int], int]) -> None:
+        self._target = target
+        self._index = index
         self._plan = target.plan
         self._path = target.partition_path
         self._count = count
@@ -106,13 +108,20 @@ class PartitionWriter:
 
     def flush(self) -> None:
         """Settle, and write what the handles can write before the end."""
+        self._enter()
         self.settle()
         self._handles.flush()
 
     def close(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file."""
+        if self.is_empty:
+            return []
+        self._enter()
         self.settle()
-        return self._handles.close()
+        stats: list[WriteStat] = []
+        for handle in self._handles.closing():
+            stats += handle.close()
+        return stats
 
     def abandon(self) -> None:
         """Leave everything for the write's rollback to delete."""
@@ -122,6 +131,19 @@ class PartitionWriter:
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
         return not (self._new or self._known or self._placed or self._moved or self._handles)
+
+    def _enter(self) -> None:
+        """Make the folder a partition: without its metadata file Hudi reads no rows from it."""
+        if self._index.is_listed_as_partition:
+            return
+        target, storage = self._target.path(PARTITION_METADATA_FILE), self._target.storage
+        if storage.exists(target):
+            return
+        try:
+            storage.create(target, partition_metadata(self._path, self._plan.instant), sync=self._plan.options.sync)
+        except StorageError:
+            if not storage.exists(target):  # otherwise another task was faster
+                raise
 
     def _refuse_in_clustering(self, file_id: str) -> None:
         if (self._path, file_id) in self._plan.in_clustering:
@@ -276,11 +298,10 @@ class GroupHandles:
         for handle in self._handles.values():
             handle.flush()
 
-    def close(self) -> list[WriteStat]:
-        """Write what is left; a statistic for every file."""
-        stats = [stat for handle in self._handles.values() for stat in handle.close()]
-        self._handles = {}
-        return stats
+    def closing(self) -> Collection[Handle]:
+        """The handles, for the last time: a file group that gets rows later has a new one."""
+        handles, self._handles = self._handles, {}
+        return handles.values()
 
     def abandon(self) -> None:
         """Leave everything for the write's rollback to take away."""
@@ -306,3 +327,12 @@ class GroupHandles:
 
     def _slice(self, file_id: str) -> FileSlice | None:
         return next((item for item in self._index.slices if item.file_id == file_id), None)
+
+
+def partition_metadata(path: str, instant: str) -> bytes:
+    """The content of a partition metadata file.
+
+    Source: HoodiePartitionMetadata.
+    """
+    depth = path.count("/") + 1 if path else 0
+    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()

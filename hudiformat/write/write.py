@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import DataError, StorageError
+from hudiformat.errors import DataError
 from hudiformat.index.global_index import route
 from hudiformat.index.rows import Integers, KeyedRows, LocatedRows
 from hudiformat.index.tagging import Tagger
@@ -28,7 +28,6 @@ from hudiformat.timeline import TableConfig, WriteStat
 from hudiformat.transaction.files import GroupTarget
 from hudiformat.transaction.plan import WritePlan, partial_schema
 from hudiformat.transaction.transaction import Commit, write_and_commit
-from hudiformat.view import PARTITION_METADATA_FILE
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import combined_rows
@@ -229,15 +228,13 @@ class WriteTask:
 
     def end_groups(self, path: str) -> None:
         """Finish the file groups of a partition that have got rows: no more will come.  None of them stay in memory."""
-        partition = self._partitions.get(path)
-        if partition is not None and not partition.is_empty:
-            self._enter_partition(path)
-            self._stats += partition.close()
+        if path in self._partitions:
+            self._stats += self._partitions[path].close()
 
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
-        for path in self._partitions:
-            self.end_groups(path)
+        for partition in self._partitions.values():
+            self._stats += partition.close()
         self._partitions = {}
         return self._stats
 
@@ -254,19 +251,6 @@ class WriteTask:
             self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
         return self._partitions[path]
 
-    def _enter_partition(self, path: str) -> None:
-        """Make the folder a partition: without its metadata file Hudi reads no rows from it."""
-        if self.tagger.partition(path).is_listed_as_partition:
-            return
-        target = f"{path}/{PARTITION_METADATA_FILE}" if path else PARTITION_METADATA_FILE
-        if self._storage.exists(target):
-            return
-        try:
-            self._storage.create(target, partition_metadata(path, self.plan.instant), sync=self.plan.options.sync)
-        except StorageError:
-            if not self._storage.exists(target):  # otherwise another task was faster
-                raise
-
     def _count(self, rows: int) -> int:
         first, self._counter = self._counter, self._counter + rows
         return first
@@ -277,15 +261,5 @@ class WriteTask:
         for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
             if buffered <= _MAX_BUFFERED:
                 return
-            self._enter_partition(path)
             self._partitions[path].flush()
             buffered -= sizes[path]
-
-
-def partition_metadata(path: str, instant: str) -> bytes:
-    """The content of a partition metadata file.
-
-    Source: HoodiePartitionMetadata.
-    """
-    depth = path.count("/") + 1 if path else 0
-    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()
