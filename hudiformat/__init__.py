@@ -53,10 +53,10 @@ from hudiformat.logfile import (
 )
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.query.scan import Scan
+from hudiformat.query import Scan
 from hudiformat.services import TableFinding, TableFindingKind
 from hudiformat.storage import open_storage
-from hudiformat.transaction.transaction import Commit
+from hudiformat.transaction import Commit
 from hudiformat.view import FileSlice
 
 __version__ = "0.1.0.dev0"

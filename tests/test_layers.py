@@ -44,6 +44,9 @@ PURE = ("wire", "naming", "avro", "hfile", "blocks", "merge", "sizing")
 IMPURE_MODULES = ("io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "tempfile", "time", "uuid")
 PURE_NAMES = ("uuid.UUID", "uuid.uuid5", "io.BytesIO")  # a value, a hash, unlike uuid.uuid4; a buffer that is no file
 IMPURE_ATTRIBUTES = ("now", "today", "utcnow")  # of date and datetime
+WITH_FACE = (*LAYERS[LAYERS.index("basefile") : LAYERS.index("spark")], "storage", "naming")
+"""Rooms whose ``__init__`` names all that other rooms use of them."""
+LARGEST_ROOM, LARGEST_FOLDER = 3000, 25
 VAGUE = ("common", "helpers", "misc", "util", "utils")
 
 ROOT = Path(hudiformat.__file__).parent
@@ -74,10 +77,63 @@ def imported_rooms(path: Path) -> Iterator[str]:
             yield [*name.split("."), "the face of the package"][1]
 
 
+def name_of(path: Path) -> str:
+    """The dotted name of a module; a package's is that of its folder."""
+    parts = ["hudiformat", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """The modules that a module imports from, where ``from a import b`` may name a module or something in one."""
+    known = {name_of(one) for one in [ROOT / "__init__.py", *MODULES]}
+    for name in imported_names(path):
+        found = name if name in known else name.rpartition(".")[0]
+        if found != name_of(path):
+            yield found
+
+
+def is_past_the_face(name: str) -> bool:
+    """Whether an imported name is taken from a module of a room that has a face, its ``__init__``, for others."""
+    parts = name.split(".")
+    return parts[0] == "hudiformat" and len(parts) > len(("hudiformat", "room", "name")) and parts[1] in WITH_FACE
+
+
 @every_module
 def test_a_module_imports_only_its_own_room_and_those_above(path: Path) -> None:
     above = LAYERS[: LAYERS.index(room_of(path)) + 1]
     assert sorted(set(imported_rooms(path)) - set(above)) == []
+
+
+def test_the_file_sink_knows_no_tables() -> None:
+    found = {name for path in MODULES if room_of(path) == "sink" for name in imported_rooms(path)}
+    assert found <= {"errors", "wire", "storage", "naming", "avro", "sink"}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {name_of(path): path for path in [ROOT / "__init__.py", *MODULES]}
+    imports = {name: {found for found in imported_modules(path) if found in modules} for name, path in modules.items()}
+    # What imports nothing is removed, then what imports only that, and so on: circles are left.
+    while free := [name for name, found in imports.items() if not found]:
+        for name in free:
+            del imports[name]
+        for found in imports.values():
+            found.difference_update(free)
+    assert sorted(imports) == []
+
+
+@every_module
+def test_a_module_imports_other_rooms_by_their_face(path: Path) -> None:
+    past = [name for name in imported_names(path) if is_past_the_face(name) and name.split(".")[1] != room_of(path)]
+    assert past == []
+
+
+def test_rooms_and_folders_are_of_a_size_that_one_can_know() -> None:
+    lines: dict[str, int] = {}
+    for path in MODULES:
+        lines[room_of(path)] = lines.get(room_of(path), 0) + path.read_text().count("\n")
+    assert [room for room, count in lines.items() if count > LARGEST_ROOM and room != "avro"] == []
+    folders = {path.parent for path in MODULES}
+    assert [folder for folder in folders if len(list(folder.glob("*.py"))) > LARGEST_FOLDER] == []
 
 
 @every_module

@@ -9,12 +9,9 @@ import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
-from hudiformat.options.keys import TABLE_KEYS, parse_write_options
-from hudiformat.options.parsers import member_of, parse_boolean
-from hudiformat.options.values import CdcMode, IndexType
+from hudiformat.options import TABLE_KEYS, CdcMode, IndexType, member_of, parse_boolean, parse_write_options
 from hudiformat.storage import Location, open_storage
-from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
-from hudiformat.table.support import AMBIGUOUS_KEYS, WRITABLE_VERSIONS
+from hudiformat.table import AMBIGUOUS_KEYS, DELETED_FIELD, WRITABLE_VERSIONS, RowKeys, TableSchema
 from hudiformat.timeline import (
     META_FOLDER,
     PROPERTIES_FILE,

@@ -7,12 +7,17 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.query.incremental import Span
-from hudiformat.query.plan import instant_of, plan_changes, plan_incremental, plan_snapshot, slice_reader
-from hudiformat.query.scan import Scan
-from hudiformat.query.slice_reader import SliceReader
-from hudiformat.table.state import TableContext
-from hudiformat.table.support import refuse_unreadable
+from hudiformat.query import (
+    Scan,
+    SliceReader,
+    Span,
+    instant_of,
+    plan_changes,
+    plan_incremental,
+    plan_snapshot,
+    slice_reader,
+)
+from hudiformat.table import TableContext, refuse_unreadable
 from hudiformat.timeline import TableConfig, Timeline
 from hudiformat.view import FileSlice
 

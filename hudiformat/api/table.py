@@ -9,17 +9,14 @@ from typing import Any
 from hudiformat import services
 from hudiformat.api.reading import ReadableTable
 from hudiformat.merge import RecordMerger
-from hudiformat.options.agreement import options_of
-from hudiformat.options.values import Operation
+from hudiformat.options import Operation, options_of
 from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
-from hudiformat.table.state import Clock, TableClock, TableContext
+from hudiformat.table import Clock, TableClock, TableContext
 from hudiformat.timeline import Instant, load_table_config
-from hudiformat.transaction.transaction import Commit
-from hudiformat.write.overwrite import delete_partitions, overwrite
-from hudiformat.write.planning import plan_inserts
-from hudiformat.write.write import write_rows
+from hudiformat.transaction import Commit
+from hudiformat.write import delete_partitions, overwrite, plan_inserts, write_rows
 
 
 def open_table(

@@ -6,7 +6,18 @@ Layout: spec/base-file.md.
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
-from hudiformat.basefile.meta_fields import META_FIELDS, add_meta_columns, meta_schema, without_meta_fields
+from hudiformat.basefile.meta_fields import (
+    COMMIT_TIME,
+    FILE_NAME,
+    META_FIELDS,
+    RECORD_KEY,
+    add_file_name,
+    add_meta_columns,
+    add_origin,
+    meta_schema,
+    without_file_name,
+    without_meta_fields,
+)
 from hudiformat.basefile.read import (
     BaseRows,
     as_base_rows,
@@ -19,13 +30,18 @@ from hudiformat.basefile.write import BaseFileWriter
 
 __all__ = [
     "BLOOM_FILTER",
+    "COMMIT_TIME",
+    "FILE_NAME",
     "META_FIELDS",
+    "RECORD_KEY",
     "BaseFileWriter",
     "BaseRows",
     "BloomFilter",
     "FileKeys",
     "KeyFilter",
+    "add_file_name",
     "add_meta_columns",
+    "add_origin",
     "as_base_rows",
     "meta_schema",
     "parse_filters",
@@ -34,5 +50,6 @@ __all__ = [
     "read_file_keys",
     "scan_base_file",
     "scan_base_rows",
+    "without_file_name",
     "without_meta_fields",
 ]

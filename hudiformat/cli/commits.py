@@ -6,7 +6,7 @@ from typing import Any
 
 from hudiformat.cli.output import Column, Table, say, say_json
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.transaction import Commit
+from hudiformat.transaction import Commit
 
 _FILES = (Column("partition", 16), Column("file", 76), Column("records", 9, right=True), Column("size", 12, right=True))
 

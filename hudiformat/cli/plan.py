@@ -11,7 +11,7 @@ from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
 from hudiformat.cli.output import Column, Table, say, say_json, warn_of
 from hudiformat.cli.source import json_option, key_and_value
-from hudiformat.options.values import SizingEngine
+from hudiformat.options import SizingEngine
 from hudiformat.sizing import PartitionPlan
 
 _COLUMNS = (

@@ -20,7 +20,7 @@ from hudiformat.cli.output import say, say_json, warn_of
 from hudiformat.cli.rows import print_rows
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.cli.values import Row, rows_of
-from hudiformat.options.values import DamageMode
+from hudiformat.options import DamageMode
 
 _QUERIES = ("snapshot", "read_optimized", "incremental", "cdc")
 _EVER = "000"

@@ -13,15 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import RECORD_KEY
 from hudiformat.errors import DataError
 from hudiformat.index.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value
 from hudiformat.index.tagging import PartitionIndex
-from hudiformat.merge import KeyIndex
-from hudiformat.merge.rule import comparable
-from hudiformat.options.values import DuplicatePolicy, Operation
+from hudiformat.merge import KeyIndex, comparable
+from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.storage import Storage
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice, list_partitions
 
 _BATCH_ROWS = 65_536

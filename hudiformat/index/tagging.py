@@ -13,18 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.basefile import FileKeys, read_base_file, read_file_keys
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import RECORD_KEY, FileKeys, read_base_file, read_file_keys
 from hudiformat.blocks import BlockType
 from hudiformat.errors import DataError, OptionError
 from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, LocatedRows, rows_by_code, rows_by_value
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks
-from hudiformat.naming import bucket_file_id, parse_bucket
-from hudiformat.naming.file_names import new_bucket_uuid
-from hudiformat.options.values import REPLACING, DuplicatePolicy, Operation
+from hudiformat.naming import bucket_file_id, new_bucket_uuid, parse_bucket
+from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.storage import FileInfo, Storage
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction import WritePlan
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
 
 NEW = -1

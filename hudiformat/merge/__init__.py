@@ -13,7 +13,7 @@ from hudiformat.merge.candidates import (
     read_records,
 )
 from hudiformat.merge.keys import KeyIndex, RowSource, all_differ, key_hashes
-from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger
+from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger, comparable, without_ordering
 from hudiformat.merge.slice import Survivors, merge_slice, survivors
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Survivors",
     "all_differ",
     "candidates_of",
+    "comparable",
     "counting_blocks",
     "delete_schema",
     "deletes_of",
@@ -34,4 +35,5 @@ __all__ = [
     "read_candidates",
     "read_records",
     "survivors",
+    "without_ordering",
 ]

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.avro import avro_to_arrow
-from hudiformat.basefile import KeyFilter
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import RECORD_KEY, KeyFilter
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.blocks.batches import record_batches
 from hudiformat.errors import UnsupportedFeatureError

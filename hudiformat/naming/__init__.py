@@ -4,7 +4,7 @@ Text and columns in, text and columns out: no file, clock or randomness.  A pars
 text; text that does not parse raises a NameFormatError.
 """
 
-from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets
+from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets, string_hashes
 from hudiformat.naming.file_names import (
     BaseFileName,
     LogFileName,
@@ -12,7 +12,9 @@ from hudiformat.naming.file_names import (
     base_name,
     bucket_file_id,
     join_path,
+    new_bucket_uuid,
     new_file_id,
+    new_group_uuid,
     parse_bucket,
     parse_data_file,
 )
@@ -39,7 +41,9 @@ __all__ = [
     "hash_key_values",
     "is_instant",
     "join_path",
+    "new_bucket_uuid",
     "new_file_id",
+    "new_group_uuid",
     "next_instant",
     "parse_bucket",
     "parse_data_file",
@@ -48,5 +52,6 @@ __all__ = [
     "partition_paths",
     "record_key_buckets",
     "record_keys",
+    "string_hashes",
     "unescape_path_name",
 ]

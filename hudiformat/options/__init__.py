@@ -1,1 +1,46 @@
 """Every option: its enumeration, parser, default and Hudi key."""
+
+from hudiformat.options.agreement import options_of
+from hudiformat.options.keys import PARTIAL_SCHEMA, TABLE_KEYS, parse_write_options
+from hudiformat.options.parsers import member_of, parse_boolean
+from hudiformat.options.values import (
+    DEFAULT_MERGE_MEMORY,
+    FILE_SYSTEM_PROVIDER,
+    REPLACING,
+    CdcMode,
+    CleanPolicy,
+    ConcurrencyMode,
+    ConcurrencyOptions,
+    DamageMode,
+    DuplicatePolicy,
+    FailedWritesPolicy,
+    IndexType,
+    Operation,
+    SizingEngine,
+    SortMode,
+    WriteOptions,
+)
+
+__all__ = [
+    "DEFAULT_MERGE_MEMORY",
+    "FILE_SYSTEM_PROVIDER",
+    "PARTIAL_SCHEMA",
+    "REPLACING",
+    "TABLE_KEYS",
+    "CdcMode",
+    "CleanPolicy",
+    "ConcurrencyMode",
+    "ConcurrencyOptions",
+    "DamageMode",
+    "DuplicatePolicy",
+    "FailedWritesPolicy",
+    "IndexType",
+    "Operation",
+    "SizingEngine",
+    "SortMode",
+    "WriteOptions",
+    "member_of",
+    "options_of",
+    "parse_boolean",
+    "parse_write_options",
+]

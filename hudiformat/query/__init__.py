@@ -1,1 +1,26 @@
 """Queries: snapshot, time travel, incremental and CDC; slices to rows, data skipping, spilling."""
+
+from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
+from hudiformat.query.incremental import Span, Write, completion_times
+from hudiformat.query.plan import SlicePlan, instant_of, plan_changes, plan_incremental, plan_snapshot, slice_reader
+from hudiformat.query.scan import Scan, SliceQuery
+from hudiformat.query.slice_reader import SliceReader
+from hudiformat.query.spill import KeyParts
+
+__all__ = [
+    "CHANGE_SCHEMA",
+    "ChangeReader",
+    "KeyParts",
+    "Scan",
+    "SlicePlan",
+    "SliceQuery",
+    "SliceReader",
+    "Span",
+    "Write",
+    "completion_times",
+    "instant_of",
+    "plan_changes",
+    "plan_incremental",
+    "plan_snapshot",
+    "slice_reader",
+]

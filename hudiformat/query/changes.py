@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import possible
-from hudiformat.basefile.meta_fields import FILE_NAME
+from hudiformat.basefile import FILE_NAME, possible
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.naming import BaseFileName, LogFileName

@@ -13,12 +13,12 @@ from datetime import date
 
 import pyarrow.compute as pc
 
-from hudiformat.basefile.meta_fields import COMMIT_TIME
+from hudiformat.basefile import COMMIT_TIME
 from hudiformat.errors import TableError, UnsupportedFeatureError
 from hudiformat.naming import is_instant
 from hudiformat.query.time_travel import as_instant, first_pending_write
 from hudiformat.storage import FileInfo
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     CommitMetadata,

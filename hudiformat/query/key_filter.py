@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import KeyFilter
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import RECORD_KEY, KeyFilter
 from hudiformat.timeline import KeyGenerator, TableConfig
 
 _KEY = pc.field(RECORD_KEY)

@@ -22,8 +22,7 @@ from hudiformat.query.skipping import without_skipped
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.time_travel import as_instant, check_as_of
 from hudiformat.storage import Storage
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import refuse_unreadable
+from hudiformat.table import TableContext, TableState, refuse_unreadable
 from hudiformat.view import FileSlice
 
 _MOST_LOOKS = 5

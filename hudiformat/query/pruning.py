@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from hudiformat.basefile import possible
 from hudiformat.errors import SchemaError
-from hudiformat.table.partition_columns import PartitionColumns, typed
+from hudiformat.table import PartitionColumns, typed
 
 
 def fits(expression: pc.Expression, schema: pa.Schema) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile.meta_fields import COMMIT_TIME
+from hudiformat.basefile import COMMIT_TIME
 from hudiformat.query.pruning import filtered, fits
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.storage import Storage

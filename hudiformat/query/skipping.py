@@ -22,7 +22,7 @@ from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, Sch
 from hudiformat.metadata import BLOOM_FILTERS, COLUMN_STATS, ColumnRange, ColumnStats, bloom_filters, column_stats
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import PartitionPruner
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.view import FileSlice
 

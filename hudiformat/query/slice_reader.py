@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import BaseRows, KeyFilter, as_base_rows, scan_base_file, scan_base_rows
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import RECORD_KEY, BaseRows, KeyFilter, as_base_rows, scan_base_file, scan_base_rows
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import (
     CorruptBlockError,
@@ -25,14 +24,12 @@ from hudiformat.errors import (
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
-from hudiformat.options.values import DEFAULT_MERGE_MEMORY, DamageMode
+from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
 from hudiformat.query.spill import merge_on_disk
 from hudiformat.storage import Storage, give_back
-from hudiformat.table.partition_columns import PartitionColumns
-from hudiformat.table.schema import TableSchema
-from hudiformat.table.support import merge_rule, refuse_unreadable
+from hudiformat.table import PartitionColumns, TableSchema, merge_rule, refuse_unreadable
 from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 

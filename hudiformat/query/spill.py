@@ -26,7 +26,7 @@ from hudiformat.merge import (
     read_records,
     survivors,
 )
-from hudiformat.naming.bucket_hash import string_hashes
+from hudiformat.naming import string_hashes
 
 _MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
 

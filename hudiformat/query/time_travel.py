@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 
 from hudiformat.errors import NameFormatError, TableError
 from hudiformat.naming import format_instant, parse_instant
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import (
     Action,
     CleanMetadata,

@@ -14,10 +14,9 @@ from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant
-from hudiformat.options.values import CleanPolicy
+from hudiformat.options import CleanPolicy
 from hudiformat.storage import FileInfo, Storage
-from hudiformat.table.listing import PartitionFiles
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import PartitionFiles, TableContext, TableState
 from hudiformat.timeline import (
     SAVEPOINTED_TIMESTAMPS,
     Action,
@@ -33,7 +32,7 @@ from hudiformat.timeline import (
     create_requested,
     transition_inflight,
 )
-from hudiformat.transaction.publishing import changing, publish
+from hudiformat.transaction import changing, publish
 from hudiformat.view import FileSlice, build_slices
 
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)

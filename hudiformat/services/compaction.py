@@ -12,18 +12,17 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.basefile.meta_fields import FILE_NAME, add_file_name
+from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
+from hudiformat.options import Operation
 from hudiformat.services.execution import (
     compaction_operation,
     compaction_plan_of,
     mergeable_slices,
     run_compaction,
 )
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import refuse_unwritable
+from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
@@ -34,12 +33,9 @@ from hudiformat.timeline import (
     create_requested,
     transition_inflight,
 )
-from hudiformat.transaction.files import GroupTarget, WriteCounts, base_file_stat, delete_files
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.transaction.publishing import changing
-from hudiformat.transaction.transaction import Commit
+from hudiformat.transaction import Commit, GroupTarget, WriteCounts, WritePlan, base_file_stat, changing, delete_files
 from hudiformat.view import FileSlice
-from hudiformat.write.handles.base_file import OpenBaseFile
+from hudiformat.write import OpenBaseFile
 
 _COMPACT = "COMPACT"
 _MIB = 1024 * 1024

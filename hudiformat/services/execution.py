@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
-from hudiformat.transaction.files import delete_markers
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.transaction.publishing import changing, publish
-from hudiformat.transaction.transaction import Commit
+from hudiformat.transaction import Commit, WritePlan, changing, delete_markers, publish
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
 _MIB = 1024 * 1024

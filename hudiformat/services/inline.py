@@ -13,10 +13,9 @@ from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.metadata_services import serve_metadata_table
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive
-from hudiformat.transaction.publishing import exclusive
-from hudiformat.transaction.transaction import Commit
+from hudiformat.transaction import Commit, exclusive
 
 
 def write_and_serve(write: Callable[[], tuple[Commit, TableState]]) -> Commit:

@@ -18,7 +18,7 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation
+from hudiformat.options import Operation
 from hudiformat.services.execution import (
     compaction_operation,
     compaction_plan_of,
@@ -26,8 +26,7 @@ from hudiformat.services.execution import (
     run_compaction,
 )
 from hudiformat.storage import Storage
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import merge_rule, refuse_unwritable
+from hudiformat.table import TableContext, TableState, merge_rule, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
@@ -40,13 +39,9 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.transaction.files import GroupTarget, delete_files
-from hudiformat.transaction.plan import WritePlan, write_plan
-from hudiformat.transaction.publishing import changing
-from hudiformat.transaction.transaction import Commit
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, changing, delete_files, write_plan
 from hudiformat.view import FileSlice, Visibility
-from hudiformat.write.handles.append import AppendHandle
-from hudiformat.write.rows import delete_ordering
+from hudiformat.write import AppendHandle, delete_ordering
 
 _LOG_COMPACT = "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from hudiformat.metadata import FILES, encode_base_file, listing
 from hudiformat.naming import BaseFileName, WriteToken
-from hudiformat.options.values import CleanPolicy, WriteOptions
+from hudiformat.options import CleanPolicy, WriteOptions
 from hudiformat.services.cleaning import clean
 from hudiformat.services.execution import compaction_operation
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import (
     Action,
     ArchiveLimits,
@@ -27,9 +27,7 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.transaction.files import base_file_stat, delete_files
-from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
-from hudiformat.transaction.publishing import changing
+from hudiformat.transaction import FILE_ID, MetadataTable, base_file_stat, changing, delete_files
 from hudiformat.view import FileSlice
 
 _KEPT_VERSIONS = 2

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hudiformat.errors import CommitError
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action, Instant
-from hudiformat.transaction import rollback
-from hudiformat.transaction.publishing import changing
+from hudiformat.transaction import changing, rollback
 
 
 def roll_back(context: TableContext, instant: str) -> Instant:

@@ -9,7 +9,7 @@ import time
 
 from hudiformat.errors import CommitError, CorruptTableError
 from hudiformat.services.rolling_back import find_write, refuse_savepoint
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import (
     Action,
     CleanMetadata,
@@ -26,8 +26,7 @@ from hudiformat.timeline import (
     instant_path,
     transition_inflight,
 )
-from hudiformat.transaction.publishing import changing, exclusive, publish
-from hudiformat.transaction.rollback import remove_write
+from hudiformat.transaction import changing, exclusive, publish, remove_write
 from hudiformat.view import build_slices, latest_slices
 
 

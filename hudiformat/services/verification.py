@@ -14,7 +14,7 @@ from hudiformat.basefile import scan_base_file
 from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from hudiformat.naming.bucket_hash import string_hashes
+from hudiformat.naming import string_hashes
 from hudiformat.sizing.record_size import RecordSize, SizingOptions
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
 from hudiformat.sizing.spark import InsertBucket, PartitionPlan, room_for_records

@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.naming.bucket_hash import string_hashes
+from hudiformat.naming import string_hashes
 from hudiformat.sizing.record_size import SizingOptions
 from hudiformat.view import FileSlice
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hudiformat.api import Table, open_table
 from hudiformat.errors import OptionError
-from hudiformat.options.values import REPLACING, Operation
+from hudiformat.options import REPLACING, Operation
 
 AS_OF = "as.of.instant"
 QUERY = "hoodie.datasource.query.type"

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.avro import arrow_to_avro, avro_to_arrow, resolve
-from hudiformat.basefile import META_FIELDS, meta_schema, without_meta_fields
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import META_FIELDS, RECORD_KEY, meta_schema, without_meta_fields
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.naming import partition_paths, record_keys
 from hudiformat.timeline import KeyGenerator, TableConfig

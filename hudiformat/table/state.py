@@ -16,7 +16,7 @@ from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
-from hudiformat.options.values import WriteOptions
+from hudiformat.options import WriteOptions
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.pending import PendingGroup, pending_groups

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudiformat.basefile import META_FIELDS
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import MergeRule, PartialUpdate, RecordMerger
-from hudiformat.options.values import CdcMode, ConcurrencyMode, IndexType
+from hudiformat.options import CdcMode, ConcurrencyMode, IndexType
 from hudiformat.table.schema import RowKeys, TableSchema, stored_keys
 from hudiformat.table.state import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, MergeMode, PartialUpdateMode, TableConfig, TableType

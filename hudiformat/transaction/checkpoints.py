@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import CommitMetadata, read_archived
 
 _KEY = "_hudi_streaming_sink_checkpoint"

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from hudiformat.options.values import IndexType, Operation
-from hudiformat.table.state import TableState
+from hudiformat.options import IndexType, Operation
+from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 
 Group = tuple[str, str]

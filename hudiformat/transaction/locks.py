@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError
-from hudiformat.options.values import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
+from hudiformat.options import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
 from hudiformat.storage import Storage, open_storage
 from hudiformat.timeline import META_FOLDER
 

@@ -34,9 +34,9 @@ from hudiformat.metadata import (
     records_of_deleted,
 )
 from hudiformat.naming import LogFileName, WriteToken, next_instant
-from hudiformat.options.values import WriteOptions
+from hudiformat.options import WriteOptions
 from hudiformat.storage import FolderStorage
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
     Action,

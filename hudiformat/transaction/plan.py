@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import record_key_buckets
-from hudiformat.options.values import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
-from hudiformat.query.slice_reader import SliceReader
+from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
+from hudiformat.query import SliceReader
 from hudiformat.sizing import (
     FlinkAssigner,
     GroupVerdict,
@@ -35,9 +35,7 @@ from hudiformat.sizing import (
     spark_record_size,
     spark_small_files,
 )
-from hudiformat.table.schema import TableSchema
-from hudiformat.table.state import TableState
-from hudiformat.table.support import merge_mode
+from hudiformat.table import TableSchema, TableState, merge_mode
 from hudiformat.timeline import (
     Action,
     Instant,

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Instant, Metadata, complete
 from hudiformat.transaction.locks import held, lock_of
 from hudiformat.transaction.metadata_table import MetadataTable, prepare_metadata_table

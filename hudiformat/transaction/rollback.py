@@ -22,7 +22,7 @@ from hudiformat.errors import CorruptTableError
 from hudiformat.logfile import LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.storage import FileInfo, Storage
-from hudiformat.table.state import TableState
+from hudiformat.table import TableState
 from hudiformat.timeline import (
     Action,
     Instant,

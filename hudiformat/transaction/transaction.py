@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
 from hudiformat.metadata import FILES
-from hudiformat.options.values import ConcurrencyMode, FailedWritesPolicy, Operation
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import refuse_unwritable
+from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -170,7 +169,7 @@ class Transaction:
             self._heartbeat = None
 
 
-def begin(
+def begin_write(
     context: TableContext, operation: Operation, seen: TableState | None = None, *, in_tasks: bool = True
 ) -> Transaction:
     """Roll back what failed writes have left, choose the next instant, and put it on the timeline.
@@ -210,7 +209,7 @@ def write_and_commit(
 ) -> tuple[Commit, TableState]:
     """A write from its start to its commit, and the table after it; *write_files* makes the files.
 
-    *extra* goes into the extra metadata of the commit.  *seen* and *in_tasks* are as for :func:`begin`.  *replace*
+    *extra* goes into the extra metadata of the commit.  *seen* and *in_tasks* are as for :func:`begin_write`.  *replace*
     gives the file groups that the write removes from the table, from the plan and the statistics.
 
     Where another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.

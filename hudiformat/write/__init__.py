@@ -1,1 +1,28 @@
 """Rows to file groups: assignment, and the handles that write files."""
+
+from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.handles.base_file import OpenBaseFile
+from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_by, replaced_groups
+from hudiformat.write.placement import FIRST_NEW, groups_of_new
+from hudiformat.write.planning import plan_inserts
+from hudiformat.write.rows import combine_parts, delete_ordering
+from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared, write_rows
+
+__all__ = [
+    "FIRST_NEW",
+    "AppendHandle",
+    "OpenBaseFile",
+    "PreparedRows",
+    "WriteTask",
+    "check_rows",
+    "combine_parts",
+    "delete_ordering",
+    "delete_partitions",
+    "groups_of_new",
+    "overwrite",
+    "overwrite_by",
+    "plan_inserts",
+    "replaced_groups",
+    "write_prepared",
+    "write_rows",
+]

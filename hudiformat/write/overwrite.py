@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hudiformat.options.values import Operation
+from hudiformat.options import Operation
 from hudiformat.storage import Storage
-from hudiformat.table.listing import list_files
-from hudiformat.table.state import TableContext, TableState
+from hudiformat.table import TableContext, TableState, list_files
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.transaction.transaction import Commit, Replaced, write_and_commit
+from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
 from hudiformat.view import build_slices
 from hudiformat.write.write import prepare, write_prepared
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError
-from hudiformat.options.keys import PARTIAL_SCHEMA
-from hudiformat.options.values import IndexType
-from hudiformat.table.schema import RowKeys, TableSchema
-from hudiformat.table.state import TableState
-from hudiformat.table.support import merge_mode
+from hudiformat.options import PARTIAL_SCHEMA, IndexType
+from hudiformat.table import RowKeys, TableSchema, TableState, merge_mode
 from hudiformat.timeline import MergeMode, TableType
 
 _VERSION = 8

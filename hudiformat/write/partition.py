@@ -12,14 +12,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
-from hudiformat.index.rows import Integers, KeyedRows, LocatedRows, rows_by_code
-from hudiformat.index.tagging import PartitionIndex
-from hudiformat.naming import new_file_id
-from hudiformat.naming.file_names import new_group_uuid
-from hudiformat.options.values import REPLACING, Operation
+from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, rows_by_code
+from hudiformat.naming import new_file_id, new_group_uuid
+from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import GroupVerdict, Kind, PartitionPlan, Verdict
 from hudiformat.timeline import TableType, WriteStat
-from hudiformat.transaction.files import GroupTarget
+from hudiformat.transaction import GroupTarget
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.create import CreateHandle

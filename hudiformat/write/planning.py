@@ -10,14 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index.global_index import route
-from hudiformat.index.rows import rows_by_value
-from hudiformat.index.tagging import NEW, Tagger
-from hudiformat.options.values import Operation
+from hudiformat.index import NEW, Tagger, route, rows_by_value
+from hudiformat.options import Operation
 from hudiformat.sizing import PartitionPlan
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import refuse_unreadable
-from hudiformat.transaction.plan import WritePlan, write_plan
+from hudiformat.table import TableContext, TableState, refuse_unreadable
+from hudiformat.transaction import WritePlan, write_plan
 from hudiformat.write.write import combined, prepare
 
 _NO_INSTANT = "0"

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.index.rows import Booleans, Integers, KeyedRows
-from hudiformat.merge import KeyIndex, all_differ
-from hudiformat.merge.rule import comparable
-from hudiformat.query.spill import KeyParts
+from hudiformat.index import Booleans, Integers, KeyedRows
+from hudiformat.merge import KeyIndex, all_differ, comparable
+from hudiformat.query import KeyParts
 
 _PARTS_ON_DISK = 16
 _ROWS = "rows"

@@ -14,20 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import DataError
-from hudiformat.index.global_index import route
-from hudiformat.index.rows import Integers, KeyedRows, LocatedRows
-from hudiformat.index.tagging import Tagger
+from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
-from hudiformat.options.values import Operation, SortMode
+from hudiformat.options import Operation, SortMode
 from hudiformat.storage import Storage, open_storage
-from hudiformat.table.schema import RowKeys, TableSchema
-from hudiformat.table.state import TableContext, TableState
-from hudiformat.table.support import refuse_unwritable
+from hudiformat.table import RowKeys, TableContext, TableSchema, TableState, refuse_unwritable
 from hudiformat.timeline import TableConfig, WriteStat
-from hudiformat.transaction.files import GroupTarget
-from hudiformat.transaction.plan import WritePlan, partial_schema
-from hudiformat.transaction.transaction import Commit, write_and_commit
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, partial_schema, write_and_commit
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import combined_rows

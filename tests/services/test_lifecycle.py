@@ -16,7 +16,7 @@ from hudiformat import CommitError, FileSlice, Table, open_table
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.options.values import CleanPolicy, Operation, ServiceOptions
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, load_table_config
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
@@ -71,7 +71,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(keys=KEYS)
     def die(self, keys: list[str]) -> None:
         """A writer that never commits; the next one rolls it back."""
-        write = begin(self.table.context, Operation.UPSERT)
+        write = begin_write(self.table.context, Operation.UPSERT)
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             task.write_batch(rows(*((key, 99, partition_of(key), 99) for key in keys)).to_batches()[0])
             task.finish()

@@ -9,7 +9,7 @@ import pytest
 from hudiformat import Table, TableFindingKind, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.cli.conftest import command
 from tests.cli.support import Command
@@ -89,7 +89,7 @@ def test_a_damaged_commit(table: Table) -> None:
 
 
 def test_what_never_completed_and_what_is_nobodys(table: Table) -> None:
-    write = begin(table.context, Operation.UPSERT)
+    write = begin_write(table.context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 3, "x", 3)).to_batches()[0])
         task.finish()

@@ -10,7 +10,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.options.values import Operation
 from hudiformat.timeline import ArchiveLimits, archive
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")
 
@@ -52,7 +52,7 @@ def test_offsets_are_completion_times(table: hf.Table) -> None:
 
 def test_a_write_that_is_not_complete_ends_no_batch(table: hf.Table) -> None:
     [time] = write(table, 1)
-    with begin(table.context, Operation.UPSERT):
+    with begin_write(table.context, Operation.UPSERT):
         assert reader(table).latestOffset({"completed": "000"}, limits.ReadAllAvailable()) == {"completed": time}
 
 

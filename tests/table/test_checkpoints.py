@@ -7,11 +7,11 @@ import pytest
 from hudiformat import CorruptTableError, Table
 from hudiformat.options.values import Operation
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 
 
 def commit(table: Table, extra: dict[str, str]) -> None:
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         write.commit([], extra)
 
 

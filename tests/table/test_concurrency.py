@@ -27,7 +27,7 @@ from hudiformat.timeline import (
     create_requested,
 )
 from hudiformat.transaction.conflicts import Claim, conflict_with_commit, conflict_with_plan
-from hudiformat.transaction.transaction import Transaction, begin
+from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.effort import THOROUGH
@@ -48,7 +48,7 @@ def begun(
     table: Table, *values: tuple[object, ...], operation: Operation = Operation.UPSERT
 ) -> tuple[Transaction, list[WriteStat]]:
     """A write whose files are there, and that has yet to commit."""
-    write = begin(table.context, operation)
+    write = begin_write(table.context, operation)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(*values).combine_chunks().to_batches()[0])
         return write, task.finish()

@@ -21,7 +21,7 @@ from hudiformat.storage import LocalStorage
 from hudiformat.timeline import State
 from hudiformat.transaction.files import create_marker, marked_files
 from hudiformat.transaction.staging import read_staged, stage
-from hudiformat.transaction.transaction import Transaction, begin
+from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.view import list_partitions
 from hudiformat.write.write import WriteTask
 from tests.effort import every
@@ -140,7 +140,7 @@ def test_a_failed_write_leaves_the_table_as_it_was(table: Table, monkeypatch: py
 
 def abandoned(table: Table, data: pa.Table) -> Transaction:
     """A write whose writer has written its files, and then is never heard of again."""
-    write = begin(table.context, Operation.UPSERT)
+    write = begin_write(table.context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         for batch in data.to_batches():
             task.write_batch(batch)
@@ -191,7 +191,7 @@ class StopError(Exception):
 
 def stop_after(table: Table, data: pa.Table, *, finish: bool) -> None:
     """A write that stops after its rows were handed over, or after the last file was closed."""
-    with begin(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         for batch in data.to_batches():
             task.write_batch(batch)
         if finish:
@@ -210,11 +210,11 @@ def test_leaving_the_block_rolls_back(tmp_path: Path, any_index: dict[str, str],
 
 
 def test_abandoning_twice_and_after_the_commit_does_nothing(table: Table) -> None:
-    write = begin(table.context, Operation.INSERT)
+    write = begin_write(table.context, Operation.INSERT)
     for _ in range(2):
         write.abandon()
     assert table.timeline.instants == ()
-    write = begin(table.context, Operation.INSERT)
+    write = begin_write(table.context, Operation.INSERT)
     commit = write.commit([])
     write.abandon()
     assert [done.time for done in table.timeline.completed] == [commit.instant]
@@ -231,7 +231,7 @@ def test_a_write_that_was_rolled_back_by_another_cannot_commit(table: Table) -> 
 def test_files_of_failed_attempts_are_gone_before_the_commit(tmp_path: Path, any_index: dict[str, str]) -> None:
     table = new_table(tmp_path / "t", options=any_index)
     data = rows(("a", 1, "x", 1)).to_batches()[0]
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         for attempt in range(2):
             with WriteTask(write.plan, WriteToken(0, 0, attempt)) as task:
                 task.write_batch(data)
@@ -248,7 +248,7 @@ def test_a_rollback_does_not_touch_what_others_wrote(table: Table) -> None:
     (Path(table.path) / "x" / "a-file-of-the-users").write_text("mine")
     (Path(table.path) / "x" / ".hidden").write_text("mine")
     before = tree(Path(table.path))
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         abandoned_task = WriteTask(write.plan, WriteToken(0, 0, 0))
         abandoned_task.write_batch(rows(("a", 2, "x", 2), ("b", 2, "x", 2)).to_batches()[0])
         abandoned_task.finish()
@@ -328,7 +328,7 @@ def test_a_partition_that_cannot_be_made_is_an_error(table: Table) -> None:
 
 
 def test_rows_put_aside_come_back(table: Table) -> None:
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         data = rows(("a", 1, "x", 1), ("b", 1, "y", 2))
         storage, folder = table.context.storage, write.plan.instant
         paths = [
@@ -344,7 +344,7 @@ def test_rows_put_aside_come_back(table: Table) -> None:
 def test_a_task_that_goes_on_after_its_write_was_rolled_back_leaves_nothing(table: Table) -> None:
     """The next writer finds the markers of an instant that is nowhere, and takes the files away."""
     table.insert(rows(("a", 1, "x", 1)))
-    write = begin(table.context, Operation.UPSERT)
+    write = begin_write(table.context, Operation.UPSERT)
     write.abandon()
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0])
@@ -365,7 +365,7 @@ def test_a_task_that_goes_on_after_the_commit_leaves_nothing(
     table = new_table(tmp_path / "t", table_type=table_type, options=any_index)
     table.insert(rows(("a", 1, "x", 1)))
     data = rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0]
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         attempts = [WriteTask(write.plan, WriteToken(0, 0, number)) for number in range(2)]
         for task in attempts:
             task.write_batch(data)

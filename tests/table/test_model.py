@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hudiformat import open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.effort import examples
 from tests.table.support import SCHEMA, Clock, Row, content, new_table, rows
@@ -78,7 +78,7 @@ class Tables(RuleBasedStateMachine):
     @rule(data=ROWS)
     def die(self, data: list[Row]) -> None:
         """A writer that never commits."""
-        write = begin(self.table.context, Operation.INSERT)
+        write = begin_write(self.table.context, Operation.INSERT)
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             for batch in rows(*data, schema=FLAGGED).to_batches():
                 task.write_batch(batch)

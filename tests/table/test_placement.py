@@ -14,7 +14,7 @@ from hudiformat import Table, UnsupportedFeatureError
 from hudiformat.index.rows import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.placement import groups_of_new, new_group_number
 from hudiformat.write.write import WriteTask
 from tests.table.support import new_table, rows
@@ -40,7 +40,7 @@ def test_new_rows_go_to_the_groups_of_the_plan(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     data = some(17, 3)
-    with begin(small.context, Operation.UPSERT) as write:
+    with begin_write(small.context, Operation.UPSERT) as write:
         [plan] = small.plan_inserts({"x": 17})
         groups = groups_of_new(plan, data["k"].combine_chunks())
         expected = Counter(groups.to_pylist())
@@ -61,7 +61,7 @@ def test_updates_go_to_their_groups(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
     data = rows(("k1", 5, "x", 9))
-    with begin(small.context, Operation.UPSERT) as write:
+    with begin_write(small.context, Operation.UPSERT) as write:
         with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
             [batch] = data.to_batches()
             task.write(LocatedRows("x", KeyedRows(batch, batch["k"]), file_slice.file_id))
@@ -74,7 +74,7 @@ def test_updates_go_to_their_groups(small: Table) -> None:
 def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
     small.insert(some(3))
     [file_slice] = small.file_slices()
-    with begin(small.context, Operation.UPSERT) as write:
+    with begin_write(small.context, Operation.UPSERT) as write:
         plan = replace(write.plan, in_clustering=frozenset([("x", file_slice.file_id)]))
         [batch] = rows(("k1", 5, "x", 9)).to_batches()
         task = WriteTask(plan, WriteToken(0, 0, 0))

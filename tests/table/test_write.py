@@ -20,7 +20,7 @@ from hudiformat import BlockType, LogReader, NameFormatError, OptionError, Schem
 from hudiformat.naming import DEFAULT_PARTITION, WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.timeline import Action
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
@@ -414,7 +414,7 @@ def test_without_a_clock_the_machines_is_taken(tmp_path: Path) -> None:
 
 def test_a_batch_without_rows_makes_no_file(table: Table) -> None:
     empty = pa.RecordBatch.from_pylist([], SCHEMA)
-    with begin(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(empty)
         assert task.finish() == []
     assert [path for path in tree(Path(table.path)) if "deltacommit" in path] == []

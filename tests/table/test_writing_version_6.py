@@ -22,7 +22,7 @@ from hudiformat.timeline import (
     read_content,
 )
 from hudiformat.transaction.files import create_marker
-from hudiformat.transaction.transaction import begin
+from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.table.support import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
@@ -50,7 +50,7 @@ def blocks(table: Table, name: LogFileName) -> list[tuple[BlockType, str | None]
 
 def die(table: Table, *values: Row) -> str:
     """A writer that is never heard of again; its instant."""
-    write = begin(table.context, Operation.UPSERT)
+    write = begin_write(table.context, Operation.UPSERT)
     with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(*values).to_batches()[0])
         task.finish()
@@ -99,7 +99,7 @@ def test_log_files_after_a_planned_compaction_are_named_by_it(table: Table) -> N
 
 def test_nothing_is_planned_while_a_write_is_pending(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         assert table.schedule_compaction() is None
         write.commit([])
     assert table.schedule_compaction() is not None
@@ -194,7 +194,7 @@ def test_a_restore_leaves_a_compaction_that_was_planned_before(table: Table) -> 
 def test_files_of_failed_attempts_are_gone_before_the_commit_and_others_stay(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     (theirs,) = logs(table)
-    with begin(table.context, Operation.UPSERT) as write:
+    with begin_write(table.context, Operation.UPSERT) as write:
         # A writer that finds a file of the name it had chosen has left a marker for it.
         create_marker(table.context.storage, write.plan.instant, f"x/{theirs}", appends=True)
         for attempt in range(2):
@@ -211,7 +211,7 @@ def test_files_of_failed_attempts_are_gone_before_the_commit_and_others_stay(tab
 def test_a_write_that_is_abandoned_leaves_nothing(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     before = tree(Path(table.path))
-    with begin(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(rows(("a", 3, "x", 3), ("n", 1, "new", 1)).to_batches()[0])
         task.finish()
     assert tree(Path(table.path)) == before

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
 from hudiformat.errors import DataError
-from hudiformat.table.schema import TableSchema
+from hudiformat.table import TableSchema
 
 Message = TypeVar("Message", bound=WriterCommitMessage)
 

@@ -9,11 +9,19 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from hudiformat.errors import OptionError
-from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
-from hudiformat.query.incremental import Span, Write
-from hudiformat.query.plan import SlicePlan, plan_changes, plan_incremental, plan_snapshot, slice_reader
-from hudiformat.query.scan import SliceQuery
-from hudiformat.query.slice_reader import SliceReader
+from hudiformat.query import (
+    CHANGE_SCHEMA,
+    ChangeReader,
+    SlicePlan,
+    SliceQuery,
+    SliceReader,
+    Span,
+    Write,
+    plan_changes,
+    plan_incremental,
+    plan_snapshot,
+    slice_reader,
+)
 from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
 from hudiformat.storage import open_storage
 from hudiformat.view import FileSlice

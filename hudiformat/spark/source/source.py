@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.options.values import REPLACING, Operation, SortMode
+from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import serve
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.schema import arrow_schema, spark_schema
@@ -33,15 +33,18 @@ from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.write.tasks import write_token
 from hudiformat.storage import open_storage
-from hudiformat.table.schema import TableSchema
-from hudiformat.table.state import TableContext
+from hudiformat.table import TableContext, TableSchema
 from hudiformat.timeline import TableType
-from hudiformat.transaction.files import decode_write_stats, encode_write_stats
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.transaction.staging import read_staged, stage
-from hudiformat.transaction.transaction import Transaction, begin
-from hudiformat.write.overwrite import replaced_groups
-from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared
+from hudiformat.transaction import (
+    Transaction,
+    WritePlan,
+    begin_write,
+    decode_write_stats,
+    encode_write_stats,
+    read_staged,
+    stage,
+)
+from hudiformat.write import PreparedRows, WriteTask, check_rows, replaced_groups, write_prepared
 
 
 class HudiDataSource(DataSource):
@@ -69,7 +72,7 @@ class HudiDataSource(DataSource):
         operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
         state = context.state()
         checked = check_rows(state, operation, arrow_schema(schema))
-        return HudiWriter(begin(context, operation, state), checked, context)
+        return HudiWriter(begin_write(context, operation, state), checked, context)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:

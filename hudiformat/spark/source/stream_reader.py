@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
 from hudiformat.errors import OptionError
-from hudiformat.query.incremental import Span, completion_times
+from hudiformat.query import Span, completion_times
 from hudiformat.spark.options import QUERY, START, SourceOptions
 from hudiformat.spark.source.queries import pieces_within, read_piece
 

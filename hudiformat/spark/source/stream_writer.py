@@ -15,18 +15,15 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from hudiformat.options.values import REPLACING
+from hudiformat.options import REPLACING
 from hudiformat.services import write_and_serve
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.write.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
-from hudiformat.table.schema import TableSchema
-from hudiformat.transaction.checkpoints import checkpoint, newest_batch
-from hudiformat.transaction.staging import delete_staged, read_staged, stage
-from hudiformat.transaction.transaction import write_and_commit
-from hudiformat.write.overwrite import overwrite_by
-from hudiformat.write.write import PreparedRows, write_prepared
+from hudiformat.table import TableSchema
+from hudiformat.transaction import checkpoint, delete_staged, newest_batch, read_staged, stage, write_and_commit
+from hudiformat.write import PreparedRows, overwrite_by, write_prepared
 
 
 @dataclass

@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from hudiformat.errors import OptionError
-from hudiformat.options.values import REPLACING, Operation
+from hudiformat.options import REPLACING, Operation
 from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
@@ -18,11 +18,8 @@ from hudiformat.spark.write.global_lookup import write_everywhere
 from hudiformat.spark.write.shuffle import write_shuffled
 from hudiformat.spark.write.tasks import QUERY_ID
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.checkpoints import checkpoint, newest_batch
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.transaction.transaction import Commit, write_and_commit
-from hudiformat.write.overwrite import overwrite_by
-from hudiformat.write.write import check_rows
+from hudiformat.transaction import Commit, WritePlan, checkpoint, newest_batch, write_and_commit
+from hudiformat.write import check_rows, overwrite_by
 
 
 def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:

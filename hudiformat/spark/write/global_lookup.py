@@ -17,15 +17,15 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
-from hudiformat.options.values import DuplicatePolicy, Operation
+from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
 from hudiformat.spark.write.shuffle import slices_of, write_found, write_shuffled
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
 from hudiformat.storage import open_storage
-from hudiformat.table.schema import TableSchema
+from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice, list_partitions
 
 _PLACES, _ROUTE, _ORDERING = "_hudiformat_places", "_hudiformat_route", "_hudiformat_ordering"

@@ -9,9 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.query.scan import SliceQuery
-from hudiformat.query.slice_reader import SliceReader
+from hudiformat.basefile import RECORD_KEY
+from hudiformat.query import SliceQuery, SliceReader
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.tagging import KEY, PATH, quoted
 from hudiformat.storage import open_storage

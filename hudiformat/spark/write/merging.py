@@ -15,7 +15,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame, functions
 
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
-from hudiformat.options.values import Operation
+from hudiformat.options import Operation
 from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
@@ -24,11 +24,10 @@ from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
 from hudiformat.spark.write.shuffle import newest_slices, write_found
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
-from hudiformat.table.schema import TableSchema
+from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.transaction.transaction import Commit, write_and_commit
-from hudiformat.write.write import check_rows
+from hudiformat.transaction import Commit, WritePlan, write_and_commit
+from hudiformat.write import check_rows
 
 SOURCE, TARGET = "source", "target"
 _CLAUSE = "_hudiformat_clause"

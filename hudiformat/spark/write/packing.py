@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from hudiformat.index.rows import rows_by_code, taken
+from hudiformat.index import rows_by_code, taken
 from hudiformat.spark.write.tagging import GROUP, PATH
 
 _ROWS = "_hudiformat_rows"

@@ -25,9 +25,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.errors import DataError
-from hudiformat.index.rows import rows_by_value
-from hudiformat.index.tagging import PartitionIndex
-from hudiformat.options.values import DuplicatePolicy, Operation, SortMode
+from hudiformat.index import PartitionIndex, rows_by_value
+from hudiformat.options import DuplicatePolicy, Operation, SortMode
 from hudiformat.spark.write.batches import gathered
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
 from hudiformat.spark.write.tagging import (
@@ -45,11 +44,11 @@ from hudiformat.spark.write.tagging import (
 )
 from hudiformat.spark.write.tasks import decode_stats, opens_groups, write_rows
 from hudiformat.storage import open_storage
-from hudiformat.table.schema import RowKeys, TableSchema
+from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.plan import WritePlan
+from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice
-from hudiformat.write.placement import groups_of_new
+from hudiformat.write import groups_of_new
 
 _KEY_ROWS = 65_536
 _COUNT = "_hudiformat_count"

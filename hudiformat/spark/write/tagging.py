@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hudiformat.index.rows import rows_by_value
-from hudiformat.table.schema import RowKeys, TableSchema
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.write.placement import FIRST_NEW, groups_of_new
+from hudiformat.index import rows_by_value
+from hudiformat.table import RowKeys, TableSchema
+from hudiformat.transaction import WritePlan
+from hudiformat.write import FIRST_NEW, groups_of_new
 
 PATH, GROUP, KEY = "_hudiformat_path", "_hudiformat_group", "_hudiformat_key"
 TAGS = StructType([StructField(name, StringType()) for name in (PATH, GROUP, KEY)])

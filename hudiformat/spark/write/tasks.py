@@ -13,17 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from hudiformat.index.rows import KeyedRows, LocatedRows
+from hudiformat.index import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
-from hudiformat.options.values import REPLACING, Operation
+from hudiformat.options import REPLACING, Operation
 from hudiformat.spark.write.packing import unpacked
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH
-from hudiformat.table.schema import RowKeys, TableSchema
+from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import decode_write_stats, encode_write_stats
-from hudiformat.transaction.plan import WritePlan
-from hudiformat.write.rows import combine_parts
-from hudiformat.write.write import WriteTask
+from hudiformat.transaction import WritePlan, decode_write_stats, encode_write_stats
+from hudiformat.write import WriteTask, combine_parts
 
 QUERY_ID = "sql.streaming.queryId"
 """The local property that has the id of a stream's query, which it keeps when it is started again."""

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from hudiformat.basefile import add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
-from hudiformat.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
+from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
-from hudiformat.table.schema import TableSchema
+from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import GroupTarget, LogFileStats, WriteCounts
+from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
 
 

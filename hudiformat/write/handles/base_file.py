@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from hudiformat.basefile import BaseFileWriter, FileKeys
 from hudiformat.naming import BaseFileName
-from hudiformat.transaction.files import GroupTarget, create_marker
+from hudiformat.transaction import GroupTarget, create_marker
 
 _ROW_GROUPS = 8
 """Row groups of a full file: after each, the number of rows that still fit is known better."""

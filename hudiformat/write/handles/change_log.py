@@ -10,11 +10,11 @@ import json
 import pyarrow as pa
 
 from hudiformat.avro import avro_to_arrow
-from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.basefile import RECORD_KEY
 from hudiformat.blocks import data_block
 from hudiformat.naming import LogFileName
-from hudiformat.options.values import CdcMode
-from hudiformat.transaction.files import GroupTarget
+from hudiformat.options import CdcMode
+from hudiformat.transaction import GroupTarget
 
 INSERT, UPDATE, DELETE = "i", "u", "d"
 

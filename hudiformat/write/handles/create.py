@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile.meta_fields import add_file_name, add_origin
-from hudiformat.index.rows import KeyedRows
+from hudiformat.basefile import add_file_name, add_origin
+from hudiformat.index import KeyedRows
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import GroupTarget, base_file_stat
+from hudiformat.transaction import GroupTarget, base_file_stat
 from hudiformat.write.handles.base_file import OpenBaseFile
 
 _LEAST_SHARE = 50

@@ -14,14 +14,21 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import BaseRows, FileKeys, read_file_keys, scan_base_rows
-from hudiformat.basefile.meta_fields import RECORD_KEY, add_file_name, add_origin, without_file_name
-from hudiformat.index.rows import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
-from hudiformat.merge import KeyIndex, RowSource
-from hudiformat.merge.rule import comparable, without_ordering
-from hudiformat.options.values import Operation
+from hudiformat.basefile import (
+    RECORD_KEY,
+    BaseRows,
+    FileKeys,
+    add_file_name,
+    add_origin,
+    read_file_keys,
+    scan_base_rows,
+    without_file_name,
+)
+from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
+from hudiformat.merge import KeyIndex, RowSource, comparable, without_ordering
+from hudiformat.options import Operation
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction.files import GroupTarget, WriteCounts, base_file_stat
+from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.view import BaseFile
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
