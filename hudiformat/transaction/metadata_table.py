@@ -24,7 +24,7 @@ from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     FILES,
     METADATA_FOLDER,
-    Records,
+    IndexRecords,
     encode_log_block,
     records_of_clean,
     records_of_commit,
@@ -111,7 +111,7 @@ class MetadataTable:
                 take_files_away(self.storage, self.config, time)
                 remove_pending(self.storage, self.config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
 
-    def _records(self, metadata: Metadata) -> Records:
+    def _records(self, metadata: Metadata) -> IndexRecords:
         if isinstance(metadata, CommitMetadata):
             return records_of_commit(metadata)
         if isinstance(metadata, CleanMetadata):
@@ -123,7 +123,7 @@ class MetadataTable:
             return self._undo([rollback for rollback in every if rollback is not None])
         return {}
 
-    def _undo(self, rollbacks: Sequence[RollbackMetadata]) -> Records:
+    def _undo(self, rollbacks: Sequence[RollbackMetadata]) -> IndexRecords:
         """Take back what the writes had said that are rolled back; of those that are in a base file, what to say."""
         files: defaultdict[str, list[str]] = defaultdict(list)
         for rollback in rollbacks:
@@ -146,7 +146,7 @@ class MetadataTable:
     def _is_partition(self, path: str) -> bool:
         return self.outer.exists(f"{path}/{PARTITION_METADATA_FILE}" if path else PARTITION_METADATA_FILE)
 
-    def _commit(self, time: str, records: Records) -> str:
+    def _commit(self, time: str, records: IndexRecords) -> str:
         schema = self.schema()
         assert schema is not None  # noqa: S101 - without one it would have been dropped when the write began
         begun = create_requested(self.storage, self.config, time, Action.DELTA_COMMIT)
