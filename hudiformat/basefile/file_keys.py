@@ -72,7 +72,7 @@ class FileKeys:
 
 
 def beyond_utf16_unit(keys: pa.Array) -> bool:
-    """Return whether Java, which compares UTF-16 units, may order *keys* differently from Arrow, which compares bytes."""
+    """Return whether Java, which compares UTF-16 units, may order *keys* unlike Arrow, which compares bytes."""
     offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
     if not len(keys) or offsets[0] == offsets[-1]:
         return False

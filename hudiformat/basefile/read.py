@@ -262,7 +262,7 @@ def _row_groups(
 
 
 def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.Expression) -> list[int] | None:
-    """Return the row groups whose statistics allow a match of *condition*; None if all do, or if it does not fit them."""
+    """Return the row groups whose statistics allow a match of *condition*; None if all do or it does not fit them."""
     import pyarrow.dataset as ds  # noqa: PLC0415 - it imports pandas where there is one: half a second
 
     try:

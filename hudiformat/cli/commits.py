@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudiformat.cli.output import Column, Table, say, say_json
+from hudiformat.naming import base_name
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit
 
@@ -21,7 +22,7 @@ def say_commit(commit: Commit, *, as_json: bool) -> None:
     say(f"{commit.instant} {commit.action}: {commit.num_writes} written, {commit.num_deletes} deleted")
     printed = Table(*_FILES)
     for stat in commit.stats:
-        name = (stat.path or "").rpartition("/")[2]
+        name = base_name(stat.path or "")
         printed.row(stat.partition_path, name, stat.num_writes, stat.file_size_in_bytes)
 
 

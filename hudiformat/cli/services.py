@@ -9,6 +9,7 @@ from hudiformat.api import open_table
 from hudiformat.cli.commits import say_commit
 from hudiformat.cli.output import Column, Table, say, say_json, warn_of
 from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.naming import base_name
 from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, read_content
 
 _DELETED = (Column("partition", 16), Column("deleted file"))
@@ -98,4 +99,4 @@ def _say_deleted(instant: Instant, files: dict[str, tuple[str, ...]], *, as_json
     printed = Table(*_DELETED)
     for path, names in files.items():
         for name in names:
-            printed.row(path, name.rpartition("/")[2])
+            printed.row(path, base_name(name))

@@ -19,7 +19,7 @@ from hudiformat.errors import DataError, OptionError
 from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, LocatedRows, rows_by_code, rows_by_value
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks
-from hudiformat.naming import bucket_file_id, new_bucket_uuid, parse_bucket
+from hudiformat.naming import bucket_file_id, join_path, new_bucket_uuid, parse_bucket
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.transaction import WritePlan
@@ -305,7 +305,7 @@ class PartitionIndex:
             return True
         if file_slice.file_id not in self._file_keys:
             self._file_keys[file_slice.file_id] = read_file_keys(
-                self._storage, self._file(str(file_slice.base_file.name))
+                self._storage, join_path(self._path, str(file_slice.base_file.name))
             )
         found = self._file_keys[file_slice.file_id]
         near = found.in_range(record_keys)
@@ -323,14 +323,11 @@ class PartitionIndex:
         base, logs = [], []
         if file_slice.base_file is not None:
             schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
-            table = read_base_file(self._storage, self._file(str(file_slice.base_file.name)), schema)
+            table = read_base_file(self._storage, join_path(self._path, str(file_slice.base_file.name)), schema)
             base += table[RECORD_KEY].chunks
         for log in file_slice.log_files:
-            reader = LogReader(self._file(str(log.name)), storage=self._storage)
+            reader = LogReader(join_path(self._path, str(log.name)), storage=self._storage)
             for block in counting_blocks(reader, counts=self._plan.visibility.counts_block):
                 if block.type is not BlockType.DELETE:
                     logs += [block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY]]
         return base, logs
-
-    def _file(self, name: str) -> str:
-        return f"{self._path}/{name}" if self._path else name

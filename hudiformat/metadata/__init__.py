@@ -1,4 +1,4 @@
-"""The metadata table, itself a merge-on-read table of HFiles under ``.hoodie/metadata``: read, and kept up."""
+"""The metadata table: a merge-on-read table of HFiles under ``.hoodie/metadata``, read and kept up to date."""
 
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS, BloomFilters, bloom_filters
 from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
@@ -6,7 +6,7 @@ from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.partition import METADATA_FOLDER
 from hudiformat.metadata.updates import (
     FILES,
-    Records,
+    IndexRecords,
     encode_base_file,
     encode_log_block,
     records_of_clean,
@@ -22,8 +22,8 @@ __all__ = [
     "BloomFilters",
     "ColumnRange",
     "ColumnStats",
+    "IndexRecords",
     "Listing",
-    "Records",
     "bloom_filters",
     "column_stats",
     "encode_base_file",

@@ -1,17 +1,16 @@
-"""The bloom filters of record keys that the ``bloom_filters`` partition keeps, one of each base file."""
+"""The ``bloom_filters`` partition: the bloom filter of record keys of each base file."""
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import fastavro
 
 from hudiformat.basefile import BloomFilter, parse_filters
 from hudiformat.errors import CorruptBlockError, CorruptTableError
+from hudiformat.metadata.file_entries import parse_record_schema
 from hudiformat.metadata.index_keys import file_id, partition_id
 from hudiformat.metadata.partition import Deletes, Part, open_partition
 from hudiformat.storage import Storage
@@ -21,7 +20,7 @@ BLOOM_FILTERS = "bloom_filters"
 
 
 def bloom_filters(storage: Storage, config: TableConfig, timeline: Timeline) -> BloomFilters:
-    """The filters of the table at the root of *storage*; *config* and *timeline* are its own.
+    """Open the bloom filters of the table at the root of *storage*; *config* and *timeline* are those of the table.
 
     Raises:
         CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as ``open_partition``.
@@ -30,7 +29,7 @@ def bloom_filters(storage: Storage, config: TableConfig, timeline: Timeline) -> 
 
 
 class BloomFilters:
-    """The filters of a table's base files, looked up one by one.
+    """The bloom filters of a table's base files; each is looked up when it is needed.
 
     Source: BaseTableMetadata.getBloomFilter; spec/metadata-table.md.
     """
@@ -39,39 +38,38 @@ class BloomFilters:
         self._parts = parts
 
     def get(self, partition: str, name: str) -> tuple[BloomFilter, ...] | None:
-        """The filters of the base file *name*, of which a key may be in any; None where there is none to be read.
+        """Return the filters of the base file *name*, or None if there is no readable one.
+
+        A key may be in the file if any of the filters may contain it.
 
         Raises:
             DecodeError: a file of the metadata table is damaged.
         """
         key = f"{partition_id(partition)}{file_id(name)}"
-        found: tuple[BloomFilter, ...] | None = None
+        filters: tuple[BloomFilter, ...] | None = None
         for part in self._parts:
             if isinstance(part, Deletes):
-                found = None if key in part.keys else found
+                filters = None if key in part.keys else filters
             elif (value := part.file.get(key)) is not None:
-                found = decode_bloom_filter(value, part.schema)
-        return found
+                filters = decode_bloom_filter(value, part.schema)
+        return filters
 
 
 def decode_bloom_filter(value: bytes, schema: str) -> tuple[BloomFilter, ...] | None:
-    """What a record says, written with the Avro schema *schema* (JSON); None for a file that is gone or had no filter.
+    """Decode a record that was written with the Avro schema *schema* (JSON).
+
+    Returns None if the file was deleted, has no filter, or has one of an unknown type.
 
     Raises:
-        CorruptBlockError: it holds no bloom filter.
+        CorruptBlockError: the record does not contain a bloom filter.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(value), _parsed(schema), None)
-        said = record["BloomFilterMetadata"]
-        text = "" if said["isDeleted"] else said["bloomFilter"].decode()
-    except Exception as error:  # fastavro raises whatever the damage leads to
-        raise CorruptBlockError(f"expected a bloom filter, which it is not: {error!r}") from error
+        record: Any = fastavro.schemaless_reader(io.BytesIO(value), parse_record_schema(schema), None)
+        content = record["BloomFilterMetadata"]
+        text = "" if content["isDeleted"] else content["bloomFilter"].decode()
+    except Exception as error:  # damage makes fastavro raise any kind of error
+        raise CorruptBlockError(f"expected a bloom filter, but the record cannot be decoded: {error!r}") from error
     try:
-        return parse_filters(text, said["type"]) if text else None
+        return parse_filters(text, content["type"]) if text else None
     except CorruptTableError:
-        return None  # of a type that is not known
-
-
-@lru_cache(maxsize=16)
-def _parsed(schema: str) -> Any:
-    return fastavro.parse_schema(json.loads(schema))
+        return None  # of an unknown type

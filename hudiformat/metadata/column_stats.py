@@ -1,21 +1,20 @@
-"""What the ``column_stats`` partition says of the values that a column has in a file.
+"""The ``column_stats`` partition: the range of the values that a column has in a file.
 
-Statistics are used to leave files out, so whatever may be less than the truth counts as unknown here.
+Queries skip files by these statistics.  So statistics that may not cover all values of the file count as unknown.
 """
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import fastavro
 import pyarrow as pa
 
 from hudiformat.errors import CorruptBlockError
+from hudiformat.metadata.file_entries import parse_record_schema
 from hudiformat.metadata.index_keys import column_id, file_id, partition_id
 from hudiformat.metadata.partition import Deletes, Part, open_partition
 from hudiformat.storage import Storage
@@ -23,7 +22,7 @@ from hudiformat.timeline import TableConfig, Timeline
 
 COLUMN_STATS = "column_stats"
 
-_WITHOUT_TYPES = 0  # up to table version 8 only the wrapper of a value tells its type
+_WITHOUT_TYPES = 0  # up to table version 8 the type of a value is known from its wrapper only
 _FIRST_PRIVATE, _LAST_UNIT = 0xE000, 0xFFFF
 _KINDS = {
     2: pa.bool_(),
@@ -38,7 +37,7 @@ _KINDS = {
     18: pa.timestamp("ms"),
     19: pa.timestamp("us"),
 }
-"""The types whose values are understood.  Source: org.apache.hudi.stats.ValueType."""
+"""The supported types by ordinal.  Source: org.apache.hudi.stats.ValueType."""
 
 _WRAPPERS = {
     "BooleanWrapper": pa.bool_(),
@@ -52,11 +51,11 @@ _WRAPPERS = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """The values of a column in a file.
+    """The range of the values of a column in a file.
 
-    ``kind`` is the type that they had when the file was written, and ``lower`` and ``upper`` are values of it between
-    which all lie, if they are known: an unknown bound is None.  Without ``kind`` nothing is known of the values.
-    ``all_null`` says that there are none.  Texts compare by their UTF-8 bytes, as in Arrow.
+    ``kind`` is the type of the column when the file was written, None if nothing is known.  All values lie between
+    ``lower`` and ``upper``, which are included; an unknown bound is None.  ``all_null``: the column has no values but
+    nulls.  Texts compare by their UTF-8 bytes, as in Arrow.
     """
 
     kind: pa.DataType | None = None
@@ -71,12 +70,12 @@ Ranges = Mapping[tuple[str, str], ColumnRange]
 
 _UNKNOWN = ColumnRange()
 
-Said = tuple[str, ColumnRange | None]
-"""A file's name and what is known of its values; None where the file is gone."""
+_FileRange = tuple[str, ColumnRange | None]
+"""The name of a file and the range of its values; None if the file was deleted."""
 
 
 def column_stats(storage: Storage, config: TableConfig, timeline: Timeline) -> ColumnStats:
-    """The statistics of the table at the root of *storage*; *config* and *timeline* are its own.
+    """Open the column statistics of the table at the root of *storage*; *config* and *timeline* are those of the table.
 
     Raises:
         CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as ``open_partition``.
@@ -85,7 +84,7 @@ def column_stats(storage: Storage, config: TableConfig, timeline: Timeline) -> C
 
 
 class ColumnStats:
-    """The statistics of a table's files, looked up by partition and column.
+    """The column statistics of a table's files; they are looked up by partition and column.
 
     Source: BaseTableMetadata.getColumnStats; spec/metadata-table.md.
     """
@@ -94,48 +93,51 @@ class ColumnStats:
         self._parts = parts
 
     def ranges(self, partition: str, columns: Collection[str]) -> Ranges:
-        """What is known of *columns* in the files of *partition*.
+        """Return the ranges of *columns* in the files of *partition*, by file name and column.
 
         Raises:
             DecodeError: a file of the metadata table is damaged.
         """
-        found: dict[tuple[str, str], ColumnRange] = {}
+        ranges: dict[tuple[str, str], ColumnRange] = {}
         for column in columns:
             prefix = f"{column_id(column)}{partition_id(partition)}"
             for key, (name, values) in self._newest(prefix).items():
                 if values is not None and key == f"{prefix}{file_id(name)}":
-                    found[name, column] = values
-        return found
+                    ranges[name, column] = values
+        return ranges
 
-    def _newest(self, prefix: str) -> dict[str, Said]:
-        """What is said under the keys that begin with *prefix*."""
-        found: dict[str, Said] = {}
+    def _newest(self, prefix: str) -> dict[str, _FileRange]:
+        """Return the merged records whose keys begin with *prefix*."""
+        newest: dict[str, _FileRange] = {}
         for part in self._parts:
             if isinstance(part, Deletes):
-                for key in part.keys & found.keys():
-                    del found[key]
+                for key in part.keys & newest.keys():
+                    del newest[key]
                 continue
             for batch in part.file.prefix_scan(prefix):
                 for row, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True):
                     key, (name, values) = row.decode(errors="replace"), decode_column_stats(value, part.schema)
-                    # Said twice of a file, Hudi widens what it knew: its file grew.  Nobody appends from version 8 on.
-                    grew = values is not None and found.get(key, (name, None))[1] is not None
-                    found[key] = name, _UNKNOWN if grew else values
-        return found
+                    # Hudi widens the range if a file, which then has grown, has two records.  From version 8 on files
+                    # do not grow.
+                    has_grown = values is not None and newest.get(key, (name, None))[1] is not None
+                    newest[key] = name, _UNKNOWN if has_grown else values
+        return newest
 
 
-def decode_column_stats(value: bytes, schema: str) -> Said:
-    """The file that a record is about, and what it says; *schema* is the Avro schema (JSON) that it was written with.
+def decode_column_stats(value: bytes, schema: str) -> _FileRange:
+    """Decode a record that was written with the Avro schema *schema* (JSON): a file's name and its range.
 
     Raises:
-        CorruptBlockError: it holds no column statistics.
+        CorruptBlockError: the record does not contain column statistics.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(value), _parsed(schema), None, return_record_name=True)
+        record: Any = fastavro.schemaless_reader(
+            io.BytesIO(value), parse_record_schema(schema), None, return_record_name=True
+        )
         stats = _unwrapped(record["ColumnStatsMetadata"])
         return str(stats["fileName"]), None if stats["isDeleted"] else _range(stats)
-    except Exception as error:  # fastavro raises whatever the damage leads to
-        raise CorruptBlockError(f"expected column statistics, which it is not: {error!r}") from error
+    except Exception as error:  # damage makes fastavro raise any kind of error
+        raise CorruptBlockError(f"expected column statistics, but the record cannot be decoded: {error!r}") from error
 
 
 def _range(stats: Mapping[str, Any]) -> ColumnRange:
@@ -147,17 +149,19 @@ def _range(stats: Mapping[str, Any]) -> ColumnRange:
         return ColumnRange(all_null=True) if is_log and typed and count == nulls else _UNKNOWN
     if kind is None or lower != lower or upper != upper:  # noqa: PLR0124 - NaN
         return _UNKNOWN
-    if not is_log and _may_be_made_up(kind, lower, upper, count, nulls):
+    if not is_log and _may_be_incomplete(kind, lower, upper, count, nulls):
         return _UNKNOWN
     if pa.types.is_string(kind):
         lower, upper = _by_bytes(lower, upper)
     return ColumnRange(kind, lower, upper, may_be_null=bool(nulls))
 
 
-def _may_be_made_up(kind: pa.DataType, lower: Any, upper: Any, count: int, nulls: int) -> bool:
-    """Whether some row group of a base file may have had no statistics, of which Hudi takes its rows for nulls or zero.
+def _may_be_incomplete(kind: pa.DataType, lower: Any, upper: Any, count: int, nulls: int) -> bool:
+    """Return whether a row group of the base file may have had no statistics.
 
-    Parquet leaves them out where texts are too long for them, and where there is a NaN.
+    Hudi then counts all rows of the group as nulls, or takes 0 for a bound.  Parquet writes no statistics for a row
+    group with a NaN or with texts that are too long.
+
     Source: ParquetUtils.readColumnStatsFromMetadata.
     """
     if pa.types.is_floating(kind):
@@ -183,22 +187,18 @@ def _value(wrapper: Any) -> Any:
 
 
 def _unwrapped(named: Any) -> Mapping[str, Any]:
-    """A record out of a union, which comes with its name where it has several branches of records."""
-    found: Mapping[str, Any] = named[1] if isinstance(named, tuple) else named
-    return found
+    """Return the record of a union; fastavro returns (name, record) if the union has several branches of records."""
+    record: Mapping[str, Any] = named[1] if isinstance(named, tuple) else named
+    return record
 
 
 def _by_bytes(lower: str, upper: str) -> tuple[str | None, str | None]:
-    """Those bounds of Java's order, by UTF-16 units, that are bounds by UTF-8 bytes too.
+    """Return the bounds in Java's order, by UTF-16 units, that are bounds in the order of UTF-8 bytes too, else None.
 
-    The orders differ where a character beyond U+FFFF meets one from U+E000 to U+FFFF.
+    The two orders differ if a character beyond U+FFFF is compared with one from U+E000 to U+FFFF: Java sorts U+1F600
+    (units D83D DE00) before U+FF01, UTF-8 (F0 9F 98 80 and EF BC 81) after it.
     """
     return (
         None if any(ord(character) > _LAST_UNIT for character in lower) else lower,
         None if any(_FIRST_PRIVATE <= ord(character) <= _LAST_UNIT for character in upper) else upper,
     )
-
-
-@lru_cache(maxsize=16)
-def _parsed(schema: str) -> Any:
-    return fastavro.parse_schema(json.loads(schema))

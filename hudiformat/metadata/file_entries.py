@@ -1,4 +1,4 @@
-"""What a record of the ``files`` partition says: names with sizes, or that they are gone.  Pure."""
+"""The records of the ``files`` partition: file names with sizes, or marked as deleted.  Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hudiformat.errors import CorruptBlockError, EncodeError
 
 
 class FileEntry(NamedTuple):
-    """One name of a record: ``size`` in bytes, 0 for a partition.
+    """The entry of a name in a record: a file's ``size`` in bytes, 0 for a partition, or that it ``is_deleted``.
 
     Source: HoodieMetadataFileInfo.
     """
@@ -24,63 +24,68 @@ class FileEntry(NamedTuple):
 
 
 FileEntries = Mapping[str, FileEntry]
-"""File names of a partition, or the partitions of the table."""
+"""The entries of a record by name: of the files of a partition, or of the partitions of the table."""
 
 
 def decode_file_entries(value: bytes, schema: str) -> FileEntries:
-    """The entries of a record, written with the Avro schema *schema* (JSON).
+    """Decode the entries of a record that was written with the Avro schema *schema* (JSON).
 
     Raises:
-        CorruptBlockError: it is no HoodieMetadataRecord.
+        CorruptBlockError: the record is not a HoodieMetadataRecord.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(value), _parsed(schema), None)
-        found = record["filesystemMetadata"] or {}
-        return {name: FileEntry(entry["size"], entry["isDeleted"]) for name, entry in found.items()}
-    except Exception as error:  # fastavro raises whatever the damage leads to, from EOFError to KeyError
-        raise CorruptBlockError(f"expected a HoodieMetadataRecord, which it is not: {error!r}") from error
+        record: Any = fastavro.schemaless_reader(io.BytesIO(value), parse_record_schema(schema), None)
+        entries = record["filesystemMetadata"] or {}
+        return {name: FileEntry(entry["size"], entry["isDeleted"]) for name, entry in entries.items()}
+    except Exception as error:  # damage makes fastavro raise any kind of error, from EOFError to KeyError
+        raise CorruptBlockError(
+            f"expected a HoodieMetadataRecord, but the record cannot be decoded: {error!r}"
+        ) from error
 
 
 def encode_file_entries(entries: FileEntries, kind: int, schema: str) -> bytes:
-    """A record of *entries*; *kind* is 1 for the list of partitions and 2 for a partition's files.
+    """Encode a record of *entries*; *kind* is 1 for the list of partitions and 2 for the files of a partition.
 
-    The record's own key is left empty, for the HFile has it.
+    The key field of the record is empty, because the HFile has the key.
 
     Raises:
-        EncodeError: *schema* is another record's.
+        EncodeError: *schema* is not that of a HoodieMetadataRecord.
 
     Source: HoodieMetadataPayload.getInsertValue.
     """
-    found = {name: {"size": entries[name].size, "isDeleted": entries[name].is_deleted} for name in sorted(entries)}
+    fields = {name: {"size": entries[name].size, "isDeleted": entries[name].is_deleted} for name in sorted(entries)}
     buffer = io.BytesIO()
     try:
-        record = {"key": "", "type": kind, "filesystemMetadata": found}
-        fastavro.schemaless_writer(buffer, _parsed(schema), record)
+        record = {"key": "", "type": kind, "filesystemMetadata": fields}
+        fastavro.schemaless_writer(buffer, parse_record_schema(schema), record)
     except (ValueError, TypeError, KeyError) as error:
         raise EncodeError(f"expected the schema of a HoodieMetadataRecord: {error}") from error
     return buffer.getvalue()
 
 
-def combine(older: FileEntries, newer: FileEntries) -> FileEntries:
-    """What two records of one key say together.
+def merge_file_entries(older: FileEntries, newer: FileEntries) -> FileEntries:
+    """Merge two records with the same key.
 
-    A name that is gone leaves nothing behind, except where nobody had named it: that stays known, for the older record
-    that names it may come from elsewhere.  Of two sizes the larger counts.
+    A deleted name is removed if the older record has it.  If not, its deletion is kept, because a record that is older
+    still may have it.  Of two sizes the larger one is used::
+
+        older: a 5 bytes, b 5 bytes     newer: a 7 bytes, b deleted, c deleted     merged: a 7 bytes, c deleted
 
     Source: HoodieTableMetadataUtil.combineFileSystemMetadata.
     """
     result = dict(older)
     for name, entry in newer.items():
-        before = result.get(name)
-        if before is None or (before.is_deleted and entry.is_deleted):
+        previous = result.get(name)
+        if previous is None or (previous.is_deleted and entry.is_deleted):
             result[name] = entry
         elif entry.is_deleted:
             del result[name]
         else:
-            result[name] = FileEntry(max(before.size, entry.size), is_deleted=False)
+            result[name] = FileEntry(max(previous.size, entry.size), is_deleted=False)
     return result
 
 
 @lru_cache(maxsize=16)
-def _parsed(schema: str) -> Any:
+def parse_record_schema(schema: str) -> Any:
+    """Return the Avro schema *schema* (JSON) of the metadata table's records in the form that fastavro takes."""
     return fastavro.parse_schema(json.loads(schema))

@@ -1,4 +1,4 @@
-"""The keys of the metadata table's statistics and bloom filters: hashes of what they are about, in base64.  Pure.
+"""The keys of statistics and bloom filters in the metadata table: hashes of names, in base64.  Pure.
 
 Source: ColumnIndexID, PartitionIndexID, FileIndexID, HashID, Hudi 1.2.0; the hash is XXH64.
 """
@@ -11,7 +11,7 @@ import struct
 from functools import lru_cache
 
 _NO_PARTITION = "."
-_SEED = 0xFFFFFFFFDABADABA  # of an int, whose sign Java carries on
+_SEED = 0xFFFFFFFFDABADABA  # an int, sign-extended by Java
 _MASK = (1 << 64) - 1
 _P1, _P2, _P3, _P4, _P5 = (
     0x9E3779B185EBCA87,
@@ -27,39 +27,42 @@ _FOUR = struct.Struct("<I")
 
 @lru_cache(maxsize=1024)
 def column_id(name: str) -> str:
-    """Of a column."""
-    return _text(_hashed(name))
+    """Return the key part of a column."""
+    return _base64(_hash_bytes(name))
 
 
 @lru_cache(maxsize=1024)
 def partition_id(path: str) -> str:
-    """Of a partition path; ``""`` in a table without partitions."""
-    return _text(_hashed(path or _NO_PARTITION))
+    """Return the key part of a partition path, which is ``""`` in a table without partitions."""
+    return _base64(_hash_bytes(path or _NO_PARTITION))
 
 
 def file_id(name: str) -> str:
-    """Of a file, by its name."""
-    return _text(hashlib.md5(name.encode(), usedforsecurity=False).digest())
+    """Return the key part of a file name."""
+    return _base64(hashlib.md5(name.encode(), usedforsecurity=False).digest())
 
 
-def _hashed(text: str) -> bytes:
+def _hash_bytes(text: str) -> bytes:
     return struct.pack(">Q", xxh64(text.encode(), _SEED))
 
 
-def _text(hashed: bytes) -> str:
-    return base64.b64encode(hashed).decode()
+def _base64(digest: bytes) -> str:
+    return base64.b64encode(digest).decode()
 
 
 def xxh64(data: bytes, seed: int) -> int:
-    """XXH64 of *data*, as its specification has it (xxHash, doc/xxhash_spec.md)."""
+    """Return the XXH64 hash of *data*.  Source: xxHash, doc/xxhash_spec.md.
+
+    45 bytes are hashed as one block of 32 bytes in four lanes, then one step of 8, one of 4 and one of 1 byte.
+    """
     whole = len(data) // _LANES.size * _LANES.size
     result = _of_lanes(data[:whole], seed) if whole else seed + _P5
     result = (result + len(data)) & _MASK
-    place = whole
+    offset = whole
     for size, step in ((_EIGHT.size, _with_eight), (_FOUR.size, _with_four), (1, _with_one)):
-        while place + size <= len(data):
-            result = step(result, data, place)
-            place += size
+        while offset + size <= len(data):
+            result = step(result, data, offset)
+            offset += size
     for shift, factor in ((33, _P2), (29, _P3), (32, 1)):
         result = (result ^ (result >> shift)) * factor & _MASK
     return result
@@ -75,18 +78,18 @@ def _of_lanes(data: bytes, seed: int) -> int:
     return result
 
 
-def _with_eight(result: int, data: bytes, place: int) -> int:
-    (word,) = _EIGHT.unpack_from(data, place)
+def _with_eight(result: int, data: bytes, offset: int) -> int:
+    (word,) = _EIGHT.unpack_from(data, offset)
     return (_rotated(result ^ _round(0, word), 27) * _P1 + _P4) & _MASK
 
 
-def _with_four(result: int, data: bytes, place: int) -> int:
-    (word,) = _FOUR.unpack_from(data, place)
+def _with_four(result: int, data: bytes, offset: int) -> int:
+    (word,) = _FOUR.unpack_from(data, offset)
     return (_rotated(result ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
 
 
-def _with_one(result: int, data: bytes, place: int) -> int:
-    return _rotated(result ^ (data[place] * _P5 & _MASK), 11) * _P1 & _MASK
+def _with_one(result: int, data: bytes, offset: int) -> int:
+    return _rotated(result ^ (data[offset] * _P5 & _MASK), 11) * _P1 & _MASK
 
 
 def _round(lane: int, word: int) -> int:

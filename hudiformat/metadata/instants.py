@@ -1,7 +1,7 @@
-"""Which instants of the metadata table count.
+"""The instants of the metadata table whose log blocks are merged.
 
-A write commits to the metadata table before it commits to the table, so what is completed there may never have become
-visible here.
+A write commits to the metadata table before it commits to the table.  So an instant may be completed on the timeline of
+the metadata table although the write never became visible in the table.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from hudiformat.storage import Storage
 from hudiformat.timeline import Action, Instant, TableConfig, Timeline, instant_path
 
 _FIRST = "00000000000000"
-"""What the instants begin with that set a partition of the metadata table up; the first thinkable instant."""
+"""The lowest instant; the instants that initialize a partition of the metadata table begin with it."""
 
 
 def valid_instants(storage: Storage, config: TableConfig, timeline: Timeline, own: Timeline) -> frozenset[str]:
-    """The instants whose log blocks count.
+    """Return the instants whose log blocks are merged.
 
-    Those completed on the table's *timeline*, and those that are completed on the metadata table's *own* and not
-    pending on the former: its own work.  What was rolled back counts, for so does the rollback, which takes it out.
+    These are the completed instants of the table's *timeline*, and the completed delta commits of the metadata table's
+    *own* timeline that are not pending on the table's timeline.  Rolled-back instants are included, because the blocks
+    of their rollback, which undo them, are merged too.
 
     Raises:
         CorruptTableError: the metadata of a rollback or restore is damaged.
@@ -33,15 +34,15 @@ def valid_instants(storage: Storage, config: TableConfig, timeline: Timeline, ow
             valid.add(instant.time)
         elif instant.action is Action.COMMIT:
             compacted = instant.time
-    # The log blocks of what was rolled back earlier have been compacted, or there never were any.
+    # Log blocks of instants that were rolled back earlier have been compacted, or never existed.
     since = max(compacted, min(valid, default=_FIRST))
     for instant in timeline.completed:
         if instant.action in (Action.ROLLBACK, Action.RESTORE) and instant.time > since:
-            valid.update(_rolled_back_by(storage, config, instant))
+            valid.update(_rolled_back_instants(storage, config, instant))
     return frozenset(valid)
 
 
-def _rolled_back_by(storage: Storage, config: TableConfig, instant: Instant) -> list[str]:
+def _rolled_back_instants(storage: Storage, config: TableConfig, instant: Instant) -> list[str]:
     path = instant_path(config, instant)
     record = decode_avro_file(storage.read(path), path=f"{storage.root}/{path}")
     if instant.action is Action.ROLLBACK:

@@ -1,11 +1,11 @@
-"""A listing of a table out of its metadata table's ``files`` partition, instead of one of its folders."""
+"""The ``files`` partition: a listing of the table that is read instead of listing its folders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.metadata.file_entries import FileEntries, combine, decode_file_entries
+from hudiformat.metadata.file_entries import FileEntries, decode_file_entries, merge_file_entries
 from hudiformat.metadata.partition import Deletes, Part, open_partition
 from hudiformat.metadata.updates import ALL_PARTITIONS, FILES, NO_PARTITION
 from hudiformat.storage import FileInfo, Storage
@@ -13,13 +13,13 @@ from hudiformat.timeline import TableConfig, Timeline
 
 
 def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listing:
-    """The listing of the table at the root of *storage*; *config* and *timeline* are its own.
+    """Open the listing of the table at the root of *storage*; *config* and *timeline* are those of the table.
 
     Raises:
         CorruptTableError: there is no metadata table, or it is damaged.
-        DecodeError: a file of it is damaged.
-        StorageError: a file of it is missing.
-        UnsupportedFeatureError: it cannot be read yet.
+        DecodeError: a file of the metadata table is damaged.
+        StorageError: a file of the metadata table is missing.
+        UnsupportedFeatureError: the metadata table cannot be read yet.
 
     Source: HoodieBackedTableMetadata; spec/metadata-table.md.
     """
@@ -27,10 +27,10 @@ def listing(storage: Storage, config: TableConfig, timeline: Timeline) -> Listin
 
 
 class Listing:
-    """The partitions of a table and the files in them, looked up one by one.
+    """The partitions of a table and the files in them; each is looked up when it is needed.
 
-    Files of writes that did not complete may be there or not; a view hides them either way.  Each call raises a
-    CorruptTableError or a DecodeError where the metadata table is damaged.
+    Files of writes that did not complete may be listed or not; a view hides them in both cases.  Each call raises a
+    CorruptTableError or a DecodeError if the metadata table is damaged.
 
     Source: BaseTableMetadata.
     """
@@ -40,23 +40,23 @@ class Listing:
         self._root = root
 
     def partitions(self) -> list[str]:
-        """All partition paths, sorted; for a table without partitions ``""`` alone.
+        """Return all partition paths, sorted; for a table without partitions only ``""``.
 
         Source: BaseTableMetadata.fetchAllPartitionPaths.
         """
         return self._paths(self._look_up(ALL_PARTITIONS))
 
     def files(self, partition: str) -> list[FileInfo]:
-        """The files in a partition, sorted by name; none where there is no such partition.
+        """Return the files in a partition, sorted by name; none if there is no such partition.
 
         Source: BaseTableMetadata.fetchAllFilesInPartition.
         """
         return _files(self._look_up(partition or NO_PARTITION))
 
     def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Each partition path and its files; everything is read once, where look-ups would go through the index."""
-        every = self.records()
-        return ((path, _files(every.get(path or NO_PARTITION))) for path in self._paths(every.get(ALL_PARTITIONS)))
+        """Iterate over partition paths and their files; all records are read at once instead of one by one."""
+        records = self.records()
+        return ((path, _files(records.get(path or NO_PARTITION))) for path in self._paths(records.get(ALL_PARTITIONS)))
 
     def _paths(self, entries: FileEntries | None) -> list[str]:
         if entries is None:
@@ -67,29 +67,34 @@ class Listing:
         return [""] if paths == [NO_PARTITION] else paths
 
     def _look_up(self, key: str) -> FileEntries | None:
-        found: FileEntries | None = None
+        """Return the merged record of *key*, or None.
+
+        With a base file, a log block and a delete block whose keys are "p", "p" and "q", the look-up of "p" merges the
+        two records and skips the delete block; a delete of "p" would drop both.
+        """
+        entries: FileEntries | None = None
         for part in self._parts:
             if isinstance(part, Deletes):
-                found = None if key in part.keys else found
+                entries = None if key in part.keys else entries
             elif (value := part.file.get(key)) is not None:
-                found = _on_top(found, decode_file_entries(value, part.schema))
-        return found
+                entries = _merged(entries, decode_file_entries(value, part.schema))
+        return entries
 
     def records(self) -> dict[str, FileEntries]:
-        """Everything, merged, by record key."""
-        found: dict[str, FileEntries] = {}
+        """Return all merged records by record key."""
+        records: dict[str, FileEntries] = {}
         for part in self._parts:
             if isinstance(part, Deletes):
-                found = {key: entries for key, entries in found.items() if key not in part.keys}
+                records = {key: entries for key, entries in records.items() if key not in part.keys}
                 continue
             for row, value in part.file:
                 key = row.decode(errors="replace")
-                found[key] = _on_top(found.get(key), decode_file_entries(value, part.schema))
-        return found
+                records[key] = _merged(records.get(key), decode_file_entries(value, part.schema))
+        return records
 
 
-def _on_top(older: FileEntries | None, newer: FileEntries) -> FileEntries:
-    return newer if older is None else combine(older, newer)
+def _merged(older: FileEntries | None, newer: FileEntries) -> FileEntries:
+    return newer if older is None else merge_file_entries(older, newer)
 
 
 def _files(entries: FileEntries | None) -> list[FileInfo]:

@@ -1,4 +1,4 @@
-"""A partition of the metadata table: look-ups by key in the HFiles of its newest file slices."""
+"""Opening a partition of the metadata table: the HFiles and log blocks of its newest file slices."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from hudiformat.timeline import (
 from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
 
 METADATA_FOLDER = f"{META_FOLDER}/metadata"
-"""Where a table's metadata table lies."""
+"""The folder of the metadata table within the table."""
 
-_SCHEMA = "schema"  # of an HFile's file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
+_SCHEMA = "schema"  # a key of the HFile's file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
-    """Records in one HFile; *schema* is the Avro schema of their values, as JSON."""
+class HFileRecords:
+    """HFileRecords in one HFile; *schema* is the Avro schema of their values, as JSON."""
 
     file: HFileReader
     schema: str
@@ -40,25 +40,25 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Deletes:
-    """Keys that a delete block takes out."""
+    """The keys of a delete block, whose records are removed."""
 
     keys: frozenset[str]
 
 
-Part = Records | Deletes
+Part = HFileRecords | Deletes
 """A base file or a log block."""
 
 
 def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, partition: str) -> list[Part]:
-    """The base files and log blocks that make up *partition*, in the order in which they are merged.
+    """Return the base files and log blocks of *partition* in merge order.
 
-    *config* and *timeline* are the table's, not the metadata table's.  Of a base file nothing is read but its index.
+    *config* and *timeline* are those of the table, not of the metadata table.  Of a base file only the index is read.
 
     Raises:
         CorruptTableError: there is no such partition, or the metadata table is damaged.
-        DecodeError: a file of it is damaged.
-        StorageError: a file of it is missing.
-        UnsupportedFeatureError: it cannot be read yet.
+        DecodeError: a file of the metadata table is damaged.
+        StorageError: a file of the metadata table is missing.
+        UnsupportedFeatureError: the metadata table cannot be read yet.
 
     Source: HoodieBackedTableMetadata.readSliceWithFilter.
     """
@@ -79,7 +79,7 @@ def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, pa
 
 
 def _own_config(storage: Storage) -> TableConfig:
-    """The metadata table's properties; its timeline's folder is relative to the table that it belongs to."""
+    """Return the properties of the metadata table, with a timeline folder that is relative to the table."""
     path = f"{METADATA_FOLDER}/{PROPERTIES_FILE}"
     config = parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
     return replace(config, timeline_folder=f"{METADATA_FOLDER}/{config.timeline_folder}")
@@ -90,26 +90,32 @@ def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, vali
     if file_slice.base_file is not None:
         yield _base_records(storage, f"{folder}/{file_slice.base_file.name}")
     paths = [f"{folder}/{log.name}" for log in file_slice.log_files]
-    every = (block for path in paths for block in _sound_blocks(storage, path))
-    for block in counting_blocks(every):
-        # Blocks of version 6 stand in files of the slice's instant, so that the view has not asked for theirs.
+    blocks = (block for path in paths for block in _intact_blocks(storage, path))
+    for block in counting_blocks(blocks):
+        # In version 6 the name of a log file has the instant of the slice: those of its blocks are still unchecked.
         instant = block.instant or ""
         if instant in valid and visibility.is_committed(instant):
             yield _block_part(block)
 
 
-def _base_records(storage: Storage, path: str) -> Records:
+def _base_records(storage: Storage, path: str) -> HFileRecords:
     if not path.endswith(".hfile"):
         raise UnsupportedFeatureError(f"{storage.root}/{path}: expected an HFile", feature="base file that is no HFile")
     file = HFileReader(storage.map(path))
     schema = file.file_info.get(_SCHEMA)
     if schema is None:
         raise CorruptTableError(f"{storage.root}/{path}: expected a schema in its file info", path=storage.root)
-    return Records(file, schema.decode(errors="replace"))
+    return HFileRecords(file, schema.decode(errors="replace"))
 
 
-def _sound_blocks(storage: Storage, path: str) -> Iterator[LogBlock]:
-    """The blocks of a log file; a query passes corrupt ones over, but here files of the table would be missing."""
+def _intact_blocks(storage: Storage, path: str) -> Iterator[LogBlock]:
+    """Yield the blocks of a log file.
+
+    A query skips corrupt blocks, but a metadata table without one of its blocks would lack files of the table.
+
+    Raises:
+        CorruptBlockError: a block is corrupt.
+    """
     for block in LogReader(path, storage=storage):
         if block.type is BlockType.CORRUPT:
             raise CorruptBlockError(f"{storage.root}/{path}: {block.reason}", offset=block.offset)
@@ -122,4 +128,4 @@ def _block_part(block: LogBlock) -> Part:
     if block.type is not BlockType.HFILE_DATA:
         feature = f"{block.type.name} block in a metadata table"
         raise UnsupportedFeatureError(f"cannot read a {feature}: expected HFILE_DATA", feature=feature)
-    return Records(HFileReader(memoryview(block.content)), block.schema)
+    return HFileRecords(HFileReader(memoryview(block.content)), block.schema)

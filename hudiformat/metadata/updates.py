@@ -1,4 +1,4 @@
-"""What an action of a table says to the ``files`` partition, and the bytes of it.  Pure.
+"""The records that an action of a table adds to the ``files`` partition, and their bytes.  Pure.
 
 Source: HoodieTableMetadataUtil.convertMetadataToFilesPartitionRecords, Hudi 1.2.0; spec/metadata-table.md.
 """
@@ -13,60 +13,63 @@ from hudiformat.basefile import BloomFilter
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock
 from hudiformat.hfile import encode_hfile
 from hudiformat.metadata.file_entries import FileEntries, FileEntry, encode_file_entries
+from hudiformat.naming import base_name
 from hudiformat.timeline import CleanMetadata, CommitMetadata
 
 FILES = "files"
 ALL_PARTITIONS = "__all_partitions__"
 NO_PARTITION = "."
-"""What stands for the path of the one partition of a table without partitions."""
+"""The record key of the only partition of a table without partitions."""
 
-Records = Mapping[str, FileEntries]
+IndexRecords = Mapping[str, FileEntries]
 """Entries by record key: a partition path, NO_PARTITION or ALL_PARTITIONS."""
 
-_GONE = FileEntry(0, is_deleted=True)
+_DELETED = FileEntry(0, is_deleted=True)
 _LIST, _FILES = 1, 2
 
 
-def records_of_commit(metadata: CommitMetadata) -> Records:
-    """The files that a commit has written; every partition that it wrote to is named, new or not."""
+def records_of_commit(metadata: CommitMetadata) -> IndexRecords:
+    """Return the records of the files that a commit wrote; every partition that it wrote to is listed, new or not."""
     records: dict[str, FileEntries] = {}
     for path, stats in metadata.partition_to_write_stats.items():
         written = [(stat.path or "", stat.file_size_in_bytes) for stat in stats]
         written += [change for stat in stats for change in (stat.cdc_stats or {}).items()]
         records[path or NO_PARTITION] = {
-            name.rpartition("/")[2]: FileEntry(size, is_deleted=False) for name, size in written if name
+            base_name(name): FileEntry(size, is_deleted=False) for name, size in written if name
         }
     return {ALL_PARTITIONS: dict.fromkeys(records, FileEntry(0, is_deleted=False)), **records}
 
 
-def records_of_clean(metadata: CleanMetadata) -> Records:
-    """The files that a clean has deleted."""
-    deleted = {path: found.delete_path_patterns for path, found in metadata.partition_metadata.items()}
+def records_of_clean(metadata: CleanMetadata) -> IndexRecords:
+    """Return the records of the files that a clean deleted."""
+    deleted = {path: partition.delete_path_patterns for path, partition in metadata.partition_metadata.items()}
     return records_of_deleted(deleted, gone=())
 
 
-def records_of_deleted(files: Mapping[str, Iterable[str]], *, gone: Iterable[str]) -> Records:
-    """That *files*, names by partition path, are there no more, nor the partitions *gone*."""
-    records = {path or NO_PARTITION: dict.fromkeys(names, _GONE) for path, names in files.items()}
-    left = {path or NO_PARTITION: _GONE for path in gone}
-    return {ALL_PARTITIONS: left, **records} if left else records
+def records_of_deleted(files: Mapping[str, Iterable[str]], *, gone: Iterable[str]) -> IndexRecords:
+    """Return the records of deleted *files*, names by partition path, and of the deleted partitions *gone*."""
+    records = {path or NO_PARTITION: dict.fromkeys(names, _DELETED) for path, names in files.items()}
+    partitions = {path or NO_PARTITION: _DELETED for path in gone}
+    return {ALL_PARTITIONS: partitions, **records} if partitions else records
 
 
-def encode_log_block(records: Records, *, instant: str, schema: str) -> LogBlock:
-    """The HFile block of a delta commit; *schema* is that of the metadata table's records, with meta fields, as JSON.
+def encode_log_block(records: IndexRecords, *, instant: str, schema: str) -> LogBlock:
+    """Return the HFile block of a delta commit.
+
+    *schema* is the Avro schema of the metadata table's records, with meta fields, as JSON.
 
     Raises:
-        EncodeError: *schema* is another record's.
+        EncodeError: *schema* is not that of a HoodieMetadataRecord.
     """
     header = BlockHeader({HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema})
     return LogBlock(BlockType.HFILE_DATA, header, _hfile(records, schema))
 
 
-def encode_base_file(records: Records, *, schema: str) -> bytes:
-    """The HFile of a compaction; a name that is deleted has nothing older to take out and is left away.
+def encode_base_file(records: IndexRecords, *, schema: str) -> bytes:
+    """Return the HFile of a compaction; deleted names are left out, because there are no older records to remove.
 
     Raises:
-        EncodeError: *schema* is another record's.
+        EncodeError: *schema* is not that of a HoodieMetadataRecord.
 
     Source: HoodieAvroHFileWriter.
     """
@@ -81,7 +84,7 @@ def encode_base_file(records: Records, *, schema: str) -> bytes:
 
 
 def _hfile(
-    records: Records,
+    records: IndexRecords,
     schema: str,
     info: Mapping[str, bytes] | None = None,
     meta_blocks: Mapping[str, bytes] | None = None,

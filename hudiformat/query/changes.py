@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudiformat.basefile import FILE_NAME, possible
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
-from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.naming import BaseFileName, LogFileName, base_name
 from hudiformat.query.images import avro_images, row_images
 from hudiformat.query.incremental import Write
 from hudiformat.query.pruning import filtered, fits
@@ -235,7 +235,7 @@ def _before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:
 
 
 def _name(stat: WriteStat) -> str:
-    return (stat.path or "").rpartition("/")[2]
+    return base_name(stat.path or "")
 
 
 def _is_log(stat: WriteStat) -> bool:

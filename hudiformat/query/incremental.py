@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudiformat.basefile import COMMIT_TIME
 from hudiformat.errors import TableError, UnsupportedFeatureError
-from hudiformat.naming import is_instant
+from hudiformat.naming import base_name, is_instant
 from hudiformat.query.time_travel import as_instant, first_pending_write
 from hudiformat.storage import FileInfo
 from hudiformat.table import TableState
@@ -150,7 +150,7 @@ def _written_files(writes: Sequence[Write]) -> dict[str, dict[str, FileInfo]]:
     for _, metadata in writes:
         for partition, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
-                name = (stat.path or "").rpartition("/")[2]
+                name = base_name(stat.path or "")
                 files[partition][name] = FileInfo(name, stat.file_size_in_bytes, is_dir=False)
     return files
 

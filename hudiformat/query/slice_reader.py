@@ -24,6 +24,7 @@ from hudiformat.errors import (
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
+from hudiformat.naming import join_path
 from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
@@ -252,7 +253,7 @@ class SliceReader:
 
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
         for log in file_slice.log_files:
-            yield from log_blocks(storage, _path(file_slice, str(log.name)), damage=self.damage)
+            yield from log_blocks(storage, join_path(file_slice.partition_path, str(log.name)), damage=self.damage)
 
     def _base_batches(
         self,
@@ -265,7 +266,7 @@ class SliceReader:
     ) -> Iterator[pa.RecordBatch]:
         if file_slice.base_file is None:
             return
-        path = _path(file_slice, str(file_slice.base_file.name))
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         if self.damage is DamageMode.SKIP:
             yield from sound_rows(scan_base_file(storage, path, schema), storage, path)
         elif where is None:
@@ -282,7 +283,7 @@ class SliceReader:
         if self.damage is DamageMode.SKIP:
             yield from as_base_rows(self._base_batches(storage, file_slice, schema))
             return
-        path = _path(file_slice, str(file_slice.base_file.name))
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         head = self._stored(self._looked_at(rule))
         yield from scan_base_rows(storage, path, schema, head, where=where)
 
@@ -292,10 +293,6 @@ class SliceReader:
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
         return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
-
-
-def _path(file_slice: FileSlice, name: str) -> str:
-    return f"{file_slice.partition_path}/{name}" if file_slice.partition_path else name
 
 
 def memory_of(blocks: Iterable[LogBlock]) -> int:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import format_instant
+from hudiformat.naming import base_name, format_instant, join_path
 from hudiformat.options import CleanPolicy
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table import PartitionFiles, TableContext, TableState
@@ -131,7 +131,7 @@ class _Planner:
             names = [_names(item) + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
             gone = [name for found in names if not kept.intersection(found) for name in found]
-            yield path, [f"{path}/{name}" if path else name for name in gone]
+            yield path, [join_path(path, name) for name in gone]
 
     def _listed(self) -> Iterable[PartitionFiles]:
         """Where there can be something to clean: after a clean, where writes of the window's growth have been.
@@ -234,9 +234,9 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
 
 
 def _delete(storage: Storage, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
-    names = tuple(path.rpartition("/")[2] for path in paths)
+    names = tuple(base_name(path) for path in paths)
     for name in names:
-        storage.delete(f"{partition}/{name}" if partition else name)
+        storage.delete(join_path(partition, name))
     return CleanPartitionMetadata(
         partition_path=partition,
         policy=policy,

@@ -13,7 +13,7 @@ from enum import Enum
 from hudiformat.basefile import scan_base_file
 from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
-from hudiformat.naming import BaseFileName, LogFileName
+from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
@@ -74,7 +74,7 @@ def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[Ta
         newest = {item.file_id: item.base_instant for item in slices}
         there = {file.path for file in files}
         for path, instant in named.pop(partition, {}).items():
-            file = _parsed(partition, path.rpartition("/")[2])
+            file = _parsed(partition, base_name(path))
             if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
                 yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
         if contents:
@@ -131,14 +131,14 @@ def _orphans(timeline: Timeline, files: list[_Named]) -> Iterator[TableFinding]:
 def _of_slice(state: TableState, file_slice: FileSlice) -> Iterator[TableFinding]:
     storage = state.storage
     if file_slice.base_file is not None:
-        path = _path(file_slice.partition_path, str(file_slice.base_file.name))
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         try:
             for _ in scan_base_file(storage, path, state.schema.arrow):
                 pass
         except HudiFormatError as error:
             yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))
     for log in file_slice.log_files:
-        path = _path(file_slice.partition_path, str(log.name))
+        path = join_path(file_slice.partition_path, str(log.name))
         for finding in findings_of(path, storage=storage):
             message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
@@ -149,8 +149,4 @@ def _parsed(partition: str, name: str) -> _Named | None:
         parsed = LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
     except NameFormatError:
         return None  # not Hudi's, or no data
-    return _Named(parsed, _path(partition, name))
-
-
-def _path(partition: str, name: str) -> str:
-    return f"{partition}/{name}" if partition else name
+    return _Named(parsed, join_path(partition, name))

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from hudiformat.errors import DataError
+from hudiformat.naming import join_path
 from hudiformat.sink.layout import StagedFile, TaskCommit
 from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.sink.packing import pack
@@ -141,4 +142,4 @@ def _group(batch: int, number: int, files: Sequence[StagedFile]) -> Group:
     partition = files[0].partition
     name = f"{'part' if len(files) == 1 else 'compacted-part'}-{batch:010d}-{files[0].name}"
     sources = tuple(file.path for file in files)
-    return Group(number, partition, sources, f"{partition}/{name}" if partition else name)
+    return Group(number, partition, sources, join_path(partition, name))

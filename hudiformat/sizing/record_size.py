@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hudiformat.naming import base_name
 from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 
 _MIB = 1024 * 1024
@@ -108,7 +109,7 @@ def _spark_stats(instant: Instant, metadata: CommitMetadata) -> tuple[WriteStat,
 
 
 def _is_log_file(path: str) -> bool:
-    return path.rsplit("/", 1)[-1].startswith(".")
+    return base_name(path).startswith(".")
 
 
 def _reason_to_skip(size: int, records: int, options: SizingOptions) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hudiformat.naming import base_name
 from hudiformat.timeline.records import decode_record_file
 
 
@@ -148,6 +149,6 @@ def _without_folders(operation: CompactionOperation) -> CompactionOperation:
     base = operation.data_file_path
     return replace(
         operation,
-        data_file_path=base and base.rsplit("/", 1)[-1],
-        delta_file_paths=names and tuple(name.rsplit("/", 1)[-1] for name in names),
+        data_file_path=base and base_name(base),
+        delta_file_paths=names and tuple(base_name(name) for name in names),
     )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from hudiformat.naming import base_name
 from hudiformat.options import IndexType, Operation
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
@@ -118,7 +119,7 @@ def _replaced(metadata: CommitMetadata, *, by_bucket: bool) -> set[Group]:
 
 
 def _replaces_base(stat: WriteStat) -> bool:
-    return not (stat.path or "").rpartition("/")[2].startswith(".") and stat.prev_commit not in _NO_COMMIT
+    return not base_name(stat.path or "").startswith(".") and stat.prev_commit not in _NO_COMMIT
 
 
 def _adds(stat: WriteStat) -> bool:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from hudiformat.errors import NameFormatError, StorageError
+from hudiformat.errors import StorageError
 from hudiformat.logfile import AppendResult, LogReader, LogWriter
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken, is_instant
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, is_instant, join_path, parse_data_file
 from hudiformat.storage import Storage
 from hudiformat.timeline import (
     VERSION_WITH_COMPLETION_TIMES,
@@ -56,7 +56,7 @@ def marked_files(storage: Storage, instant: str) -> Iterator[str]:
     while waiting:
         folder = waiting.pop()
         for entry in storage.list(f"{root}/{folder}" if folder else root):
-            path = f"{folder}/{entry.name}" if folder else entry.name
+            path = join_path(folder, entry.name)
             if entry.is_dir:
                 waiting.append(path)
             elif entry.name.endswith((_CREATE, _APPEND)):
@@ -106,15 +106,15 @@ def files_of(storage: Storage, instant: str) -> Iterator[str]:
     """The paths of the files that have *instant* in their names, of all partitions."""
     for folder, entries in list_partitions(storage):
         for entry in entries:
-            parsed = parsed_data_file(entry.name)
+            parsed = parse_data_file(entry.name)
             if parsed is not None and parsed.instant == instant:
-                yield f"{folder}/{entry.name}" if folder else entry.name
+                yield join_path(folder, entry.name)
 
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:
     """Whether a file with *instant*'s marker or name is its own; below table version 8 a log file's blocks say so."""
     named_by_slice = config.version < VERSION_WITH_COMPLETION_TIMES
-    if not named_by_slice or not isinstance(parsed_data_file(path.rpartition("/")[2]), LogFileName):
+    if not named_by_slice or not isinstance(parse_data_file(base_name(path)), LogFileName):
         return True
     return storage.exists(path) and log_instants(storage, path) == {instant}
 
@@ -125,18 +125,10 @@ def log_instants(storage: Storage, path: str) -> set[str]:
         return {block.instant for block in reader if block.instant is not None}
 
 
-def parsed_data_file(name: str) -> LogFileName | BaseFileName | None:
-    """The name of a data file; None for any other."""
-    try:
-        return LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
-    except NameFormatError:
-        return None
-
-
 def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
     """Take away a partition that the failed write had just made."""
     entries = [entry.name for entry in storage.list(folder)]
-    metadata = f"{folder}/{PARTITION_METADATA_FILE}" if folder else PARTITION_METADATA_FILE
+    metadata = join_path(folder, PARTITION_METADATA_FILE)
     if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
         storage.delete(metadata)
         while folder and not storage.list(folder):
@@ -160,7 +152,7 @@ class GroupTarget:
 
     def path(self, name: str) -> str:
         """The path of a file of the partition, below the table."""
-        return f"{self.partition_path}/{name}" if self.partition_path else name
+        return join_path(self.partition_path, name)
 
     def log_writer(self, name: LogFileName) -> LogWriter:
         """A writer of log files of the group, the first of them *name*; it leaves a marker for each file."""
@@ -209,7 +201,7 @@ class LogFileStats:
 
     def add(self, result: AppendResult, counts: WriteCounts) -> None:
         """Count an append."""
-        name = result.path.rsplit("/", 1)[-1]
+        name = base_name(result.path)
         before, offset, size = self._files.get(name, (WriteCounts(), result.offset, 0))
         self._files[name] = (before + counts, offset, size + result.size)
 
@@ -223,7 +215,7 @@ class LogFileStats:
         logs = () if below is None else tuple(str(log.name) for log in below.log_files)
         return WriteStat(
             file_id=self.file_id,
-            path=f"{self.partition_path}/{name}" if self.partition_path else name,
+            path=join_path(self.partition_path, name),
             prev_commit=self.instant if below is None else below.base_instant,
             partition_path=self.partition_path,
             num_writes=counts.writes,

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError
+from hudiformat.naming import base_name, join_path
 from hudiformat.options import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
 from hudiformat.storage import Storage, open_storage
 from hudiformat.timeline import META_FOLDER
@@ -95,7 +96,7 @@ class FileSystemLock:
 
     @property
     def _path(self) -> str:
-        return f"{self.folder}/{_LOCK_FILE}" if self.folder else _LOCK_FILE
+        return join_path(self.folder, _LOCK_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class Heartbeat:
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
-        forget(self._storage, self._path.rpartition("/")[2])
+        forget(self._storage, base_name(self._path))
 
     def _run(self) -> None:
         while not self._stopped.wait(self._interval):

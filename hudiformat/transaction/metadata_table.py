@@ -27,13 +27,13 @@ from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     FILES,
     METADATA_FOLDER,
-    Records,
+    IndexRecords,
     encode_log_block,
     records_of_clean,
     records_of_commit,
     records_of_deleted,
 )
-from hudiformat.naming import LogFileName, WriteToken, next_instant
+from hudiformat.naming import LogFileName, WriteToken, base_name, join_path, next_instant
 from hudiformat.options import WriteOptions
 from hudiformat.storage import FolderStorage
 from hudiformat.table import TableContext, TableState
@@ -117,7 +117,7 @@ class MetadataTable:
             remove_pending(storage, config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
         return self.refreshed() if recorded else self
 
-    def _records(self, metadata: Metadata) -> Records:
+    def _records(self, metadata: Metadata) -> IndexRecords:
         if isinstance(metadata, CommitMetadata):
             return records_of_commit(metadata)
         if isinstance(metadata, CleanMetadata):
@@ -129,7 +129,7 @@ class MetadataTable:
             return self._undo([rollback for rollback in every if rollback is not None])
         return {}
 
-    def _undo(self, rollbacks: Sequence[RollbackMetadata]) -> Records:
+    def _undo(self, rollbacks: Sequence[RollbackMetadata]) -> IndexRecords:
         """Drop the delta commits of rolled-back writes.
 
         For writes that were already compacted into a base file, return the delete records.
@@ -141,7 +141,7 @@ class MetadataTable:
                     self.without(time)
                     continue
                 for path, partition in rollback.partition_metadata.items():
-                    files[path] += [file.rpartition("/")[2] for file in partition.success_delete_files]
+                    files[path] += [base_name(file) for file in partition.success_delete_files]
         return records_of_deleted(files, gone=[path for path in files if not self._is_partition(path)])
 
     def _is_compacted(self, time: str) -> bool:
@@ -154,9 +154,9 @@ class MetadataTable:
         return end is not None and any(one.action is Action.COMMIT and one.time > end for one in timeline.completed)
 
     def _is_partition(self, path: str) -> bool:
-        return self.outer.storage.exists(f"{path}/{PARTITION_METADATA_FILE}" if path else PARTITION_METADATA_FILE)
+        return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))
 
-    def _commit(self, time: str, records: Records) -> str:
+    def _commit(self, time: str, records: IndexRecords) -> str:
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = create_requested(storage, config, time, Action.DELTA_COMMIT)
         begun = transition_inflight(storage, config, begun, CommitMetadata("UPSERT_PREPPED"))

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hudiformat.blocks import rollback_block
 from hudiformat.errors import CorruptTableError
 from hudiformat.logfile import LogWriter
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken
+from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table import TableState
 from hudiformat.timeline import (
@@ -45,7 +45,6 @@ from hudiformat.transaction.files import (
     files_of,
     log_instants,
     marked_files,
-    parsed_data_file,
 )
 from hudiformat.transaction.locks import forget
 from hudiformat.transaction.publishing import publish
@@ -60,7 +59,7 @@ def requests_of_blocks(storage: Storage, target: str) -> Iterator[RollbackReques
     for folder, files in list_partitions(storage):
         blocks: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for file, name in _candidates(files, target):
-            path = _below(folder, file.name)
+            path = join_path(folder, file.name)
             instants = {target} if isinstance(name, BaseFileName) else log_instants(storage, path)
             if name.instant == target and instants <= {target}:
                 yield RollbackRequest(folder, name.file_id, target, (f"{storage.root}/{path}",), {})
@@ -81,7 +80,7 @@ def carry_out(
     for request in requests:
         folder = request.partition_path
         for path in request.files_to_be_deleted:
-            storage.delete(_below(folder, path.rpartition("/")[2]))
+            storage.delete(join_path(folder, base_name(path)))
         if request.log_blocks_to_be_deleted:
             file_id, instant = request.file_id or "", request.latest_base_instant or ""
             version = _newest_version(storage, folder, file_id, instant) + 1
@@ -94,7 +93,7 @@ def carry_out(
 
 def _candidates(files: Iterable[FileInfo], target: str) -> Iterator[tuple[FileInfo, LogFileName | BaseFileName]]:
     """Base files of *target*, and the log files of those slices that were the newest when it was begun."""
-    named = [(file, parsed_data_file(file.name)) for file in files]
+    named = [(file, parse_data_file(file.name)) for file in files]
     newest: dict[str, str] = {}
     for _, name in named:
         if isinstance(name, LogFileName) and name.instant <= target:
@@ -106,13 +105,9 @@ def _candidates(files: Iterable[FileInfo], target: str) -> Iterator[tuple[FileIn
 
 
 def _newest_version(storage: Storage, folder: str, file_id: str, instant: str) -> int:
-    names = (parsed_data_file(file.name) for file in storage.list(folder))
+    names = (parse_data_file(file.name) for file in storage.list(folder))
     logs = [name for name in names if isinstance(name, LogFileName)]
     return max((log.version for log in logs if (log.file_id, log.instant) == (file_id, instant)), default=0)
-
-
-def _below(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
 
 
 _MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
@@ -218,7 +213,7 @@ def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
         return
     for path in sorted({*marked_files(storage, instant), *files_of(storage, instant)}):
         folder, _, name = path.rpartition("/")
-        parsed = parsed_data_file(name)
+        parsed = parse_data_file(name)
         yield RollbackRequest(
             partition_path=folder,
             file_id=parsed.file_id if parsed else "",

@@ -222,7 +222,7 @@ def write_and_commit(
     for left in range(context.options.concurrency.conflict_retries, -1, -1):
         with (
             suppress(*([WriteConflictError] if left else [])),
-            begin(context, operation, seen, in_tasks=in_tasks) as write,
+            begin_write(context, operation, seen, in_tasks=in_tasks) as write,
         ):
             stats = tuple(write_files(write.plan))
             commit = write.commit(stats, extra, replace(write.plan, stats) if replace else None)

@@ -1,4 +1,4 @@
-"""Names, a timeline and a listing handed in -> file groups and file slices; time travel."""
+"""The file groups and file slices of a table, from file names, a timeline and a listing; also as of an instant."""
 
 from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions, paused_collection
 from hudiformat.view.slices import BaseFile, FileSlice, LogFile, Visibility, build_slices, latest_slices

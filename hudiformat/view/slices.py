@@ -1,10 +1,9 @@
-"""Which instants' files can be seen, and when they were completed.  Pure.
+"""Building the file slices of a partition from its files and the timeline.  Pure.  Rules: spec/file-slices.md.
 
-The files of a partition -> file slices.  Pure.  Rules: spec/file-slices.md.
-
-Table versions 8 and 9: a log file carries the instant of its own delta commit, and belongs to the newest base file
-that was begun before that delta commit was completed.  Version 6: a log file carries the instant of its slice; a slice
-whose compaction is pending has no base file yet, and is read with the one before it.
+In table versions 8 and 9 the name of a log file has the instant of its own delta commit.  The log file belongs to the
+newest base file whose write began before that delta commit was completed.  In version 6 the name of a log file has the
+instant of its slice.  A slice whose compaction is pending has no base file yet, and its log files belong to the slice
+before it.
 """
 
 from __future__ import annotations
@@ -17,81 +16,6 @@ from itertools import groupby
 from hudiformat.naming import BaseFileName, LogFileName, parse_data_file
 from hudiformat.storage import FileInfo
 from hudiformat.timeline import Action, Timeline
-
-
-@dataclass(frozen=True, slots=True)
-class Visibility:
-    """The instants of a timeline as a view needs them.
-
-    ``completion`` maps each completed instant to its completion time.  Instants before ``first_active`` have been
-    archived, and count as completed unless they are ``pending``.  ``replaced`` maps file groups, as (partition path,
-    file id), to the instant that took them out of the table.  Where ``logs_name_slices``, as in table version 6, a log
-    file's name carries the instant of its slice, which may be one of ``pending_compactions``, and its blocks those of
-    the delta commits.
-
-    Source: BaseHoodieTimeline.containsOrBeforeTimelineStarts.
-    """
-
-    completion: Mapping[str, str]
-    first_active: str | None = None
-    pending: frozenset[str] = field(default_factory=frozenset)
-    replaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    pending_compactions: frozenset[str] = field(default_factory=frozenset)
-    logs_name_slices: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        timeline: Timeline,
-        replaced: Mapping[tuple[str, str], str] | None = None,
-        *,
-        logs_name_slices: bool = False,
-    ) -> Visibility:
-        """What can be seen by a timeline; where an instant has no completion time, its own time counts."""
-        return cls(
-            completion={done.time: done.completion_time or done.time for done in timeline.completed},
-            first_active=timeline.first_active,
-            pending=frozenset(pending.time for pending in timeline.pending),
-            replaced=replaced or {},
-            pending_compactions=frozenset(
-                pending.time for pending in timeline.pending if pending.action is Action.COMPACTION
-            ),
-            logs_name_slices=logs_name_slices,
-        )
-
-    def with_replaced(self, replaced: Mapping[tuple[str, str], str]) -> Visibility:
-        """The same instants, with other file groups taken out of the table."""
-        return replace(self, replaced=replaced)
-
-    def is_committed(self, instant: str) -> bool:
-        """Whether files of *instant* can be seen."""
-        if instant in self.completion:
-            return True
-        return self.first_active is not None and instant < self.first_active and instant not in self.pending
-
-    def shows_log(self, instant: str) -> bool:
-        """Whether a log file with *instant* in its name can be seen.
-
-        Source: AbstractTableFileSystemView.fetchMergedFileSlice, HoodieFileGroup.isFileSliceCommitted.
-        """
-        named = self.logs_name_slices and instant in self.pending_compactions
-        return named or self.is_committed(instant)
-
-    def counts_block(self, instant: str) -> bool:
-        """Whether a block of *instant* counts in a log file that can be seen; from version 8 on the file has said it.
-
-        Source: BaseHoodieLogRecordReader.scanInternalV1.
-        """
-        return not self.logs_name_slices or self.is_committed(instant)
-
-    def is_replaced(self, partition_path: str, file_id: str, as_of: str | None) -> bool:
-        """Whether a file group has been taken out of the table, by *as_of* where that is given."""
-        instant = self.replaced.get((partition_path, file_id))
-        return instant is not None and (as_of is None or instant <= as_of)
-
-    def completion_time(self, instant: str) -> str:
-        """When a committed *instant* was completed; for an archived one its own time, the earliest it can be."""
-        return self.completion.get(instant, instant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +36,10 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """One version of a file group: a base file, the log files on top of it, or both.
+    """One version of a file group: a base file, the log files that are merged with it, or both.
 
-    ``base_instant`` is the base file's instant, or the first log file's where there is no base file.  ``log_files``
-    are in the order in which they are merged.
+    ``base_instant`` is the instant of the base file, or without a base file that of the first log file.  ``log_files``
+    are in merge order.
 
     Source: org.apache.hudi.common.model.FileSlice.
     """
@@ -137,6 +61,83 @@ class FileSlice:
         return sum(log.size for log in self.log_files)
 
 
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Decides which files and log blocks are visible, from the instants of a timeline.
+
+    - ``completion``: the completion time of each completed instant.
+    - ``first_active``: older instants are archived, and completed unless they are ``pending``.
+    - ``replaced``: for file groups, as (partition path, file id), the instant that removed them from the table.
+    - ``logs_name_slices``: as in table version 6, the name of a log file has the instant of its slice, which may be one
+      of ``pending_compactions``, and its blocks have the instants of the delta commits.
+
+    Source: BaseHoodieTimeline.containsOrBeforeTimelineStarts.
+    """
+
+    completion: Mapping[str, str]
+    first_active: str | None = None
+    pending: frozenset[str] = field(default_factory=frozenset)
+    replaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    pending_compactions: frozenset[str] = field(default_factory=frozenset)
+    logs_name_slices: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        timeline: Timeline,
+        replaced: Mapping[tuple[str, str], str] | None = None,
+        *,
+        logs_name_slices: bool = False,
+    ) -> Visibility:
+        """Return what is visible on *timeline*; an instant without completion time was completed at its own time."""
+        return cls(
+            completion={instant.time: instant.completion_time or instant.time for instant in timeline.completed},
+            first_active=timeline.first_active,
+            pending=frozenset(instant.time for instant in timeline.pending),
+            replaced=replaced or {},
+            pending_compactions=frozenset(
+                instant.time for instant in timeline.pending if instant.action is Action.COMPACTION
+            ),
+            logs_name_slices=logs_name_slices,
+        )
+
+    def with_replaced(self, replaced: Mapping[tuple[str, str], str]) -> Visibility:
+        """Return a copy with other replaced file groups."""
+        return replace(self, replaced=replaced)
+
+    def is_committed(self, instant: str) -> bool:
+        """Return whether *instant* is completed, so that its files are visible."""
+        if instant in self.completion:
+            return True
+        return self.first_active is not None and instant < self.first_active and instant not in self.pending
+
+    def shows_log(self, instant: str) -> bool:
+        """Return whether a log file with *instant* in its name is visible.
+
+        Source: AbstractTableFileSystemView.fetchMergedFileSlice, HoodieFileGroup.isFileSliceCommitted.
+        """
+        in_pending_slice = self.logs_name_slices and instant in self.pending_compactions
+        return in_pending_slice or self.is_committed(instant)
+
+    def counts_block(self, instant: str) -> bool:
+        """Return whether a block of *instant* in a visible log file is merged.
+
+        From table version 8 on every block of a visible file is.
+
+        Source: BaseHoodieLogRecordReader.scanInternalV1.
+        """
+        return not self.logs_name_slices or self.is_committed(instant)
+
+    def is_replaced(self, partition_path: str, file_id: str, as_of: str | None) -> bool:
+        """Return whether a file group has been removed from the table, at *as_of* if that is given."""
+        instant = self.replaced.get((partition_path, file_id))
+        return instant is not None and (as_of is None or instant <= as_of)
+
+    def completion_time(self, instant: str) -> str:
+        """Return the completion time of a completed *instant*; for an archived one its own time, a lower bound."""
+        return self.completion.get(instant, instant)
+
+
 def build_slices(
     partition_path: str,
     files: Iterable[FileInfo],
@@ -145,7 +146,7 @@ def build_slices(
     as_of: str | None = None,
     unknown: set[str] | None = None,
 ) -> list[FileSlice]:
-    """All file slices of a partition that can be seen, by file id and then from the oldest to the newest.
+    """Return all visible file slices of a partition, sorted by file id and then from the oldest to the newest.
 
     *as_of* hides whatever was begun after that instant.  Files that are not Hudi's, change data (``.cdc``) logs, and
     file groups that a replace commit took out of the table are left out.  The instants of files that are not visible
@@ -163,13 +164,14 @@ def build_slices(
 
 
 def latest_slices(slices: Sequence[FileSlice]) -> list[FileSlice]:
-    """The newest slice of each file group of a partition; *slices* as :func:`build_slices` gives them."""
+    """Return the newest slice of each file group; *slices* are sorted as :func:`build_slices` returns them."""
     return [list(group)[-1] for _, group in groupby(slices, key=lambda item: item.file_id)]
 
 
 def _file_groups(
     files: Iterable[FileInfo], visibility: Visibility, as_of: str | None, unknown: set[str]
 ) -> dict[str, tuple[list[BaseFile], list[LogFile]]]:
+    """Return the visible base files and log files by file id."""
     groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
     for file in files:
         name = parse_data_file(file.name)
@@ -190,6 +192,14 @@ def _file_groups(
 def _group_slices(
     partition_path: str, file_id: str, bases: list[BaseFile], logs: list[LogFile], visibility: Visibility
 ) -> list[FileSlice]:
+    """Return the slices of a file group, from the oldest to the newest.
+
+    With base files of the instants 1 and 5, and log files of the instants 2 (completed at 3) and 4 (completed at 6)::
+
+        log_files: {1: [], 5: []}
+        log file of 2: bases that began by 3: 1         -> {1: [2], 5: []}
+        log file of 4: bases that began by 6: 1 and 5   -> {1: [2], 5: [4]}
+    """
     base_files = {base.name.instant: base for base in bases}
     log_files: dict[str, list[LogFile]] = {instant: [] for instant in base_files}
     if len(logs) > 1:
@@ -203,11 +213,14 @@ def _group_slices(
 
 
 def _slice_instant(instant: str, slices: Iterable[str], visibility: Visibility) -> str:
-    """The instant of the slice, among those there are or a new one, that a log file named by *instant* belongs to."""
+    """Return the instant of the slice that a log file with *instant* in its name belongs to.
+
+    It is one of *slices*, the instants of the slices so far, or that of a new slice.
+    """
     if visibility.logs_name_slices:
-        earlier = [started for started in slices if started < instant]
+        earlier = [base for base in slices if base < instant]
         return max(earlier, default=instant) if instant in visibility.pending_compactions else instant
     completed = visibility.completion_time(instant)
-    started_before = [started for started in slices if started <= completed]
-    # A log file that was completed before every base file was begun has a slice of its own.
-    return max(started_before, default=instant)
+    earlier = [base for base in slices if base <= completed]
+    # A log file that was completed before the write of every base file began has its own slice.
+    return max(earlier, default=instant)

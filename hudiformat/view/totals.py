@@ -1,4 +1,4 @@
-"""How much there is in file slices: files, bytes, and what waits to be compacted.  Pure."""
+"""Totals of file slices: the numbers and the bytes of base files and of log files.  Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from hudiformat.view.slices import FileSlice
 
 @dataclass(frozen=True, slots=True)
 class SliceTotals:
-    """File slices added up; bytes are those of files on storage.
+    """The sums over file slices; bytes are sizes of files on storage.
 
-    ``small_base_files`` are those below the limit that was asked about.  ``log_ratio`` is bytes of logs per byte of
-    base files: how much a query reads beside the base files, and a compaction would merge.
+    ``small_base_files`` counts base files below the limit that :meth:`of` was given.
     """
 
     file_groups: int = 0
@@ -25,7 +24,7 @@ class SliceTotals:
 
     @classmethod
     def of(cls, slices: Iterable[FileSlice], *, small_file_limit: int) -> SliceTotals:
-        """The totals of *slices*; a base file below *small_file_limit* bytes is a small one."""
+        """Return the totals of *slices*; a base file below *small_file_limit* bytes is small."""
         every = list(slices)
         bases = [item.base_file.size for item in every if item.base_file is not None]
         logs = [log.size for item in every for log in item.log_files]
@@ -50,10 +49,13 @@ class SliceTotals:
 
     @property
     def average_base_file(self) -> int | None:
-        """Bytes of a base file on average; None where there is none."""
+        """The average bytes of a base file; None if there are no base files."""
         return self.base_bytes // self.base_files if self.base_files else None
 
     @property
     def log_ratio(self) -> float | None:
-        """Bytes of logs per byte of base files; None where there are no base files."""
+        """Bytes of log files per byte of base files; None if there are no base files.
+
+        Log files are what a query reads in addition to base files, and what a compaction would merge.
+        """
         return self.log_bytes / self.base_bytes if self.base_bytes else None

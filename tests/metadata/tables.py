@@ -1,4 +1,4 @@
-"""Tables with a metadata table, made as Hudi lays them out; of commits only the names, which are all that counts."""
+"""Tables with a metadata table in Hudi's layout; of commits there are only the file names, which suffice."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from hudiformat.view import Visibility, list_partitions
 
 ALL = "__all_partitions__"
 GONE = -1
+FIRST = "00000000000000000"
+T1, T2, T3, T4, T5 = (f"202601010000{second:02d}000" for second in range(1, 6))
 SCHEMA = json.dumps(
     {
         "type": "record",
@@ -141,7 +143,7 @@ class MadeTable:
         return self.write(self.files / f".files-0000-0_{time}.log.{version}_0-0-0", b"".join(blocks))
 
     def commit(self, time: str, content: Content) -> None:
-        """A write of the table: what it says to the metadata table, and its instant on both timelines."""
+        """A write of the table: its records in the metadata table, and its instant on both timelines."""
         self.log(time, data_block(time, content))
         self.complete(time, own=True)
         self.complete(time)
@@ -154,6 +156,16 @@ class MadeTable:
     def listed(self) -> dict[str, dict[str, int]]:
         """Partition path -> file name -> size."""
         return {path: sizes(files) for path, files in self.listing()}
+
+
+def version_6(path: Path) -> MadeTable:
+    """A table of version 6, where the names of all log files have the instant of their slice."""
+    made = MadeTable(path, version=6)
+    made.base(FIRST, {ALL: {}})
+    made.log(FIRST, data_block(T1, {ALL: {"p": 0}, "p": {"a": 1}}))
+    made.complete(T1)
+    made.complete(T1, own=True)
+    return made
 
 
 def add_metadata_table(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bloom filters out of a metadata table."""
+"""Bloom filters in the metadata table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.metadata import BloomFilters
 from hudiformat.metadata.bloom_filters import decode_bloom_filter
 from hudiformat.metadata.index_keys import file_id, partition_id
-from hudiformat.metadata.partition import Deletes, Records
+from hudiformat.metadata.partition import Deletes, HFileRecords
 
 BLOOM = BloomFilter.of(pa.array(["a", "b"]))
 NAME = "f-0_0-1-1_001.parquet"
@@ -47,8 +47,8 @@ def record(text: str, *, is_deleted: bool = False) -> bytes:
     return out.getvalue()
 
 
-def records(value: bytes) -> Records:
-    return Records(HFileReader(encode_hfile(pa.array([KEY], pa.binary()), pa.array([value], pa.binary()))), SCHEMA)
+def records(value: bytes) -> HFileRecords:
+    return HFileRecords(HFileReader(encode_hfile(pa.array([KEY], pa.binary()), pa.array([value], pa.binary()))), SCHEMA)
 
 
 def test_a_filter_is_found_by_partition_and_file() -> None:
@@ -58,7 +58,7 @@ def test_a_filter_is_found_by_partition_and_file() -> None:
     assert filters.get("p", "other") is None
 
 
-def test_the_newest_record_counts() -> None:
+def test_the_newest_record_is_used() -> None:
     older = records(record(BloomFilter.of(pa.array(["z"])).serialize()))
     newer = records(record(BLOOM.serialize()))
     assert BloomFilters([older, newer]).get("p", NAME) == (BLOOM,)
@@ -68,10 +68,10 @@ def test_the_newest_record_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "of another type"])
-def test_a_filter_that_says_nothing(text: str) -> None:
+def test_a_filter_that_cannot_be_used(text: str) -> None:
     assert decode_bloom_filter(record(text), SCHEMA) is None
 
 
-def test_what_is_no_record_of_a_filter() -> None:
+def test_other_bytes_are_not_a_filter_record() -> None:
     with pytest.raises(CorruptBlockError, match="expected a bloom filter"):
         decode_bloom_filter(b"\x07", SCHEMA)

@@ -1,4 +1,4 @@
-"""What statistics say, and what they only seem to say."""
+"""The ranges in column statistics, and the statistics that give none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.metadata import ColumnRange, ColumnStats, column_stats
 from hudiformat.metadata.column_stats import decode_column_stats
 from hudiformat.metadata.index_keys import column_id, file_id, partition_id
-from hudiformat.metadata.partition import Deletes, Records, open_partition
+from hudiformat.metadata.partition import Deletes, HFileRecords, open_partition
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
 from tests.table.golden import unpack
@@ -35,10 +35,10 @@ def schema(golden: LocalStorage) -> str:
     """The Avro schema of records that Hudi wrote."""
     config = load_table_config(golden)
     parts = open_partition(golden, config, load_timeline(golden, config), "column_stats")
-    return next(part.schema for part in parts if isinstance(part, Records))
+    return next(part.schema for part in parts if isinstance(part, HFileRecords))
 
 
-def said(schema: str, **changes: Any) -> ColumnRange | None:
+def decoded(schema: str, **changes: Any) -> ColumnRange | None:
     stats = {"fileName": BASE, "columnName": "c", "valueCount": 9, "nullCount": 0, "totalSize": 0, **changes}
     stats |= {"totalUncompressedSize": 0, "isTightBound": False, "isDeleted": changes.get("isDeleted", False)}
     record = {"key": "", "type": 3, "ColumnStatsMetadata": stats}
@@ -79,7 +79,7 @@ def test_the_ranges_of_a_table_of_hudis(golden: LocalStorage) -> None:
     ],
 )
 def test_the_type_of_values(schema: str, wrapper: str, ordinal: int | None, kind: pa.DataType) -> None:
-    assert said(schema, **between(wrapper, 1, 2, ordinal)) == ColumnRange(kind, 1, 2, may_be_null=False)
+    assert decoded(schema, **between(wrapper, 1, 2, ordinal)) == ColumnRange(kind, 1, 2, may_be_null=False)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_the_type_of_values(schema: str, wrapper: str, ordinal: int | None, kind
         ({"fileName": LOG, "minValue": None, "nullCount": 3, "valueType": {"typeOrdinal": 3}}, "no bounds"),
     ],
 )
-def test_what_is_not_known(schema: str, changes: dict[str, Any], reason: str) -> None:
-    assert said(schema, **changes) == UNKNOWN, reason
+def test_ranges_that_are_unknown(schema: str, changes: dict[str, Any], reason: str) -> None:
+    assert decoded(schema, **changes) == UNKNOWN, reason
 
 
 def test_a_log_file_without_values(schema: str) -> None:
     nothing = {"fileName": LOG, "minValue": None, "valueType": {"typeOrdinal": 1, "additionalInfo": None}}
-    assert said(schema, **nothing, valueCount=3, nullCount=3) == ALL_NULL
-    assert said(schema, **nothing, valueCount=0) == ALL_NULL
+    assert decoded(schema, **nothing, valueCount=3, nullCount=3) == ALL_NULL
+    assert decoded(schema, **nothing, valueCount=0) == ALL_NULL
 
 
 def test_a_log_file_counts_its_nulls(schema: str) -> None:
-    found = said(schema, fileName=LOG, **between("String", "a", "b", 7) | {"nullCount": 1})
+    found = decoded(schema, fileName=LOG, **between("String", "a", "b", 7) | {"nullCount": 1})
     assert found == ColumnRange(pa.string(), "a", "b", may_be_null=True)
 
 
@@ -123,16 +123,16 @@ def test_a_log_file_counts_its_nulls(schema: str) -> None:
 def test_bounds_of_javas_order_that_are_bounds_by_bytes(
     schema: str, low: str, high: str, expected: tuple[str | None, str | None]
 ) -> None:
-    found = said(schema, **between("String", low, high, 7))
+    found = decoded(schema, **between("String", low, high, 7))
     assert found is not None
     assert (found.lower, found.upper) == expected
 
 
-def test_a_file_that_is_gone_has_none(schema: str) -> None:
-    assert said(schema, **between("Int", 1, 2, 3), isDeleted=True) is None
+def test_a_deleted_file_has_no_range(schema: str) -> None:
+    assert decoded(schema, **between("Int", 1, 2, 3), isDeleted=True) is None
 
 
-def test_what_is_no_record_of_statistics(schema: str) -> None:
+def test_other_bytes_are_not_a_statistics_record(schema: str) -> None:
     with pytest.raises(CorruptBlockError, match="expected column statistics"):
         decode_column_stats(b"\x07", schema)
 
@@ -142,9 +142,9 @@ def test_statistics_that_come_twice_or_of_another_file_are_not_used(golden: Loca
     parts = open_partition(golden, config, load_timeline(golden, config), "column_stats")
     base = "3d19e35a-710b-4d81-82f8-67c4e16e93a0-0_2-4702-8347_20261121062436847.parquet"
     key = f"{column_id('k')}{partition_id('north')}{file_id(base)}"
-    [value] = [found for part in parts if isinstance(part, Records) and (found := part.file.get(key))]
+    [value] = [found for part in parts if isinstance(part, HFileRecords) and (found := part.file.get(key))]
     other = key[:-4] + "zzz="
-    again = Records(
+    again = HFileRecords(
         HFileReader(encode_hfile(pa.array([key, other], pa.binary()), pa.array([value, value], pa.binary()))), schema
     )
     assert ColumnStats([again]).ranges("north", ["k"])[base, "k"].lower == "key-0000"

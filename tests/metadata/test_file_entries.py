@@ -1,4 +1,4 @@
-"""What records of the files partition say, one and together."""
+"""Records of the files partition, decoded and merged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptBlockError
-from hudiformat.metadata.file_entries import FileEntries, FileEntry, combine, decode_file_entries
+from hudiformat.metadata.file_entries import FileEntries, FileEntry, decode_file_entries, merge_file_entries
 from tests.metadata.tables import GONE, SCHEMA, record
 
 names = st.sampled_from(["a", "b", "c"])
@@ -40,7 +40,7 @@ def test_a_record_is_read() -> None:
     ],
     ids=["empty", "cut off", "no schema", "another record"],
 )
-def test_what_is_no_record_is_corrupt(value: bytes, schema: str) -> None:
+def test_other_bytes_are_corrupt(value: bytes, schema: str) -> None:
     with pytest.raises(CorruptBlockError, match="expected a HoodieMetadataRecord"):
         decode_file_entries(value, schema)
 
@@ -58,24 +58,24 @@ def test_what_is_no_record_is_corrupt(value: bytes, schema: str) -> None:
     ],
     ids=["union", "smaller", "larger", "deleted", "deleted before", "deleted twice", "back again"],
 )
-def test_two_records_together(older: FileEntries, newer: FileEntries, together: FileEntries) -> None:
+def test_two_records_are_merged(older: FileEntries, newer: FileEntries, together: FileEntries) -> None:
     before = dict(older)
-    assert combine(older, newer) == together
+    assert merge_file_entries(older, newer) == together
     assert older == before
 
 
 @given(st.lists(records))
-def test_many_records_are_each_names_own_story(history: list[dict[str, FileEntry]]) -> None:
+def test_many_records_are_merged_name_by_name(history: list[dict[str, FileEntry]]) -> None:
     expected: FileEntries = {
         name: last
         for name in "abc"
-        if (last := story([entries[name] for entries in history if name in entries])) is not None
+        if (last := history_of([entries[name] for entries in history if name in entries])) is not None
     }
     nothing: FileEntries = {}
-    assert reduce(combine, history, nothing) == expected
+    assert reduce(merge_file_entries, history, nothing) == expected
 
 
-def story(of_name: list[FileEntry]) -> FileEntry | None:
+def history_of(of_name: list[FileEntry]) -> FileEntry | None:
     """The model: a name is there since it was last named after a delete; sizes only grow."""
     now: FileEntry | None = None
     for entry in of_name:

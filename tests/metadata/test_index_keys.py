@@ -1,4 +1,4 @@
-"""The keys under which statistics are found, by those that Hudi wrote and by known vectors of the hash."""
+"""The keys of statistics: those that Hudi wrote, and known vectors of the hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_keys_are_those_in_a_table_of_hudis() -> None:
     )
 
 
-def test_a_table_without_partitions_has_one_called_dot() -> None:
+def test_a_table_without_partitions_has_one_partition_called_dot() -> None:
     assert partition_id("") == partition_id(".")
 
 

@@ -1,4 +1,4 @@
-"""What actions say to the files partition, and the bytes of it."""
+"""The records that actions add to the files partition, and their bytes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def test_a_commit_names_its_files_the_change_data_and_every_partition() -> None:
     }
 
 
-def test_a_commit_without_files_says_that_it_has_none() -> None:
+def test_a_commit_without_files_lists_no_partition() -> None:
     assert records_of_commit(CommitMetadata()) == {ALL: {}}
 
 
-def test_what_is_gone_is_named_as_gone() -> None:
+def test_deleted_files_and_partitions_are_marked() -> None:
     assert records_of_deleted({"": ["a"]}, gone=[]) == {".": {"a": dead}}
     assert records_of_deleted({"x": ["a"]}, gone=["x"]) == {ALL: {"x": dead}, "x": {"a": dead}}
 
 
-def test_a_base_file_has_what_is_left_and_what_hudi_looks_keys_up_with() -> None:
+def test_a_base_file_has_the_remaining_files_and_what_hudi_needs_for_look_ups() -> None:
     file = HFileReader(encode_base_file({"y": {"a": live(1), "b": dead}, ALL: {"y": live(0)}}, schema=SCHEMA))
     assert [(key, decode_file_entries(value, SCHEMA)) for key, value in file] == [
         (ALL.encode(), {"y": live(0)}),

@@ -1,11 +1,14 @@
+"""Partitions are listed by their metadata files, while the collection of cycles is paused."""
+
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
 from hudiformat.storage import LocalStorage
-from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
+from hudiformat.view import PARTITION_METADATA_FILE, list_partitions, paused_collection
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def test_a_table_without_partitions_is_its_own_folder(storage: LocalStorage) -> 
     assert paths(storage) == [""]
 
 
-def test_the_tables_own_folder_holds_no_partition(storage: LocalStorage) -> None:
+def test_the_hoodie_folder_has_no_partitions(storage: LocalStorage) -> None:
     make(storage, ".hoodie/metadata/files", PARTITION_METADATA_FILE)
     make(storage, "a/.hoodie", PARTITION_METADATA_FILE)  # below the top it is a value like any other
     assert paths(storage) == ["a/.hoodie"]
@@ -66,3 +69,26 @@ def test_the_tables_own_folder_holds_no_partition(storage: LocalStorage) -> None
 
 def test_an_empty_folder_has_none(tmp_path: Path) -> None:
     assert paths(LocalStorage(tmp_path / "nothing")) == []
+
+
+def test_collection_resumes_even_after_an_error() -> None:
+    seen = []
+
+    @paused_collection()
+    def failing() -> None:
+        seen.append(gc.isenabled())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert (seen, gc.isenabled()) == ([False], True)
+
+
+def test_collection_that_was_disabled_stays_disabled() -> None:
+    gc.disable()
+    try:
+        with paused_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

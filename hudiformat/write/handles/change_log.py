@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudiformat.avro import avro_to_arrow
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.blocks import data_block
-from hudiformat.naming import LogFileName
+from hudiformat.naming import LogFileName, base_name
 from hudiformat.options import CdcMode
 from hudiformat.transaction import GroupTarget
 
@@ -76,7 +76,7 @@ class ChangeLog:
         self._waiting, self._waiting_bytes = [], 0
         block = data_block(rows, instant=self._plan.instant, schema=self._schema, format="cdc")
         result = self._writer.append(block)
-        name = result.path.rsplit("/", 1)[-1]
+        name = base_name(result.path)
         self._sizes[self._target.path(name)] = result.offset + result.size
 
 
