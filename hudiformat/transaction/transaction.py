@@ -209,7 +209,7 @@ def write_and_commit(
 ) -> tuple[Commit, TableState]:
     """A write from its start to its commit, and the table after it; *write_files* makes the files.
 
-    *extra* goes into the extra metadata of the commit.  *seen* and *in_tasks* are as for :func:`begin_write`.  *replace*
+    *extra* goes into the extra metadata of the commit; *seen* and *in_tasks* are as for :func:`begin_write`.  *replace*
     gives the file groups that the write removes from the table, from the plan and the statistics.
 
     Where another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
