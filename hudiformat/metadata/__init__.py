@@ -3,7 +3,6 @@
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS, BloomFilters, bloom_filters
 from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
 from hudiformat.metadata.listing import Listing, listing
-from hudiformat.metadata.partition import METADATA_FOLDER
 from hudiformat.metadata.updates import (
     FILES,
     IndexRecords,
@@ -13,6 +12,7 @@ from hudiformat.metadata.updates import (
     records_of_commit,
     records_of_deleted,
 )
+from hudiformat.timeline import METADATA_FOLDER
 
 __all__ = [
     "BLOOM_FILTERS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
@@ -11,21 +11,17 @@ from hudiformat.hfile import HFileReader
 from hudiformat.logfile import LogReader
 from hudiformat.merge import counting_blocks
 from hudiformat.metadata.instants import valid_instants
-from hudiformat.storage import Storage
+from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline import (
-    META_FOLDER,
-    PROPERTIES_FILE,
+    METADATA_FOLDER,
     VERSION_WITH_COMPLETION_TIMES,
     Action,
     TableConfig,
     Timeline,
+    load_table_config,
     load_timeline,
-    parse_table_config,
 )
 from hudiformat.view import FileSlice, Visibility, build_slices, latest_slices
-
-METADATA_FOLDER = f"{META_FOLDER}/metadata"
-"""The folder of the metadata table within the table."""
 
 _SCHEMA = "schema"  # a key of the HFile's file info: HoodieAvroHFileReaderImplBase.SCHEMA_KEY
 
@@ -62,27 +58,20 @@ def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, pa
 
     Source: HoodieBackedTableMetadata.readSliceWithFilter.
     """
-    own_config = _own_config(storage)
-    own = load_timeline(storage, own_config)
+    own = FolderStorage(storage, METADATA_FOLDER)
+    own_config = load_table_config(own)
+    own_timeline = load_timeline(own, own_config)
     if own_config.version < VERSION_WITH_COMPLETION_TIMES and any(
-        instant.action is Action.COMPACTION for instant in own.pending
+        instant.action is Action.COMPACTION for instant in own_timeline.pending
     ):
         feature = "pending compaction in a metadata table of version 6"
-        raise UnsupportedFeatureError(f"{storage.root}: cannot read a {feature} yet", feature=feature)
-    folder = f"{METADATA_FOLDER}/{partition}"
-    visibility = Visibility.of(own)
-    slices = latest_slices(build_slices(folder, storage.list(folder), visibility))
+        raise UnsupportedFeatureError(f"{own.root}: cannot read a {feature} yet", feature=feature)
+    visibility = Visibility.of(own_timeline)
+    slices = latest_slices(build_slices(partition, own.list(partition), visibility))
     if not slices:
-        raise CorruptTableError(f"{storage.root}/{folder}: expected a file slice, found none", path=storage.root)
-    valid = valid_instants(storage, config, timeline, own)
-    return [part for file_slice in slices for part in _parts(storage, file_slice, visibility, valid)]
-
-
-def _own_config(storage: Storage) -> TableConfig:
-    """Return the properties of the metadata table, with a timeline folder that is relative to the table."""
-    path = f"{METADATA_FOLDER}/{PROPERTIES_FILE}"
-    config = parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
-    return replace(config, timeline_folder=f"{METADATA_FOLDER}/{config.timeline_folder}")
+        raise CorruptTableError(f"{own.root}/{partition}: expected a file slice, found none", path=storage.root)
+    valid = valid_instants(storage, config, timeline, own_timeline)
+    return [part for file_slice in slices for part in _parts(own, file_slice, visibility, valid)]
 
 
 def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, valid: frozenset[str]) -> Iterator[Part]:

@@ -27,7 +27,9 @@ from hudiformat.timeline.commit_metadata import (
     encode_commit_metadata,
 )
 from hudiformat.timeline.config_files import (
+    MARKER_FOLDER,
     META_FOLDER,
+    METADATA_FOLDER,
     PROPERTIES_FILE,
     SUPPORTED_VERSIONS,
     VERSION_WITH_COMPLETION_TIMES,
@@ -102,6 +104,8 @@ from hudiformat.timeline.timeline import (
 )
 
 __all__ = [
+    "MARKER_FOLDER",
+    "METADATA_FOLDER",
     "META_FOLDER",
     "PROPERTIES_FILE",
     "SAVEPOINTED_TIMESTAMPS",

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from hudiformat.errors import OptionError
-from hudiformat.storage import Storage
+from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline.archive_log import read_archive_logs, write_archive_log
 from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
 from hudiformat.timeline.cleans import KEEP_LATEST_FILE_VERSIONS, SAVEPOINTED_TIMESTAMPS, CleanerPlan
-from hudiformat.timeline.config_files import META_FOLDER, VERSION_WITH_COMPLETION_TIMES
+from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.history import read_history, write_history
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
 
-_MARKERS = f"{META_FOLDER}/.temp"
 _AFTER_ALL = ":"  # greater than every instant, as text
 
 
@@ -86,7 +85,7 @@ def archive(
         storage.delete(instant_path(config, instant))
     for files in groups:
         storage.delete(instant_path(config, files.completed))
-        storage.delete(f"{_MARKERS}/{files.completed.time}")
+        storage.delete(f"{MARKER_FOLDER}/{files.completed.time}")
     return tuple(files.completed for files in groups)
 
 
@@ -204,8 +203,8 @@ def _last_metadata_compaction(storage: Storage, config: TableConfig) -> str | No
     """
     if not config.metadata_partitions:
         return None
-    folder = f"{META_FOLDER}/metadata/{config.timeline_folder}"
-    instants = list_instants(storage, folder, layout=config.layout_version)
+    own = FolderStorage(storage, METADATA_FOLDER)
+    instants = list_instants(own, config.timeline_folder, layout=config.layout_version)
     return max((one.time for one in instants if one.action is Action.COMMIT and one.is_completed), default="")
 
 

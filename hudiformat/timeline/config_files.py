@@ -27,6 +27,10 @@ from hudiformat.timeline.table_config import (
 )
 
 META_FOLDER = ".hoodie"
+MARKER_FOLDER = f"{META_FOLDER}/.temp"
+"""The folder of the markers of all instants."""
+METADATA_FOLDER = f"{META_FOLDER}/metadata"
+"""The base path of a table's metadata table, which is a table of its own, below that of the table."""
 SUPPORTED_VERSIONS = (6, 8, 9)
 VERSION_WITH_COMPLETION_TIMES = 8
 VERSION_WITH_PARTIAL_UPDATE_MODE = 9

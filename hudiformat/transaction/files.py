@@ -20,6 +20,7 @@ from hudiformat.logfile import AppendResult, LogReader, LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, is_instant, join_path, parse_data_file
 from hudiformat.storage import Storage
 from hudiformat.timeline import (
+    MARKER_FOLDER,
     VERSION_WITH_COMPLETION_TIMES,
     CommitMetadata,
     TableConfig,
@@ -30,7 +31,6 @@ from hudiformat.timeline import (
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, list_partitions
 
-MARKER_ROOT = ".hoodie/.temp"
 _CREATE = ".marker.CREATE"
 _APPEND = ".marker.APPEND"
 
@@ -41,7 +41,7 @@ def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = 
     It *appends* to a file group where *path* is a log file of table version 6, though the file is new: Hudi takes no
     other marker for one there, and from version 8 on none of that kind.
     """
-    marker = f"{MARKER_ROOT}/{instant}/{path}{_APPEND if appends else _CREATE}"
+    marker = f"{MARKER_FOLDER}/{instant}/{path}{_APPEND if appends else _CREATE}"
     try:
         storage.open_new(marker).close()
     except StorageError:
@@ -51,7 +51,7 @@ def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = 
 
 def marked_files(storage: Storage, instant: str) -> Iterator[str]:
     """The data files that *instant* was about to make, as paths below the table."""
-    root = f"{MARKER_ROOT}/{instant}"
+    root = f"{MARKER_FOLDER}/{instant}"
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -65,12 +65,12 @@ def marked_files(storage: Storage, instant: str) -> Iterator[str]:
 
 def marked_instants(storage: Storage) -> list[str]:
     """The instants that have markers, committed ones whose markers stayed behind among them."""
-    return [entry.name for entry in storage.list(MARKER_ROOT) if entry.is_dir and is_instant(entry.name)]
+    return [entry.name for entry in storage.list(MARKER_FOLDER) if entry.is_dir and is_instant(entry.name)]
 
 
 def delete_markers(storage: Storage, instant: str) -> None:
     """Take away the markers of *instant*."""
-    storage.delete(f"{MARKER_ROOT}/{instant}")
+    storage.delete(f"{MARKER_FOLDER}/{instant}")
 
 
 def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:

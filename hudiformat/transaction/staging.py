@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
-from hudiformat.transaction.files import MARKER_ROOT
+from hudiformat.timeline import MARKER_FOLDER
 
 
 def stage(
     storage: Storage, folder: str, token: WriteToken, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> str:
     """Put *batches* aside in *folder*, an instant or a stream's name; where they are, below the table."""
-    path = f"{MARKER_ROOT}/{folder}/staged-{token}.arrow"
+    path = f"{MARKER_FOLDER}/{folder}/staged-{token}.arrow"
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, schema) as writer:
         for batch in batches:
@@ -36,4 +36,4 @@ def read_staged(storage: Storage, schema: pa.Schema, paths: Sequence[str]) -> pa
 
 def delete_staged(storage: Storage, folder: str) -> None:
     """Take away what was put aside in *folder*."""
-    storage.delete(f"{MARKER_ROOT}/{folder}")
+    storage.delete(f"{MARKER_FOLDER}/{folder}")

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 from hudiformat.naming import join_path
 from hudiformat.storage import FileInfo, Storage
+from hudiformat.timeline import META_FOLDER
 
 PARTITION_METADATA_FILE = ".hoodie_partition_metadata"
 _METADATA_FILES = frozenset({PARTITION_METADATA_FILE, f"{PARTITION_METADATA_FILE}.parquet"})
-_TABLE_METADATA_FOLDER = ".hoodie"
 _PARALLEL_LISTINGS = 16
 """The number of folders that are listed at the same time on a remote storage."""
 
@@ -63,7 +63,7 @@ def _walk(lister: _Lister, may_enter: Callable[[str], bool] | None) -> Iterator[
         subfolders = [
             join_path(folder, entry.name)
             for entry in reversed(entries)
-            if entry.is_dir and (folder or entry.name != _TABLE_METADATA_FOLDER)
+            if entry.is_dir and (folder or entry.name != META_FOLDER)
         ]
         folders += subfolders if may_enter is None else filter(may_enter, subfolders)
 

@@ -14,7 +14,6 @@ from hudiformat.errors import (
     CorruptBlockError,
     CorruptTableError,
     HudiFormatError,
-    StorageError,
     TruncatedBlockError,
     UnsupportedFeatureError,
 )
@@ -98,7 +97,7 @@ def damaged_rollback(table: MadeTable) -> None:
 @pytest.mark.parametrize(
     ("damage", "error", "message"),
     [
-        (no_properties, StorageError, "No such file"),
+        (no_properties, CorruptTableError, "there is no .hoodie/hoodie.properties, nor its backup"),
         (damaged_properties, CorruptTableError, "hoodie.table.name is missing"),
         (no_files, CorruptTableError, "metadata/files: expected a file slice, found none"),
         (base_file_of_parquet, UnsupportedFeatureError, r"\.parquet: expected an HFile"),
