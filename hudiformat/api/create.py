@@ -38,7 +38,7 @@ def create_table(
 ) -> Table:
     """A new, empty table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
-    Records are told apart by the columns *record_key*; of two with one key the one with the higher values in the
+    The columns *record_key* identify records; of two with one key the one with the higher values in the
     columns *ordering* wins, without *ordering* the newer.  *partition_by* are the columns whose values name the
     folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
     and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
@@ -137,7 +137,7 @@ def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMod
 
 
 def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:
-    """What the table's properties say of its index.
+    """The properties of a table that describe its index.
 
     Hudi's procedures get no options, and fail on a bucket index where the properties do not name the columns of its
     hash and of the record key as writers name them (HoodieIndexConfig.Builder.validateBucketIndexConfig).

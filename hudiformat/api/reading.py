@@ -25,10 +25,10 @@ from hudiformat.view import FileSlice
 class ReadableTable:
     """A table as its readers see it: its timeline, its file slices, its rows.
 
-    Every call looks at the timeline anew, so a table object sees what others commit.
+    Every call reads the timeline again, so a table object sees what others commit.
 
     Raises:
-        UnsupportedFeatureError: from any call that meets something of Hudi's that is not supported, by its name.
+        UnsupportedFeatureError: from any call that needs a feature of Hudi's that is not supported; it is named.
 
     Source: HoodieTableMetaClient, HoodieTableFileSystemView.
     """
@@ -172,6 +172,6 @@ class ReadableTable:
         """What reads single slices of the table, here or in another process.
 
         Raises:
-            TableError: what was in the table at *as_of* cannot be told, or not any more.
+            TableError: the rows of the table at *as_of* are not known, or were cleaned.
         """
         return slice_reader(self.context.state(), as_of)

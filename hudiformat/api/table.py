@@ -30,7 +30,7 @@ def open_table(
 
     *options* are Hudi's keys for what this table object writes and, as ``hoodie.memory.merge.max.size``, how it reads.
     *clock* gives the present moment in the table's time zone; without it the machine's clock does.  *merger* merges
-    records in place of what the table's properties say, which a table with a custom merge mode needs.
+    records instead of what the table's properties define; a table with a custom merge mode needs it.
 
     Raises:
         NotATableError: there is no table at *path*.
@@ -52,16 +52,16 @@ class Table(ReadableTable):
     Made by :func:`open_table` and :func:`create_table`.
 
     Raises:
-        UnsupportedFeatureError: from any call that meets something of Hudi's that is not supported, by its name.
+        UnsupportedFeatureError: from any call that needs a feature of Hudi's that is not supported; it is named.
 
     Source: HoodieTableMetaClient, HoodieTableFileSystemView, SparkRDDWriteClient.
     """
 
     def insert(self, data: Any) -> Commit:
-        """Add rows as they are, without a look at the rows that are there; small files are filled first.
+        """Add rows without looking their keys up; small files are filled first.
 
-        *data* is anything with ``__arrow_c_stream__``.  A key that is there already is there twice then, unless
-        ``hoodie.datasource.insert.dup.policy`` says drop or fail.
+        *data* is anything with ``__arrow_c_stream__``.  An existing key is in the table twice then, unless
+        ``hoodie.datasource.insert.dup.policy`` is drop or fail.
 
         Raises:
             SchemaError: its columns contradict the table's, or have a type that Avro cannot hold.
@@ -87,7 +87,7 @@ class Table(ReadableTable):
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
 
-        ``hoodie.bulkinsert.sort.mode`` says in which order.  Arguments and errors are those of :meth:`insert`.
+        ``hoodie.bulkinsert.sort.mode`` sets the order.  Arguments and errors are those of :meth:`insert`.
 
         Raises:
             SchemaError, DataError, CommitError: as for :meth:`insert`.
@@ -100,7 +100,7 @@ class Table(ReadableTable):
         """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
 
         *keys* is anything with ``__arrow_c_stream__`` that has the columns which record key and partition path are
-        made of; further columns are not looked at.
+        made of; further columns are ignored.
 
         Raises:
             SchemaError, DataError, CommitError: as for :meth:`insert`.
@@ -110,7 +110,7 @@ class Table(ReadableTable):
         return services.write_and_serve(partial(write_rows, self.context, Operation.DELETE, keys))
 
     def insert_overwrite(self, data: Any) -> Commit:
-        """Put *data* in place of all rows of the partitions that it has rows for.
+        """Replace all rows of the partitions that *data* has rows for by *data*.
 
         Raises:
             UnsupportedFeatureError: the table cannot be written.
@@ -121,7 +121,7 @@ class Table(ReadableTable):
         return services.write_and_serve(partial(overwrite, self.context, Operation.INSERT_OVERWRITE, data))
 
     def insert_overwrite_table(self, data: Any) -> Commit:
-        """Put *data* in place of all rows of the table; arguments and errors are those of :meth:`insert_overwrite`.
+        """Replace all rows of the table by *data*; arguments and errors are those of :meth:`insert_overwrite`.
 
         Raises:
             UnsupportedFeatureError, SchemaError, DataError, CommitError: as for :meth:`insert_overwrite`.
@@ -131,7 +131,7 @@ class Table(ReadableTable):
         return services.write_and_serve(partial(overwrite, self.context, Operation.INSERT_OVERWRITE_TABLE, data))
 
     def delete_partitions(self, partitions: Sequence[str]) -> Commit:
-        """Take all rows of these partition paths out of the table.
+        """Remove all rows of these partition paths from the table.
 
         Raises:
             UnsupportedFeatureError, CommitError: as for :meth:`insert`.
@@ -141,7 +141,7 @@ class Table(ReadableTable):
         return services.write_and_serve(partial(delete_partitions, self.context, partitions))
 
     def verify(self, *, contents: bool = True) -> list[TableFinding]:
-        """What is wrong with the table: files that are damaged, missing or nobody's, instants that never completed.
+        """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.
 
         Without *contents* no data file is opened.  Nothing is changed.
 
@@ -197,7 +197,7 @@ class Table(ReadableTable):
         return services.clean(self.context)
 
     def rollback(self, instant: str) -> Instant:
-        """Take the newest write, *instant*, out of the table again; the rollback's own instant.
+        """Roll back the newest write, *instant*; the rollback's own instant.
 
         Raises:
             CommitError: there is no such write, others came after it, or a savepoint keeps it.
@@ -227,7 +227,7 @@ class Table(ReadableTable):
         services.delete_savepoint(self.context, instant)
 
     def restore(self, instant: str) -> Instant:
-        """Take every write out of the table that was completed after the commit *instant*.
+        """Roll back every write that was completed after the commit *instant*.
 
         Raises:
             CommitError: there is no such completed write, or a savepoint keeps a later one.
@@ -243,7 +243,7 @@ class Table(ReadableTable):
         partition path.  The rules are Spark's, or with ``hudiformat.sizing=flink`` those of a single task of Flink.
 
         Raises:
-            UnsupportedFeatureError: the table has a bucket index, where the hash of a key says where it goes.
+            UnsupportedFeatureError: the table has a bucket index, where the hash of a key determines its file group.
             SchemaError, DataError: as for :meth:`insert`.
 
         Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.

@@ -1,4 +1,4 @@
-"""Record keys that are looked for in all partitions: where each row of a write belongs, and what moves.
+"""Record keys that are looked up in all partitions: where each row of a write belongs, and which rows relocate.
 
 Memory is bounded by the rows of the write and a few row groups of the table; of log files, by what a read takes.
 Source: HoodieGlobalSimpleIndex, HoodieGlobalBloomIndex, HoodieIndexUtils.tagGlobalLocationBackToRecords, Hudi 1.2.0.
@@ -139,11 +139,11 @@ def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Int
     return at, order[first[numbers[at]] + which]
 
 
-def _may_move(plan: WritePlan, rows: pa.Table, places: pa.Table, fields: tuple[str, ...]) -> Booleans:
+def _may_move(plan: WritePlan, rows: pa.Table, existing: pa.Table, fields: tuple[str, ...]) -> Booleans:
     """Which rows may leave the partition where their key is: those that win, and are no deletes."""
     if plan.operation is Operation.DELETE or not plan.options.moves_partitions:
         return np.zeros(rows.num_rows, np.bool_)
-    both = tuple(pa.chunked_array([*rows[name].chunks, *places[name].chunks], rows[name].type) for name in fields)
+    both = tuple(pa.chunked_array([*rows[name].chunks, *existing[name].chunks], rows[name].type) for name in fields)
     ranks = comparable(both, 2 * rows.num_rows)
     wins: Booleans = ranks[: rows.num_rows] >= ranks[rows.num_rows :]
     if plan.schema.delete_column is not None:

@@ -63,7 +63,7 @@ def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tupl
 
 
 def merged_tags(every: Sequence[Tags], count: int) -> Tags:
-    """The tags of *count* records out of look-ups in several file groups each; NEW is who is in none of them."""
+    """The tags of *count* records out of several look-ups; a record that none of them has found is NEW."""
     if len(every) == 1:
         return every[0]
     file_ids = tuple(dict.fromkeys(file_id for tags in every for file_id in tags.file_ids))
@@ -92,7 +92,7 @@ def merged_tags(every: Sequence[Tags], count: int) -> Tags:
 class KnownKeys:
     """The record keys of a partition's file groups, to look records up among, batch after batch.
 
-    *base_rows* says how many of a group's keys are those of its base file; they come first, in the file's order.  A key
+    *base_rows* is the number of a group's keys that are in its base file; they come first, in the file's order.  A key
     in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
 
     Source: HoodieSimpleIndex.tagLocationInternal, a join.
@@ -114,8 +114,8 @@ class KnownKeys:
         self._owners = owners[first]
         starts = np.cumsum(sizes) - sizes
         in_base = np.array([(base_rows or {}).get(file_id, 0) for file_id in keys], np.int64)
-        places = first - starts[self._owners]
-        self._positions = np.where(places < in_base[self._owners], places, NOT_IN_BASE_FILE)
+        rows = first - starts[self._owners]
+        self._positions = np.where(rows < in_base[self._owners], rows, NOT_IN_BASE_FILE)
 
     def tag(self, keys: pa.Array) -> Tags:
         """The file groups of each of *keys*."""

@@ -1,4 +1,4 @@
-"""What a table is, said again by a write's options: the two have to agree.
+"""Checking that a write's options agree with the table's properties.
 
 Hudi's users pass the table's name, type, keys and so on with every write.
 Source: HoodieWriterUtils.validateTableConfig.
@@ -20,7 +20,7 @@ _INDEX_TYPE = "hoodie.index.type"
 def options_of(config: TableConfig, options: Mapping[str, str]) -> WriteOptions:
     """What *options* ask for, and what the table's properties keep for all its writers.
 
-    An index that is not supported yet may stand in the properties: the table can be read all the same.
+    The properties may name an index that is not supported yet: the table can be read all the same.
 
     Raises:
         OptionError: an unknown option, a bad value, or an option that contradicts the table.

@@ -55,7 +55,7 @@ _NO_HFILES = (
 
 
 def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
-    """The options that *options* asks for; ``hoodie.*`` keys of table properties may stand among them.
+    """The options that *options* gives; ``hoodie.*`` keys of table properties may be among them.
 
     Raises:
         OptionError: an unknown key, or a value that a key does not take.
@@ -77,7 +77,7 @@ def _parsed(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _refuse_unknown(key: str) -> None:
-    """Raise an OptionError for a key that nobody knows; warn once for a key of Hudi's that means nothing here."""
+    """Raise an OptionError for an unknown key; warn once for a key of Hudi's that has no effect here."""
     if key not in _hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
         close = difflib.get_close_matches(key, known | _hudi_keys(), n=1, cutoff=0.6)
@@ -102,7 +102,7 @@ _KEYS: Keys = {
         "index_type",
         supporting(
             member_of(SUPPORTED_INDEX_TYPES),
-            said=f"are {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
+            supported=f"are {', '.join(one.value for one in SUPPORTED_INDEX_TYPES)}",
             others=tuple(one.value for one in IndexType if not one.is_supported and one is not IndexType.UNKNOWN),
             feature="index",
         ),
@@ -111,7 +111,7 @@ _KEYS: Keys = {
     "hoodie.bucket.index.hash.field": ("hash_fields", parse_fields),
     "hoodie.index.bucket.engine": (
         "bucket_engine",
-        supporting(one_of("simple"), said="is simple", others=("consistent_hashing",)),
+        supporting(one_of("simple"), supported="is simple", others=("consistent_hashing",)),
     ),
     "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
     "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
@@ -119,7 +119,7 @@ _KEYS: Keys = {
     "hoodie.logfile.data.block.max.size": ("block_max_size", parse_integer),
     "hoodie.logfile.data.block.format": (
         "block_format",
-        supporting(one_of("avro", "parquet"), said=_NO_HFILES, others=("hfile",)),
+        supporting(one_of("avro", "parquet"), supported=_NO_HFILES, others=("hfile",)),
     ),
     "hoodie.parquet.compression.codec": ("parquet_compression", one_of("gzip", "snappy", "zstd", "uncompressed")),
     "hoodie.parquet.bloom.filter.enabled": ("bloom_filter", parse_boolean),
@@ -130,7 +130,7 @@ _KEYS: Keys = {
     "hoodie.bulkinsert.sort.mode": (
         "bulk_insert_sort",
         supporting(
-            member_of(SortMode), said=f"are {', '.join(one.value for one in SortMode)}", others=_OTHER_SORT_MODES
+            member_of(SortMode), supported=f"are {', '.join(one.value for one in SortMode)}", others=_OTHER_SORT_MODES
         ),
     ),
     "hoodie.write.record.positions": ("record_positions", parse_boolean),

@@ -82,8 +82,8 @@ def member_of(allowed: Iterable[Enum]) -> Parser:
     return parse
 
 
-def supporting(parse: Parser, *, said: str, others: tuple[str, ...], feature: str | None = None) -> Parser:
-    """As *parse*, but what Hudi has beyond that, *others*, is refused by name; *said* is what is supported.
+def supporting(parse: Parser, *, supported: str, others: tuple[str, ...], feature: str | None = None) -> Parser:
+    """As *parse*, but what Hudi has beyond that, *others*, is refused by name; *supported* lists what is supported.
 
     The feature of the error is *feature* and the value; without it the key and the value.
     """
@@ -93,7 +93,7 @@ def supporting(parse: Parser, *, said: str, others: tuple[str, ...], feature: st
         if found is None:
             return parse(key, value)
         named = f"{key}={found}" if feature is None else f"{feature} {found}"
-        raise UnsupportedFeatureError(f"{key}={value}: supported {said}", feature=named)
+        raise UnsupportedFeatureError(f"{key}={value}: supported {supported}", feature=named)
 
     return refusing
 

@@ -259,8 +259,8 @@ class WriteOptions:
     """What a write was asked to do.  Sizes are bytes.
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
-    ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` says whose rules
-    place new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves`` say whether a row that a global index
+    ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` chooses whose
+    rules assign new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves``: whether a row that a global index
     finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file that has it.
     ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
@@ -295,7 +295,7 @@ class WriteOptions:
 
     @property
     def is_global(self) -> bool:
-        """Whether a record key is looked for in all partitions."""
+        """Whether a record key is looked up in all partitions."""
         return self.index_type.is_global
 
     @property

@@ -1,7 +1,7 @@
 """Change data: what each write did to each record, from change-data logs where there are some, else by comparison.
 
-A write of a file without a change-data log is told by what its file group held before and after: keys that are new,
-keys that are gone, and rows that are others.
+The changes of a file without a change-data log follow from the rows of its file group before and after the write:
+keys that are new, keys that are missing, and rows that differ.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ChangeReader:
 
         Raises:
             StorageError: a file of that time has been cleaned away.
-            CorruptTableError: a change-data log says what its file group does not.
+            CorruptTableError: a change-data log contradicts its file group.
             SchemaError: *condition* does not fit the columns.
         """
         for batch in self._changes(self._asked(writes, condition)):
@@ -100,7 +100,7 @@ class ChangeReader:
                     yield [("d", image, None) for image in row_images(self._read(file_slice))]
 
     def _logged(self, partition: str, stat: WriteStat) -> list[_Change]:
-        """What change-data logs say; what they leave out, by their mode, is in the base files before and after."""
+        """The changes in change-data logs; what these leave out, by their mode, is read from the base files."""
         batches = [
             block.to_arrow() for path in sorted(stat.cdc_stats or {}) for block in LogReader(path, storage=self.storage)
         ]
@@ -202,8 +202,8 @@ class ChangeReader:
     def _rows_of(self, file_slice: FileSlice) -> _Rows:
         rows = self._read(file_slice)
         keys = self.reader.merge_rule().keys(rows).to_pylist()
-        told = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)
-        return dict(zip(keys, zip(told, row_images(rows), strict=True), strict=True))
+        compared = row_images(rows.drop_columns([FILE_NAME]) if FILE_NAME in rows.column_names else rows)
+        return dict(zip(keys, zip(compared, row_images(rows), strict=True), strict=True))
 
 
 def change_schema(columns: Sequence[str] | None) -> pa.Schema:

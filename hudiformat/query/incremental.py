@@ -32,7 +32,7 @@ from hudiformat.view import FileSlice, build_slices, latest_slices
 _EARLIEST = "earliest"
 
 Write = tuple[Instant, CommitMetadata]
-"""A completed write and what it says."""
+"""A completed write and its metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _refuse_holes(state: TableState) -> None:
     if pending is not None and any(done.time > pending.time for done in state.timeline.completed_writes):
         raise TableError(
             f"{state.storage.root}: the write {pending} is not complete, and later ones are:"
-            " whoever reads on from there would miss it; wait for it, or roll it back",
+            " a reader that continues from there would miss it; wait for it, or roll it back",
             path=state.storage.root,
         )
 
@@ -126,7 +126,7 @@ def _refuse_holes(state: TableState) -> None:
 def written_slices(state: TableState, writes: Sequence[Write]) -> list[FileSlice] | None:
     """The newest slice of each file group that *writes* wrote to, of those files alone that they wrote.
 
-    None where that cannot be told any more, as some have been archived or some of the files cleaned away: then the
+    None where that is not known any more, as some were archived or some of their files cleaned: then the
     newest slices of the table are to be asked.  In version 6 the files are asked anyway.
 
     Source: MergeOnReadIncrementalRelationV1 and V2.listFileSplits, fullTableScan; Hudi 1.2.0.
@@ -167,7 +167,7 @@ def written_by(config: TableConfig, root: str, span: Span, writes: Sequence[Writ
     """Which rows are of *writes*, by their commit time.
 
     Raises:
-        UnsupportedFeatureError: rows of this table do not say which write they are of.
+        UnsupportedFeatureError: rows of this table do not record which write they are of.
     """
     if not config.populate_meta_fields:
         raise UnsupportedFeatureError(

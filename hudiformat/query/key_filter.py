@@ -1,4 +1,4 @@
-"""What a filter says about record keys.
+"""The condition on record keys that follows from a filter.
 
 A key's rows are all kept or all dropped by such a condition, so it may be asked of base rows and log records before
 they are merged.
@@ -60,7 +60,7 @@ _Node: TypeAlias = "_Call | str | pa.Scalar | None"
 def _parsed(expression: pc.Expression) -> _Node:
     """The tree that an expression is.
 
-    Arrow shows it to nobody but in what it pickles: a file with one row, of the literals, whose metadata are the nodes
+    Arrow shows it only in its pickled form: a file with one row, of the literals, whose metadata are the nodes
     in their order.  Names of columns are Avro's, and so cannot be taken for anything else.
     Source: arrow::compute::Serialize.
     """

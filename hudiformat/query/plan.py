@@ -1,7 +1,7 @@
-"""What a query is going to read, worked out on one look at the table.
+"""What a query is going to read, planned on one state of the table.
 
 A plan is made at once: it names the file slices, or for change data the writes.  Their rows are read from it later, in
-this process or in others, without a further look.
+this process or in others, without reading the timeline again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, refuse_unreadable
 from hudiformat.view import FileSlice
 
-_MOST_LOOKS = 5
+_MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def plan_snapshot(
     """A snapshot query, or without logs a read-optimized one, as of a moment or now.
 
     Raises:
-        TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every look at the table.
+        TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every attempt.
     """
 
     def plan(state: TableState) -> SlicePlan:
@@ -116,7 +116,7 @@ def plan_snapshot(
         slices = state.slices(as_of=reader.as_of, pruner=_pruner(reader, filter))
         return _sliced(state, SliceQuery(reader, columns, filter, with_logs), slices)
 
-    return _on_one_look(context, plan, of_the_past=as_of is not None)
+    return _on_one_state(context, plan, of_the_past=as_of is not None)
 
 
 def plan_incremental(
@@ -142,7 +142,7 @@ def plan_incremental(
         query = SliceQuery(reader, columns, filter, written_by=written)
         return _sliced(state, query, state.slices() if slices is None else slices)
 
-    return _on_one_look(context, plan)
+    return _on_one_state(context, plan)
 
 
 def plan_changes(
@@ -164,19 +164,19 @@ def plan_changes(
     return ChangePlan(reader, writes_within(state, span), columns, filter)
 
 
-def _on_one_look(
+def _on_one_state(
     context: TableContext, plan: Callable[[TableState], SlicePlan], *, of_the_past: bool = False
 ) -> SlicePlan:
-    """What *plan* makes of a look at the table that no clean or rollback has overtaken."""
-    for _ in range(_MOST_LOOKS):
+    """What *plan* makes of a state of the table that no clean or rollback has overtaken."""
+    for _ in range(_MOST_ATTEMPTS):
         state = context.state()
         found = plan(state)
         if not state.is_overtaken(of_the_past=of_the_past):
             return found
     root = context.storage.root
     raise TableError(
-        f"{root}: in each of {_MOST_LOOKS} attempts to plan a query, files were cleaned or rolled back meanwhile; try "
-        "again later",
+        f"{root}: in each of {_MOST_ATTEMPTS} attempts to plan a query, files were cleaned or rolled back meanwhile; "
+        "try again later",
         path=root,
     )
 

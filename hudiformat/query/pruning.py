@@ -1,4 +1,4 @@
-"""Which partitions and files a filter can be true in, before they are looked at."""
+"""Which partitions can have rows for which a filter is true, decided by their paths."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ class PartitionPruner:
         for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):
             if name in self.columns.from_path and name in self.schema.names:
                 value = typed(text, self.schema.field(name).type)
-                says = pc.field(name) == value if value.is_valid else pc.field(name).is_null()
-                known = says if known is None else known & says
+                is_value = pc.field(name) == value if value.is_valid else pc.field(name).is_null()
+                known = is_value if known is None else known & is_value
         return known

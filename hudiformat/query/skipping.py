@@ -34,7 +34,7 @@ def without_skipped(
 ) -> list[FileSlice]:
     """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
 
-    What cannot be read of the metadata table is passed over with a warning.
+    A part of the metadata table that cannot be read is skipped with a warning.
 
     Source: ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
     """
@@ -45,13 +45,13 @@ def without_skipped(
 
 
 def _tried(
-    state: TableState, partition: str, slices: Sequence[FileSlice], look: Callable[[], Collection[FileSlice]]
+    state: TableState, partition: str, slices: Sequence[FileSlice], find: Callable[[], Collection[FileSlice]]
 ) -> list[FileSlice]:
-    """*slices* without those that *look* finds, if the metadata table has *partition*."""
+    """*slices* without those that *find* gives, if the metadata table has *partition*."""
     if not slices or not state.has_metadata_partition(partition):
         return list(slices)
     try:
-        skipped = look()
+        skipped = find()
     except HudiFormatError as error:
         message = f"{state.storage.root}: {partition} are not used, as they cannot be read: {error}"
         warnings.warn(message, HudiFormatWarning, stacklevel=5)
@@ -69,8 +69,8 @@ def _by_statistics(
     grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
     asked = [one for one in slices if not (with_logs and one.log_files and grows)]
     stats = column_stats(state.storage, state.config, state.timeline)
-    says = _Says(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
-    return set(says.impossible(asked))
+    statistics = _SliceStatistics(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
+    return set(statistics.impossible(asked))
 
 
 def _by_bloom_filters(
@@ -98,8 +98,8 @@ def _stored(pruner: PartitionPruner) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class _Says:
-    """What statistics say about the slices of a table and a filter."""
+class _SliceStatistics:
+    """The statistics of the slices of a table, held against a filter."""
 
     stats: ColumnStats
     pruner: PartitionPruner

@@ -1,6 +1,6 @@
-"""What reading does about damage, by the option ``hudiformat.damage``: what Hudi does, stop, or go on and say so.
+"""Reading file slices: base file and log files -> merged rows.
 
-Reading a table: slices -> merged rows.
+The option ``hudiformat.damage`` decides what a damaged file leads to: what Hudi does, an error, or a warning.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _warn_of(lost: str, storage: Storage, path: str) -> None:
 class SliceReader:
     """Reads slices of one table.  It travels to other processes: plain values only.
 
-    *counts* says of an instant whether its log blocks do; without it all do.  *merger* is the user's own.  A slice
+    Log blocks count by ``visibility``.  *merger* is the user's own.  A slice
     whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
     what a read does with damaged files.
     """
@@ -169,7 +169,7 @@ class SliceReader:
         """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
 
         Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
-        groups are there at a time.  Rows for which *may_hold* is not true may be left out: what it says of record
+        groups are there at a time.  Rows for which *may_hold* is not true may be left out: its conditions on record
         keys is asked before merging, the rest of base files without log files.
 
         Raises:
@@ -236,7 +236,7 @@ class SliceReader:
         rule: MergeRule,
         where: KeyFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        # From table version 8 on the names of log files have said whether their blocks count.
+        # From table version 8 on, the name of a log file decides whether its blocks count.
         counts = self._counts if self.visibility.logs_name_slices else None
         blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
         if self.damage is DamageMode.SKIP:
@@ -296,7 +296,7 @@ class SliceReader:
 
 
 def memory_of(blocks: Iterable[LogBlock]) -> int:
-    """About how many bytes the records of *blocks* take in memory, without a look at them."""
+    """About how many bytes the records of *blocks* take in memory, without decoding them."""
     return sum(
         len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
         for block in blocks

@@ -122,7 +122,7 @@ _Layouts = list[frozenset[str] | None]
 def _spread_log(
     parts: KeyParts, blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule, where: KeyFilter | None
 ) -> _Layouts:
-    """Write what the log files say to the parts; the layouts of records that were met."""
+    """Write the records and deletes of the log files to the parts; the layouts of the records."""
     layouts: _Layouts = [None]
     age = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Moments to travel to: their text, and whether the table can still, or already, tell what was then."""
+"""Time travel: moments as text, and whether the rows of a moment are known."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _of_epoch(seconds: int, milliseconds: int, zone: TimelineZone) -> str:
 def check_as_of(state: TableState, moment: str) -> None:
     """Raise where the rows of *moment* are not known.
 
-    A pending write may still complete, and would then have been visible; what was cleaned is gone.
+    A pending write may still complete, and would then have been visible; files that were cleaned no longer exist.
 
     Raises:
         TableError: *moment* is not before the first pending write, or it is before what the last clean kept.

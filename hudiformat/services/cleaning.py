@@ -1,6 +1,6 @@
 """Cleaning: file slices that no query of the retained window needs are deleted.
 
-The plan is on the timeline before the first file goes.  Rules and words: spec/services.md.
+The plan is on the timeline before the first file is deleted.  Rules and words: spec/services.md.
 Source: CleanPlanner, CleanerUtils, CleanPlanActionExecutor, CleanActionExecutor, Hudi 1.2.0.
 """
 
@@ -41,7 +41,7 @@ _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CL
 def clean(context: TableContext, seen: TableState | None = None) -> Instant | None:
     """Finish what an earlier clean left, then delete what the policy no longer keeps; None where there is nothing.
 
-    *seen* is a look at the table that was just made: where it shows nothing to clean, the lock is not taken.
+    *seen* is the state of the table, just read: where it has nothing to clean, the lock is not taken.
 
     Raises:
         LockError: another writer keeps the table's lock.
@@ -130,8 +130,8 @@ class _Planner:
                     unwanted += group
             names = [_names(item) + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
-            gone = [name for found in names if not kept.intersection(found) for name in found]
-            yield path, [join_path(path, name) for name in gone]
+            deleted = [name for found in names if not kept.intersection(found) for name in found]
+            yield path, [join_path(path, name) for name in deleted]
 
     def _listed(self) -> Iterable[PartitionFiles]:
         """Where there can be something to clean: after a clean, where writes of the window's growth have been.
@@ -139,13 +139,13 @@ class _Planner:
         Source: CleanPlanner.getPartitionPathsForIncrementalCleaning.
         """
         cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
-        said = None if cleaned is None else self.state.content(cleaned)
-        first = said.earliest_commit_to_retain if isinstance(said, CleanMetadata) else ""
+        metadata = None if cleaned is None else self.state.content(cleaned)
+        first = metadata.earliest_commit_to_retain if isinstance(metadata, CleanMetadata) else ""
         if (
             self.earliest is None
             or not first
             or first < (self.state.timeline.first_active or "")
-            or self._was_saved(said)
+            or self._was_saved(metadata)
         ):
             return self.state.files()
         touched: dict[str, None] = {}
@@ -157,9 +157,9 @@ class _Planner:
                 )
         return (files for path in sorted(touched) for files in self.state.files(path))
 
-    def _was_saved(self, said: Content | None) -> bool:
+    def _was_saved(self, metadata: Content | None) -> bool:
         """Whether a savepoint of the time of the last clean has been deleted since."""
-        extra = said.extra_metadata if isinstance(said, CleanMetadata) else None
+        extra = metadata.extra_metadata if isinstance(metadata, CleanMetadata) else None
         before = (extra or {}).get(SAVEPOINTED_TIMESTAMPS, "")
         return bool({time for time in before.split(",") if time} - {one.time for one in self.savepoints})
 
@@ -182,8 +182,10 @@ class _Planner:
     def _saved_files(self) -> dict[str, frozenset[str]]:
         found: dict[str, frozenset[str]] = {}
         for instant in self.savepoints:
-            said = self.state.content(instant)
-            for path, partition in said.partition_metadata.items() if isinstance(said, SavepointMetadata) else ():
+            metadata = self.state.content(instant)
+            for path, partition in (
+                metadata.partition_metadata.items() if isinstance(metadata, SavepointMetadata) else ()
+            ):
                 found[path] = found.get(path, frozenset()) | frozenset(partition.savepoint_data_file)
         return found
 

@@ -63,7 +63,7 @@ def schedule_compaction(context: TableContext) -> Instant | None:
 def compact(context: TableContext, seen: TableState | None = None) -> list[Commit]:
     """Run the compactions that are planned, or that others left half-way; plan one first where there are none.
 
-    *seen* is a look at the table that was just made.
+    *seen* is the state of the table, just read.
 
     Raises:
         UnsupportedFeatureError: as for :func:`schedule_compaction`.

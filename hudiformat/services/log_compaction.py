@@ -1,6 +1,6 @@
 """Log compaction: the blocks of a file slice's log files are merged into one log file; the base file stays as it is.
 
-The new blocks name the instants that they stand for.  Readers take them in their place, so the old log files may stay.
+The new blocks name the instants that they replace.  Readers read them instead, so the old log files may stay.
 Source: HoodieLogCompactionPlanGenerator, HoodieCompactor.logCompact, FileGroupReaderBasedAppendHandle, Hudi 1.2.0;
 spec/services.md.
 """
@@ -157,7 +157,7 @@ def _write(plan: WritePlan, blocks: list[LogBlock], handle: AppendHandle) -> Non
     for gone, fields in ((left.deleted & left.resets, ()), (left.deleted & ~left.resets, rule.ordering_fields)):
         numbers = np.flatnonzero(gone)
         if len(numbers):
-            places = pa.array(left.entry[numbers])
-            values = [column.take(places).combine_chunks() for column in left.ordering] if fields else []
+            entries = pa.array(left.entry[numbers])
+            values = [column.take(entries).combine_chunks() for column in left.ordering] if fields else []
             keys = left.keys.texts(numbers).combine_chunks()
             handle.delete(keys, delete_ordering(values, fields) if values else None)

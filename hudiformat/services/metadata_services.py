@@ -32,13 +32,13 @@ from hudiformat.view import FileSlice
 
 _KEPT_VERSIONS = 2
 _CLEAN_AFTER = 3
-"""Commits after which a compaction is old enough that what it replaced goes: a reader may be at it before."""
+"""Commits after a compaction until the files that it replaced are deleted: a reader may still read them before."""
 
 
 def serve_metadata_table(seen: TableState) -> None:
     """Clean, compact and archive the metadata table where that is due; nothing where there is none.
 
-    *seen* is a look at the table that was just made.
+    *seen* is the state of the table, just read.
     """
     options = seen.options.services
     with changing(seen.context, seen) as state:
@@ -75,7 +75,7 @@ def _since_compaction(own: Timeline) -> list[Instant] | None:
 
 
 def _is_due(table: MetadataTable) -> bool:
-    """Whether there are enough delta commits, all of which are valid by now, and nobody is compacting already."""
+    """Whether there are enough delta commits, all of them valid by now, and no other writer is compacting already."""
     own, outer = table.own.timeline, table.outer
     since = _since_compaction(own)
     deltas = [one for one in (own.completed if since is None else since) if one.action is Action.DELTA_COMMIT]

@@ -1,4 +1,4 @@
-"""What is wrong with a table: files that are damaged, missing or nobody's, and instants that never completed.
+"""What is wrong with a table: files that are damaged, missing or orphaned, and instants that never completed.
 
 Nothing is changed.  Rules: spec/services.md.
 """

@@ -1,6 +1,6 @@
 """Numbers as Java writes them.
 
-What a query shows in partition columns: not what the files hold, but what the partition path says.
+The values that a query shows in partition columns: those of the partition path, not those in the files.
 
 A path cannot give everything back.  Where the key generator formats times into paths, the files' values are shown after
 all, as texts.  Source: HoodieBaseHadoopFsRelationFactory.partitionColumnsToRead, SparkParsePartitionUtil, Hudi 1.2.0.
@@ -95,7 +95,7 @@ class PartitionColumns:
     def show(self, rows: pa.RecordBatch, path: str, schema: pa.Schema, *, merged: bool) -> pa.RecordBatch:
         """*rows* of the partition at *path* with the columns of *schema*, which is one that is shown.
 
-        *merged* says whether they come from log files too, which makes a difference to the text of timestamps.
+        *merged* tells whether they come from log files too, which changes the text of timestamps.
         """
         if not self.fields or not len(schema):  # of no columns only the batch itself knows how many rows there are
             return rows.select(schema.names)
@@ -111,7 +111,7 @@ class PartitionColumns:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def texts(self, path: str) -> list[str | None]:
-        """What *path* says about each field, unescaped; null for the default partition and for what it does not say.
+        """The value of each field in *path*, unescaped; null for the default partition and for fields without a folder.
 
         One field takes a path of several folders whole; more fields than folders, or fewer, get nothing.
 

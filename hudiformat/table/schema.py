@@ -25,7 +25,7 @@ DELETED_FIELD = "_hoodie_is_deleted"
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """The schema of a table's own columns; ``avro`` is JSON as it stands in the commit metadata."""
+    """The schema of a table's own columns; ``avro`` is JSON as in the commit metadata."""
 
     avro: str
 
@@ -59,7 +59,7 @@ class TableSchema:
 
     @property
     def delete_column(self) -> str | None:
-        """The column that tells deletes, where the table has it."""
+        """The column that flags deletes, where the table has it."""
         schema = self.arrow
         has_it = DELETED_FIELD in schema.names and pa.types.is_boolean(schema.field(DELETED_FIELD).type)
         return DELETED_FIELD if has_it else None
@@ -94,7 +94,7 @@ class TableSchema:
         return resolve(own, self.arrow)
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise a SchemaError when rows of *schema* cannot be written to the table; looks at no row."""
+        """Raise a SchemaError when rows of *schema* cannot be written to the table; no row is read."""
         incoming, table = without_meta_fields(schema), self.arrow
         arrow_to_avro(incoming, name="incoming", namespace="hoodie")  # refuses what Avro cannot hold
         for name in incoming.names:

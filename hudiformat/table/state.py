@@ -1,8 +1,8 @@
 """A table as one operation sees it: its properties and its timeline, read once.
 
-``TableContext`` is what a table object keeps: where the table is, and the options.  ``TableState`` is one look at it.
-An operation makes a state when it starts, and hands it down.  It makes a second one only where it has waited for a lock
-in between, or where it has changed the table itself.
+``TableContext`` is what a table object keeps: where the table is, and the options.  ``TableState`` is the state of the
+table at one moment.  An operation reads a state when it starts, and hands it down.  It reads a second one only where it
+has waited for a lock in between, or where it has changed the table itself.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class TableContext:
     parsed: Parsed = field(default_factory=Parsed, compare=False, repr=False)
 
     def state(self) -> TableState:
-        """A new look at the table: its properties and its timeline as they are now, in two requests."""
+        """The table's properties and its timeline as they are now, read in two requests."""
         config = self._current_config()
         return TableState(self, config, load_timeline(self.storage, config))
 
@@ -120,10 +120,10 @@ class TableContext:
 
 @dataclass(frozen=True, eq=False)
 class TableState:
-    """One look at a table; all that is derived from it is computed once and kept for its life.
+    """The state of a table at one moment; all that is derived from it is computed once and kept for its life.
 
-    Files that other writers add or delete later are seen as the timeline of this look makes them: files of unknown
-    instants are ignored, and a file that was deleted since is an error when it is read.
+    A listing that is made later may show files of newer instants, which are ignored.  A file that another writer has
+    deleted since is an error when it is read.
     """
 
     context: TableContext
@@ -138,9 +138,9 @@ class TableState:
         return TableState, (self.context, self.config, self.timeline)
 
     def again(self) -> TableState:
-        """A new look, for whoever has waited since this one.
+        """The state as it is now, for an operation that has waited since.
 
-        The properties are read again only where the timeline has changed: whoever changes them writes to it.
+        The properties are read again only where the timeline has changed: a writer that changes them adds instants.
         """
         timeline = load_timeline(self.storage, self.config)
         if timeline == self.timeline:
@@ -151,7 +151,7 @@ class TableState:
         return TableState(self.context, config, timeline)
 
     def is_overtaken(self, *, of_the_past: bool = False) -> bool:
-        """Whether files that belong to this look may be missing from what :meth:`slices` has listed after it.
+        """Whether files of this state may be missing from what :meth:`slices` has listed since.
 
         That is so where a clean, a rollback or a restore was started since.  The timeline is listed again for this only
         where it matters: where files of newer writes were listed, or several partitions one after the other, or where
@@ -305,5 +305,5 @@ class TableState:
         return self.options.metadata_enable is not False and partition in self.config.metadata_partitions
 
     def with_instant(self, instant: Instant) -> TableState:
-        """The table as it is once this process has put *instant* on the timeline, without another look."""
+        """The state once this process has put *instant* on the timeline, without reading it again."""
         return TableState(self.context, self.config, Timeline.of([*self.timeline.instants, instant]))

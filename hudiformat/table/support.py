@@ -19,7 +19,7 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, MergeMode, PartialUpdateMode, TableConfig, TableType
 
 OPERATION_FIELD = "_hoodie_operation"
-"""The column, where a table has it, that says what a row was written as.  Source: HoodieRecord."""
+"""The column, where a table has it, that records with which operation a row was written.  Source: HoodieRecord."""
 
 _DELETE_PROPERTIES = ("hoodie.payload.delete.field", "hoodie.payload.delete.marker")
 _MARKER_PROPERTY = "hoodie.write.partial.update.unavailable.value"
@@ -29,7 +29,7 @@ _DEBEZIUM_DELETE = ("_change_operation_type", "d")
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What merging a table's records takes, whichever properties say it."""
+    """How a table's records are merged, whichever properties define it."""
 
     mode: MergeMode
     ordering_fields: tuple[str, ...]

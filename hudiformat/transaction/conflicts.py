@@ -1,7 +1,7 @@
 """Whether a write may commit after what other writers have done since it began.
 
 Two writes conflict when they write to one file group.  Hudi stops there; here two upserts conflict as well when both
-have put new keys into one partition and nothing says that the keys differ, for they could leave a key twice.
+have put new keys into one partition and it is not known that the keys differ, for they could leave a key twice.
 Source: SimpleConcurrentFileWritesConflictResolutionStrategy and the variant for bucket indexes, Hudi 1.2.0.
 """
 
@@ -17,7 +17,7 @@ from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 
 Group = tuple[str, str]
-"""A partition path and a file id; with a bucket index, the bucket in place of the file id."""
+"""A partition path and a file id; with a bucket index, the bucket instead of the file id."""
 
 _BUCKET_DIGITS = 8
 _NO_COMMIT = (None, "", "null")
@@ -52,7 +52,7 @@ def conflict_of(
 ) -> str | None:
     """Why the write *own* cannot commit with *metadata*; None when it can.
 
-    *state* is a look made under the table's lock, *seen* are the instants that were completed when the write began.
+    *state* was read under the table's lock, *seen* are the instants that were completed when the write began.
     """
     by_bucket = state.options.index_type is IndexType.BUCKET
     claim = Claim.of(operation, metadata, by_bucket=by_bucket)
@@ -67,7 +67,7 @@ def conflict_of(
                 return reason
     for instant, groups in groupby(state.pending_groups, key=lambda group: group.instant):
         if instant.action is not Action.LOG_COMPACTION and instant.time != own.time:
-            planned = [(group.partition_path, _place(group.file_id, by_bucket=by_bucket)) for group in groups]
+            planned = [(group.partition_path, _group_id(group.file_id, by_bucket=by_bucket)) for group in groups]
             rewrites = instant.action is not Action.COMPACTION or (state.logs_name_slices and instant.time > own.time)
             if (reason := conflict_with_plan(claim, instant, planned, rewrites=rewrites)) is not None:
                 return reason
@@ -82,7 +82,7 @@ def conflict_with_commit(
     taken = {_group(stat, by_bucket=by_bucket) for stat in stats} | _replaced(metadata, by_bucket=by_bucket)
     shared = taken & (claim.rewritten if is_compaction else claim.groups)
     if shared:
-        return _says(other, shared)
+        return _shared_group(other, shared)
     if claim.operation is Operation.UPSERT and metadata.operation_type in (None, "UPSERT", "INSERT", "BULK_INSERT"):
         both = claim.grown & {stat.partition_path or "" for stat in stats if _adds(stat)}
         if both and not is_compaction:
@@ -97,25 +97,25 @@ def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *,
     every write that had begun when it was planned.
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
-    return _says(other, shared) if shared else None
+    return _shared_group(other, shared) if shared else None
 
 
-def _says(other: Instant, shared: Iterable[Group]) -> str:
+def _shared_group(other: Instant, shared: Iterable[Group]) -> str:
     partition, file_id = min(shared)
     return f"{other} has the file group {file_id} in the partition {partition!r} as well"
 
 
 def _group(stat: WriteStat, *, by_bucket: bool) -> Group:
-    return stat.partition_path or "", _place(stat.file_id or "", by_bucket=by_bucket)
+    return stat.partition_path or "", _group_id(stat.file_id or "", by_bucket=by_bucket)
 
 
-def _place(file_id: str, *, by_bucket: bool) -> str:
+def _group_id(file_id: str, *, by_bucket: bool) -> str:
     return file_id[:_BUCKET_DIGITS] if by_bucket else file_id
 
 
 def _replaced(metadata: CommitMetadata, *, by_bucket: bool) -> set[Group]:
     replaced: Mapping[str, tuple[str, ...]] = metadata.partition_to_replace_file_ids or {}
-    return {(path, _place(file_id, by_bucket=by_bucket)) for path, ids in replaced.items() for file_id in ids}
+    return {(path, _group_id(file_id, by_bucket=by_bucket)) for path, ids in replaced.items() for file_id in ids}
 
 
 def _replaces_base(stat: WriteStat) -> bool:

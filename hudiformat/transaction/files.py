@@ -1,13 +1,11 @@
-"""Markers: an empty file for every data file that an instant is about to make.
+"""The files of a write: their markers, their statistics, and deleting them again.
 
-They tell whoever finds a write that did not complete, Hudi included, which files to take away; and at the commit, which
-files a failed attempt of a task left behind.  Source: DirectWriteMarkers, WriteMarkers.
+A marker is an empty file for a data file that an instant is about to make.  From the markers, a process that finds an
+incomplete write, Hudi included, knows which files to delete.  A commit finds from them the files of failed attempts of
+tasks.  Statistics are recorded in the commit metadata as Hudi's writers record them.
 
-The files that a write has made, and taking them away again.
-
-The statistics of a write, as Hudi's writers leave them in the commit metadata.
-
-Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus, HoodieWriteMergeHandle.close.
+Source: DirectWriteMarkers, WriteMarkers; HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus,
+HoodieWriteMergeHandle.close.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ def marked_instants(storage: Storage) -> list[str]:
 
 
 def delete_markers(storage: Storage, instant: str) -> None:
-    """Take away the markers of *instant*."""
+    """Delete the markers of *instant*."""
     storage.delete(f"{MARKER_FOLDER}/{instant}")
 
 
@@ -91,7 +89,7 @@ def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: It
 
 
 def delete_traces(storage: Storage, instant: str) -> None:
-    """Take away the partitions that an instant whose files are gone had just made, and its markers."""
+    """Delete the partitions that an instant has just made, whose files are deleted, and its markers."""
     for folder, _ in list(list_partitions(storage)):
         _leave_partition(storage, folder, instant)
     delete_markers(storage, instant)
@@ -112,7 +110,7 @@ def files_of(storage: Storage, instant: str) -> Iterator[str]:
 
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:
-    """Whether a file with *instant*'s marker or name is its own; below table version 8 a log file's blocks say so."""
+    """Whether a file with *instant*'s marker or name is its own; below table version 8 the blocks of logs decide."""
     named_by_slice = config.version < VERSION_WITH_COMPLETION_TIMES
     if not named_by_slice or not isinstance(parse_data_file(base_name(path)), LogFileName):
         return True
@@ -126,7 +124,7 @@ def log_instants(storage: Storage, path: str) -> set[str]:
 
 
 def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
-    """Take away a partition that the failed write had just made."""
+    """Delete a partition that the failed write has just made, if it has no file."""
     entries = [entry.name for entry in storage.list(folder)]
     metadata = join_path(folder, PARTITION_METADATA_FILE)
     if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
@@ -243,7 +241,7 @@ def base_file_stat(
 ) -> WriteStat:
     """The statistic of a base file; *size* in bytes, *rows* all of its rows.
 
-    *counts* and *previous*, the base file in whose place it comes, are those of a group that was there.
+    *counts* and *previous*, the base file that it replaces, are given for a group that existed before.
     """
     counted = WriteCounts(inserts=rows) if counts is None else counts
     return WriteStat(

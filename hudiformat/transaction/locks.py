@@ -3,7 +3,7 @@
 The file-system lock is the one of Hudi's FileSystemBasedLockProvider, file for file: Java's writers and these exclude
 each other.  It is held for the moments of a state change on the timeline, never while rows are written.
 
-Signs of life: a file per writer, written anew as long as the writer lives.
+Heartbeats: a file per writer, written again at intervals as long as the writer lives.
 
 Who finds a write that did not complete asks for its heartbeat before taking it away.
 Source: HoodieHeartbeatClient, HoodieHeartbeatUtils, Hudi 1.2.0.
@@ -52,7 +52,7 @@ class Lock(Protocol):
 class FileSystemLock:
     """A file that only one writer can create.
 
-    A lock file older than *expire_minutes* is taken away, as left by a writer that died; 0 means never.
+    A lock file older than *expire_minutes* is deleted, as left by a writer that died; 0 means never.
 
     Source: FileSystemBasedLockProvider, Hudi 1.2.0.
     """
@@ -62,7 +62,7 @@ class FileSystemLock:
     expire_minutes: int = 0
 
     def try_acquire(self) -> bool:
-        """As the protocol says; an expired lock of another writer is taken away first."""
+        """Take the lock; an expired lock of another writer is deleted first."""
         if self._is_expired():
             self.storage.delete(self._path)
         owner = {"lockCreateTime": time.strftime("%Y-%m-%d %H:%M:%S.000"), "lockThreadName": _owner()}
@@ -135,13 +135,13 @@ def lock_of(storage: Storage, options: ConcurrencyOptions) -> Lock:
     """
     if options.lock_provider != FILE_SYSTEM_PROVIDER:
         return InProcessLock(storage.root)
-    place = open_storage(options.lock_path) if options.lock_path else storage
-    if not place.capabilities.atomic_create:
+    storage_of_lock = open_storage(options.lock_path) if options.lock_path else storage
+    if not storage_of_lock.capabilities.atomic_create:
         raise UnsupportedFeatureError(
-            f"{place.root}: a lock file needs a storage where one of several writers creates a file, and this is none",
+            f"{storage_of_lock.root}: a lock file needs a storage where only one of several writers can create a file",
             feature="file-system lock without atomic create",
         )
-    return FileSystemLock(place, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)
+    return FileSystemLock(storage_of_lock, "" if options.lock_path else META_FOLDER, options.lock_expire_minutes)
 
 
 @contextmanager
@@ -212,7 +212,7 @@ class Heartbeat:
 def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
     """The instants of writers that gave a sign of life within the last *tolerance* seconds.
 
-    Where the storage does not say when a file was written, every heartbeat counts.
+    Where the storage does not record when a file was written, every heartbeat counts.
     """
     oldest = (time.time() - tolerance) * 1000
     return frozenset(

@@ -67,14 +67,14 @@ _INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """The metadata table of a table: a look at the table, and one at the metadata table, which is a table too."""
+    """The metadata table of a table: the states of both, as the metadata table is a table too."""
 
     outer: TableState
     own: TableState
 
     @classmethod
     def of(cls, outer: TableState) -> MetadataTable:
-        """The metadata table of the table that *outer* is a look at, which has one with the partition ``files``."""
+        """The metadata table of the table with the state *outer*, which has one with the partition ``files``."""
         storage = FolderStorage(outer.storage, METADATA_FOLDER)
         context = TableContext(storage, load_table_config(storage), WriteOptions(), outer.context.clock)
         return cls(outer, context.state())
@@ -86,7 +86,7 @@ class MetadataTable:
         return next_instant(self.outer.context.clock(), max(filter(None, times), default=None))
 
     def refreshed(self) -> MetadataTable:
-        """The same with a new look at the metadata table, after a change of it."""
+        """The same with the state of the metadata table as it is after a change."""
         return replace(self, own=self.own.context.state())
 
     def record(self, instant: Instant, metadata: Metadata) -> str | None:
@@ -173,7 +173,7 @@ class MetadataTable:
 
 
 def prepare_metadata_table(state: TableState) -> TableState:
-    """Make sure that the metadata table can be kept up, or is dropped; a look at the table after that.
+    """Make sure that the metadata table can be kept up, or is dropped; the state of the table after that.
 
     To be called under the table's lock, before the first change.  A warning reports what is dropped, unless the options
     ask for it.

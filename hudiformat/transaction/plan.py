@@ -1,9 +1,4 @@
-"""Where the new rows of a write go: what a task has to know of the table, handed to the rules of sizing.
-
-What the tasks of one write have to know.  It travels to other processes: plain values only.
-
-What sizing has to know of a table, read from its timeline.
-"""
+"""What the tasks of a write have to know of the table, sizing included.  It is pickled: plain values only."""
 
 from __future__ import annotations
 
@@ -52,7 +47,7 @@ Groups = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class SizingProfile:
-    """What sizing has to know of a table besides its file slices.  It travels to other processes: plain values only."""
+    """What sizing has to know of a table besides its file slices.  It is pickled: plain values only."""
 
     kind: Kind
     engine: SizingEngine
@@ -89,9 +84,9 @@ _VERSION_WITH_POSITIONS = 8
 class WritePlan:
     """One write of a table, between the moment its instant is chosen and its commit.
 
-    ``sizing`` says where new rows go, None where they are not asked.  ``in_clustering`` are file groups, as (partition
-    path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, say where new
-    rows go of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
+    ``sizing`` assigns new rows to file groups; None where it is not used.  ``in_clustering`` are file groups, as
+    (partition path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, assign
+    new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
     of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
     failed attempts may leave files behind.
     """
@@ -126,12 +121,12 @@ class WritePlan:
 
     @property
     def uses_buckets(self) -> bool:
-        """Whether the hash of a record key says which file group it belongs to."""
+        """Whether the hash of a record key determines its file group."""
         return self.options.index_type is IndexType.BUCKET
 
     @property
     def writes_positions(self) -> bool:
-        """Whether blocks say in which rows of the base file their records are, where that is known of all of them.
+        """Whether blocks record the rows of the base file that their records belong to, where all of these are known.
 
         Source: HoodieAppendHandle; table versions below 8 have none.
         """
@@ -144,7 +139,7 @@ class WritePlan:
 
     @property
     def looks_everywhere(self) -> bool:
-        """Whether record keys are looked for in all partitions."""
+        """Whether record keys are looked up in all partitions."""
         if self.operation is Operation.INSERT:
             return self.options.is_global and self.options.insert_duplicates is not DuplicatePolicy.NONE
         return self.options.is_global and self.operation in (Operation.UPSERT, Operation.DELETE)
@@ -218,7 +213,7 @@ def _is_sized(state: TableState, operation: Operation) -> bool:
 
 
 def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
-    """The profile of a table; commits are read, from the newest on, until one tells the record size."""
+    """The profile of a table; commits are read, from the newest on, until one gives the record size."""
     options = state.options
     sizing = options.sizing
     if partial_schema(operation, options) is not None:

@@ -1,4 +1,4 @@
-"""Changes of a table's timeline: under the lock, on a current look at the table, the metadata table first."""
+"""Changes of a table's timeline: under the lock, on the current state of the table, the metadata table first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hudiformat.transaction.metadata_table import MetadataTable, prepare_metadat
 
 @contextmanager
 def changing(context: TableContext, seen: TableState | None = None, *, again: bool = False) -> Iterator[TableState]:
-    """Hold the table's lock while the block changes the timeline; gives a current look at the table.
+    """Hold the table's lock while the block changes the timeline; gives the current state of the table.
 
     The table may have changed since *seen*, so it is read again under the lock.  Where there are no other writers,
     *seen* is used as it is, unless *again*.  Before the first change the metadata table is prepared: what cannot be
@@ -46,7 +46,7 @@ def exclusive(context: TableContext) -> AbstractContextManager[None]:
 def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     """Complete an inflight instant, with what it did in *metadata*.
 
-    *state* is a look made under the table's lock.  The metadata table is written first, and is valid once the timeline
+    *state* was read under the table's lock.  The metadata table is written first, and is valid once the timeline
     has the completed instant; in the other order a reader would miss files for a moment.
 
     Raises:

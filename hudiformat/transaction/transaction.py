@@ -69,7 +69,7 @@ class Transaction:
     def __init__(self, context: TableContext, plan: WritePlan, seen: TableState, heartbeat: Heartbeat | None) -> None:
         self.plan = plan
         self.after: TableState | None = None
-        """The table as the commit left it; None before."""
+        """The state of the table as the commit left it; None before."""
         self._context = context
         self._seen = seen  # as this write has begun
         self._heartbeat = heartbeat
@@ -124,7 +124,7 @@ class Transaction:
         if self.after is not None:
             return
         self._stop_heartbeat()
-        state = self._context.state()  # somebody may have rolled the write back
+        state = self._context.state()  # another writer may have rolled this write back
         if any(pending.time == self.instant.time for pending in state.timeline.pending):
             delete_files(state.storage, state.config, self.instant.time)
             if FILES in state.config.metadata_partitions:
@@ -174,7 +174,7 @@ def begin_write(
 ) -> Transaction:
     """Roll back what failed writes have left, choose the next instant, and put it on the timeline.
 
-    *seen* is a look at the table that the operation has made already.  *in_tasks* tells that tasks write, whose failed
+    *seen* is the state of the table that the operation has read already.  With *in_tasks*, tasks write, whose failed
     attempts may leave files.
 
     Raises:
@@ -190,7 +190,7 @@ def begin_write(
         heartbeat = None
         if options.failed_writes_policy is FailedWritesPolicy.LAZY:
             heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
-            heartbeat.start()  # before the instant can be seen: nobody may take it for a dead writer's
+            heartbeat.start()  # before the instant can be seen: no other writer may take it for a dead writer's
         metadata = CommitMetadata(operation_type=operation.value)
         begun = begin_instant(state.storage, state.config, time, action_of(state.config, operation), metadata)
     plan = write_plan(state, operation, time, in_tasks=in_tasks)
@@ -235,7 +235,7 @@ def write_and_commit(
 def roll_back_failed_writes(state: TableState) -> TableState:
     """Roll back writes that did not complete: all, or beside other writers those without a heartbeat.
 
-    Returns a look at the table after that.
+    Returns the state of the table after that.
     """
     options = state.options.concurrency
     if options.failed_writes_policy is FailedWritesPolicy.NEVER:

@@ -282,7 +282,7 @@ def test_a_task_that_did_not_end_stops_the_commit(spark: SparkSession, table: hf
 def test_streams_need_a_newer_pyspark(spark: SparkSession, table: hf.Table, method: str, module: str) -> None:
     source, schema = HudiDataSource({"path": table.path}), things(spark, 1).schema
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, f"hudiformat.spark.{module}", None)
+        patch.setitem(sys.modules, f"hudiformat.spark.source.{module}", None)
         with pytest.raises(hf.UnsupportedFeatureError, match=r"a stream needs PySpark 4\.[12]; this is 4"):
             getattr(source, method)(schema, *([False] if method == "streamWriter" else []))
 
