@@ -228,7 +228,7 @@ def test_the_partition_path_may_stand_in_values_by_chance(path: str) -> None:
     ordering = pa.array([value.tobytes() + b"\x02" + bytes([2 * len(path)]) + path.encode() for value in values])
     for column in (ordering, pa.array(values)):
         encoded = encode_delete_list(_keys(LONG), path, column)
-        found = delete_list._by_guessing(_cursor(encoded))
+        found = delete_list._read_long(_cursor(encoded))
         assert found is not None
         assert found[0] == _keys(LONG)
         assert found[2] == column
