@@ -66,7 +66,7 @@ class EncodeError(HudiFormatError, ValueError):
 
 
 class NameFormatError(HudiFormatError, ValueError):
-    """A file name, write token or instant that is not formed as Hudi forms them; ``name`` is what was found."""
+    """A file name, write token or instant that does not have Hudi's form; ``name`` is the text."""
 
     def __init__(self, message: str, *, name: str | None = None) -> None:
         super().__init__(message)

@@ -101,11 +101,11 @@ class _Texts(_Numbers):
         return 8 * _OFFSET_SIZE
 
     def add(self, piece: pa.Array) -> None:
-        valid, places, text = piece.buffers()
+        valid, offsets, text = piece.buffers()
         self._add_validity(valid, len(piece))
-        ends = np.frombuffer(places, np.int32, len(piece) + 1)
-        offsets = self._values.view(np.int32)[self._rows : self._rows + len(ends)]
-        np.add(ends, self._size, out=offsets)
+        ends = np.frombuffer(offsets, np.int32, len(piece) + 1)
+        whole = self._values.view(np.int32)[self._rows : self._rows + len(ends)]
+        np.add(ends, self._size, out=whole)
         self._rows += len(piece)
         self._add_text(text, int(ends[-1]))
 

@@ -75,8 +75,8 @@ class _Reader:
     objects: list[Any] = field(default_factory=list)
 
     def array(self, expected: str) -> list[Any]:
-        if (found := self.class_name()) != expected:
-            raise CorruptBlockError(f"expected {expected}, found {found}", offset=self.cursor.offset)
+        if (name := self.class_name()) != expected:
+            raise CorruptBlockError(f"expected {expected}, found {name}", offset=self.cursor.offset)
         items = self.shared(_items)
         if self.cursor.remaining:
             raise CorruptBlockError(f"{self.cursor.remaining} bytes after the deletes", offset=self.cursor.offset)
@@ -246,8 +246,8 @@ def _buffer(reader: _Reader) -> bytes:
 
 
 def _comparables(reader: _Reader) -> list[Any]:
-    if (found := reader.class_name()) != "[Ljava.lang.Comparable;":
-        raise CorruptBlockError(f"expected several ordering values, found {found}", offset=reader.cursor.offset)
+    if (name := reader.class_name()) != "[Ljava.lang.Comparable;":
+        raise CorruptBlockError(f"expected several ordering values, found {name}", offset=reader.cursor.offset)
     values = reader.shared(_items)
     if not isinstance(values, list) or not values:
         raise CorruptBlockError("several ordering values, and there are none", offset=reader.cursor.offset)
