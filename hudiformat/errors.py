@@ -2,9 +2,9 @@
 
     HudiFormatError
     ├── DecodeError (ValueError)         the bytes are not what the format asks for
-    │   ├── TruncatedBlockError (EOFError)   they end too early
-    │   ├── CorruptBlockError                they are all there and contradict each other
-    │   └── UnsupportedVersionError          well formed, of a version we do not know
+    │   ├── TruncatedBlockError (EOFError)   the bytes end too early
+    │   ├── CorruptBlockError                the bytes are complete and contradict each other
+    │   └── UnsupportedVersionError          well formed, of an unknown version
     ├── EncodeError (ValueError)         a value that the format cannot carry
     ├── NameFormatError (ValueError)     a file name or instant that is not one of Hudi's
     ├── SchemaError (ValueError)         a schema or type that cannot be mapped, or contradicts the table's
@@ -12,15 +12,15 @@
     ├── OptionError (ValueError)         an unknown option, or a bad value for a known one
     ├── UnsupportedFeatureError (NotImplementedError)   sound, named, and not supported
     ├── StorageError (OSError)           a file that is missing, exists already or cannot be written
-    └── TableError                       what is at a path contradicts what was asked of it
-        ├── NotATableError               no table there
-        ├── TableExistsError             a table where one was to be created
+    └── TableError                       the table at a path does not allow the call
+        ├── NotATableError               there is no table
+        ├── TableExistsError             there is a table already
         ├── CorruptTableError            the table's own metadata is damaged
         └── CommitError                  a write that did not become visible
 
-Every branch is one thing that a caller can do about it.  The facts of a message are attributes too.  Exceptions cross
-process borders in Spark, so whatever an error carries besides its message is keyword-only with a default: ``pickle``
-calls the class with the message alone and then restores the attributes.
+There is a branch for each thing that a caller can do about an error.  The facts of a message are attributes too.
+Exceptions cross process borders in Spark, so all arguments besides the message are keyword-only with a default:
+``pickle`` calls the class with the message alone and then restores the attributes.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class DecodeError(HudiFormatError, ValueError):
         self.offset = offset
 
     def shifted(self, by: int) -> DecodeError:
-        """The same error, its offset *by* bytes larger; what has no offset counts as being at 0."""
+        """The same error with an offset that is *by* bytes larger; a missing offset counts as 0."""
         return type(self)(str(self).removeprefix(f"at byte {self.offset}: "), offset=(self.offset or 0) + by)
 
 
 class TruncatedBlockError(DecodeError, EOFError):
     """The bytes end before the length that they declare: a writer died, or is still writing.
 
-    ``needed`` is how many bytes of the block have to be there before another try can come further, or 0 for unknown.
+    ``needed`` is the number of bytes of the block that a reader has to have before it tries again, or 0 if unknown.
     """
 
     def __init__(self, message: str, *, offset: int | None = None, needed: int = 0) -> None:
@@ -54,7 +54,7 @@ class TruncatedBlockError(DecodeError, EOFError):
 
 
 class CorruptBlockError(DecodeError):
-    """The bytes are all there and contradict each other."""
+    """The bytes are complete and contradict each other."""
 
 
 class UnsupportedVersionError(DecodeError):
@@ -66,7 +66,7 @@ class EncodeError(HudiFormatError, ValueError):
 
 
 class NameFormatError(HudiFormatError, ValueError):
-    """A file name, write token or instant that is not formed as Hudi forms them; ``name`` is what was found."""
+    """A file name, write token or instant that does not have Hudi's form; ``name`` is the text."""
 
     def __init__(self, message: str, *, name: str | None = None) -> None:
         super().__init__(message)
@@ -114,7 +114,7 @@ class StorageError(HudiFormatError, OSError):
 
 
 class TableError(HudiFormatError):
-    """What is at a path contradicts what was asked of it; ``path`` is the table's base path."""
+    """The table at a path does not allow the call; ``path`` is the table's base path."""
 
     def __init__(self, message: str, *, path: str | None = None) -> None:
         super().__init__(message)
@@ -126,7 +126,7 @@ class NotATableError(TableError):
 
 
 class TableExistsError(TableError):
-    """A table was to be created where there is one."""
+    """A table cannot be created, because there is one at the path."""
 
 
 class CorruptTableError(TableError):
@@ -138,12 +138,12 @@ class CommitError(TableError):
 
 
 class WriteConflictError(CommitError):
-    """Another writer has committed to the same file groups in the meantime: nothing was written; write again."""
+    """Another writer committed to the same file groups in the meantime: nothing was written; write again."""
 
 
 class LockError(TableError):
-    """Another writer keeps the lock of the table for too long."""
+    """Another writer holds the lock of the table for too long."""
 
 
 class HudiFormatWarning(UserWarning):
-    """Something that was done in another way than asked, or an option that means nothing here."""
+    """A call was done in another way than asked, or an option has no effect."""

@@ -1,6 +1,6 @@
 """A cursor over a buffer, and Java's big-endian integers.
 
-A :class:`Cursor` never reads past its end and never believes a length before it has compared it with what is there, so
+A :class:`Cursor` never reads past its end, and compares every length with the bytes that are left before it uses it, so
 that a damaged length costs an error and no memory.
 """
 
@@ -44,7 +44,7 @@ def int64(value: int) -> bytes:
 
 @contextlib.contextmanager
 def offsets_from(base: int) -> Iterator[None]:
-    """Lets the offsets of errors inside count from *base* bytes earlier: where a part of a file is decoded."""
+    """Add *base* to the offsets of errors raised inside, where a part of a file that begins at *base* is decoded."""
     try:
         yield
     except DecodeError as error:
@@ -54,7 +54,7 @@ def offsets_from(base: int) -> Iterator[None]:
 
 
 class Cursor:
-    """Reads a buffer front to back.  ``base`` is what the buffer's first byte counts as in error messages."""
+    """Reads a buffer front to back.  ``base`` is the offset of the buffer's first byte, for error messages."""
 
     __slots__ = ("_base", "_view", "pos")
 
@@ -65,12 +65,12 @@ class Cursor:
 
     @property
     def offset(self) -> int:
-        """Where the next byte stands, counted as in error messages."""
+        """The offset of the next byte, as in error messages."""
         return self._base + self.pos
 
     @property
     def remaining(self) -> int:
-        """Bytes left."""
+        """The number of bytes left."""
         return len(self._view) - self.pos
 
     def take(self, count: int, what: str = "bytes") -> memoryview:

@@ -1,4 +1,4 @@
-"""Columns that are made in pieces: each piece is put behind the others while it is still in the cache."""
+"""Columns that are decoded in pieces: each piece is copied to its final position while it is still in the cache."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from hudiformat.avro.arrays import Bytes, content
 from hudiformat.avro.nodes import Fixed, Node, Nullable, Primitive
 
 _OFFSET_SIZE = 4
-_SPARE = 1.1  # how many times the first piece's bytes a row the whole of a text column may have before it has to move
+_SPARE = 1.1  # a text column has room for so many times the bytes per row of its first piece, before it has to grow
 
 
 class Column(Protocol):
-    """A column of a known number of rows.  _Pieces have no offset, and all but the last a multiple of eight rows."""
+    """A column with a known number of rows.  Pieces have no offset; all but the last have a multiple of eight rows."""
 
     def add(self, piece: pa.Array) -> None:
-        """Put the next piece behind those so far."""
+        """Append the next piece."""
 
     def array(self) -> pa.Array:
-        """The whole column, once all its rows are there."""
+        """The whole column, once all its rows are added."""
 
 
 def column_of(node: Node, count: int) -> Column:
@@ -48,7 +48,7 @@ class _Pieces:
 
 
 class _Numbers:
-    """A column of values of one width, which may be a bit."""
+    """A column of values of one width, at least a bit."""
 
     def __init__(self, kind: pa.DataType, count: int) -> None:
         self._kind = kind
@@ -84,7 +84,11 @@ class _Numbers:
 
 
 class _Texts(_Numbers):
-    """A column of strings or bytes: their offsets are the numbers."""
+    """A column of strings or bytes, whose numbers are the offsets.
+
+    Pieces ["a", "bcd"] and ["e"] have the offsets [0, 1, 4] and [0, 1].  The second piece adds its offsets to the bytes
+    so far: [0, 1, 4] becomes [0, 1, 4, 5].
+    """
 
     def __init__(self, kind: pa.DataType, count: int) -> None:
         super().__init__(kind, count + 1)
@@ -97,11 +101,11 @@ class _Texts(_Numbers):
         return 8 * _OFFSET_SIZE
 
     def add(self, piece: pa.Array) -> None:
-        valid, places, text = piece.buffers()
+        valid, offsets, text = piece.buffers()
         self._add_validity(valid, len(piece))
-        ends = np.frombuffer(places, np.int32, len(piece) + 1)
-        offsets = self._values.view(np.int32)[self._rows : self._rows + len(ends)]
-        np.add(ends, self._size, out=offsets)
+        ends = np.frombuffer(offsets, np.int32, len(piece) + 1)
+        whole = self._values.view(np.int32)[self._rows : self._rows + len(ends)]
+        np.add(ends, self._size, out=whole)
         self._rows += len(piece)
         self._add_text(text, int(ends[-1]))
 
@@ -119,7 +123,7 @@ class _Texts(_Numbers):
 
 
 def _memory(size: int) -> Bytes:
-    """Bytes of Arrow's, whose pool keeps those that are given back: new ones are faulted in page by page."""
+    """Bytes from Arrow's memory pool, which reuses freed memory; new memory would be mapped page by page."""
     return np.frombuffer(pa.allocate_buffer(size), np.uint8)
 
 

@@ -25,12 +25,12 @@ def encode_delete_list(
 ) -> memoryview:
     """The Avro bytes of a list of deletes, as Hudi writes them.
 
-    Without *ordering*, and where it is null, int 0 is stored, which Hudi reads as "by commit time".  A struct stands
-    for several ordering fields.  Decimals are stored with 15 digits after the point.
+    Without *ordering*, and for a null in it, int 0 is stored, which Hudi reads as "by commit time".  A struct holds the
+    values of several ordering fields.  Decimals are stored with 15 digits after the point.
 
     Raises:
         SchemaError: Hudi has no wrapper for the type of *ordering*.
-        DataError: a key is null, lengths differ, or a decimal has more digits than fit.
+        DataError: a key is null, the lengths differ, or a decimal has more digits than fit.
     """
     rows = len(record_keys)
     if isinstance(partition_paths, str):
@@ -52,85 +52,94 @@ def encode_delete_list(
 def decode_delete_list(data: memoryview | bytes) -> pa.RecordBatch:
     """The deletes of a list, in order: ``record_key``, ``partition_path`` and ``ordering``.
 
-    The type of ``ordering`` is that of the values found, several ordering fields being a struct (``field0`` and on).
-    Where types are mixed, int 0 becomes null, and ints become longs; what is mixed then is a dense union.
+    The type of ``ordering`` is that of the values; several ordering fields make a struct (``field0`` and on).  If the
+    types are mixed, int 0 becomes null, and ints among longs become longs; if they still are, it is a dense union.
 
     Raises:
-        DecodeError: the bytes are no such list.
+        DecodeError: the bytes are no list of deletes.
     """
     window = np.zeros(len(data) + PADDING, np.uint8)
     window[: len(data)] = np.frombuffer(data, np.uint8)
-    one = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
-    arrays = _by_guessing(one.copy())
-    return pa.RecordBatch.from_arrays(arrays or _one_by_one(one), names=_NAMES)
+    array = Cursors(window, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    columns = _read_long(array.copy())
+    return pa.RecordBatch.from_arrays(columns or _read_any(array), names=_NAMES)
 
 
-def _one_by_one(one: Cursors) -> list[pa.Array]:
-    rows, starts = locate(RECORD, one, None)
-    one.refuse(one.pos != one.end, None, "bytes follow the list of deletes")
+def _read_any(array: Cursors) -> list[pa.Array]:
+    """The deletes of the list, which is one Avro array at one cursor."""
+    rows, starts = locate(RECORD, array, None)
+    array.refuse(array.pos != array.end, None, "bytes follow the list of deletes")
     if not len(rows):
         return [pa.array([], pa.string()), pa.array([], pa.string()), pa.array([], pa.int32())]
-    return _read(one.at(starts, one.end[rows]), exact=False)
+    return _read(array.at(starts, array.end[rows]), exact=False)
 
 
-def _by_guessing(one: Cursors) -> list[pa.Array] | None:
-    """The same of a long list, each delete read between two guessed places; None where they turn out to be wrong."""
+def _read_long(array: Cursors) -> list[pa.Array] | None:
+    """The deletes of a long list, each between two guessed offsets; None if the list is short or a guess is wrong."""
     try:
-        count = int(one.varint(None)[0])
-        start, end = int(one.pos[0]), int(one.end[0]) - 1
-        if not _FEW <= count <= end - start or one.data[end]:
+        count = int(array.varint(None)[0])
+        start, end = int(array.pos[0]), int(array.end[0]) - 1
+        if not _FEW <= count <= end - start or array.data[end]:
             return None
-        places = _guess(one.at(one.pos, one.end - 1))
-        return _read(one.at(places[:-1], places[1:]), exact=True) if len(places) == count + 1 else None
+        offsets = _guess_offsets(array.at(array.pos, array.end - 1))
+        return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if len(offsets) == count + 1 else None
     except DecodeError:
         return None
 
 
-def _guess(one: Cursors) -> Longs:
-    """Where each delete begins, and the last ends, if all have the partition path of the first, as in Hudi's blocks.
+def _guess_offsets(first: Cursors) -> Longs:
+    """Where each delete begins, and the last one ends, if all have the first one's partition path, as in Hudi's blocks.
 
-    It stands between the key and the ordering value, so where it is found a delete is; if it is by chance, then no
-    other delete leads there.
+    A delete is a key, the partition path and an ordering value.  So the path's bytes are searched in the whole list.
+    Where they occur by chance, inside a key or value, no other delete leads to them.  Three deletes with the path "p",
+    the keys "a", "p" and "b" and no ordering values, from position 1 on:
+
+        bytes        02 02 61 02 02 70 04 00 | 02 02 70 02 02 70 04 00 | 02 02 62 02 02 70 04 00
+        matches      [ 4,  9, 12, 20]    of 02 02 70; at 9 it is the key "p"
+        ends         [ 9, 14, 17, 25]    behind the ordering value that follows the match, if it is a path
+        next_paths   [12, 25, 20, 25]    behind the key that follows: where the path of the next delete begins
+        is_delete    [True, False, True, True]      the first one, and all that are among next_paths
+        result       [ 1,  9, 17, 25]
     """
-    first, end = int(one.pos[0]), int(one.end[0])
-    skip(_KEY, one, None)
-    key_end = int(one.pos[0])
-    skip(_PATH, one, None)
-    path = one.data[key_end : int(one.pos[0])]
-    found = _occurrences(one.data, path, key_end, end)
-    ends, paths = _leads(one.data, found + len(path), end)
-    led_to = np.ones(len(found), np.bool_)
-    if (paths[:-1] != found[1:]).any():
-        places = np.minimum(np.searchsorted(found, paths), len(found) - 1)
-        led_to[1:] = False
-        led_to[places[found[places] == paths]] = True
-    return np.append(first, ends[led_to])
+    start, end = int(first.pos[0]), int(first.end[0])
+    skip(_KEY, first, None)
+    key_end = int(first.pos[0])
+    skip(_PATH, first, None)
+    path = first.data[key_end : int(first.pos[0])]
+    matches = _occurrences(first.data, path, key_end, end)
+    ends, next_paths = _ends_and_next_paths(first.data, matches + len(path), end)
+    is_delete = np.ones(len(matches), np.bool_)
+    if (next_paths[:-1] != matches[1:]).any():
+        indices = np.minimum(np.searchsorted(matches, next_paths), len(matches) - 1)
+        is_delete[1:] = False
+        is_delete[indices[matches[indices] == next_paths]] = True
+    return np.append(start, ends[is_delete])
 
 
-def _leads(data: Bytes, places: Longs, end: int) -> tuple[Longs, Longs]:
-    """Where the ordering values end that begin at *places*, and the keys behind them."""
-    ends, keys = np.empty((2, len(places)), np.int64)
-    for first in range(0, len(places), _CHUNK):
+def _ends_and_next_paths(data: Bytes, starts: Longs, end: int) -> tuple[Longs, Longs]:
+    """Where the ordering values that begin at *starts* end, and where the keys behind them end."""
+    ends, next_paths = np.empty((2, len(starts)), np.int64)
+    for first in range(0, len(starts), _CHUNK):
         part = slice(first, first + _CHUNK)
-        behind = Guesses(data, places[part], np.full(len(places[part]), end))
-        skip(_ORDERING, behind, None)
-        ends[part] = behind.pos
-        skip(_KEY, behind, None)
-        keys[part] = behind.pos
-    return ends, keys
+        guesses = Guesses(data, starts[part], np.full(len(starts[part]), end))
+        skip(_ORDERING, guesses, None)
+        ends[part] = guesses.pos
+        skip(_KEY, guesses, None)
+        next_paths[part] = guesses.pos
+    return ends, next_paths
 
 
 def _occurrences(data: Bytes, pattern: Bytes, start: int, end: int) -> Longs:
-    """Every place from *start* to *end* at which *pattern* stands."""
+    """Every position from *start* to *end* at which *pattern* occurs; it occurs at *start*."""
     last = end - len(pattern) + 1
-    found = np.flatnonzero((data[start:last] == pattern[0]) & (data[start + 1 : last + 1] == pattern[1])) + start
+    candidates = np.flatnonzero((data[start:last] == pattern[0]) & (data[start + 1 : last + 1] == pattern[1])) + start
     every = np.ndarray(len(data) - len(pattern) + 1, f"V{len(pattern)}", data, strides=(1,))
-    places: Longs = found[every[found] == every[start]]
-    return places
+    matches: Longs = candidates[every[candidates] == every[start]]
+    return matches
 
 
 def _read(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
-    """The deletes at the cursors; *exact* says that each has to end where its cursor does."""
+    """The deletes at the cursors; if *exact*, each of them has to end where the cursor's record ends."""
     chunks: list[list[pa.Array]] = []
     kinds = set()
     for first in range(0, len(cursors), _CHUNK):
@@ -153,4 +162,4 @@ def _read_mixed(cursors: Cursors, *, exact: bool) -> list[pa.Array]:
 
 def _check_end(cursors: Cursors, *, exact: bool) -> None:
     if exact:
-        cursors.refuse(cursors.pos != cursors.end, None, "a delete ends elsewhere than was thought")
+        cursors.refuse(cursors.pos != cursors.end, None, "a delete does not end at its guessed end")

@@ -156,8 +156,8 @@ def _cut(rows: _Rows) -> Iterator[_Rows]:
 def _with_shared(target: pa.Schema, record: Record, rows: pa.RecordBatch) -> pa.Schema:
     """*target*, but a text that is there once for all *rows* stays so: its cell is made once."""
     for index, (name, node) in enumerate(record.fields):
-        place = rows.schema.get_field_index(name)
-        array = rows.column(place) if place >= 0 else None
+        column = rows.schema.get_field_index(name)
+        array = rows.column(column) if column >= 0 else None
         is_plain = isinstance(node.inner if isinstance(node, Nullable) else node, Primitive)
         if is_plain and isinstance(array, pa.DictionaryArray) and _is_shared_text(array, target.field(index).type):
             target = target.set(index, target.field(index).with_type(array.type))
@@ -316,7 +316,7 @@ def _items(
     counts = np.diff(positions)
     used = None
     if present is not None:
-        used = np.repeat(present, counts)  # what stands under a null list must not be encoded
+        used = np.repeat(present, counts)  # the items below a null list are not encoded
         counts = counts * present
     data, starts = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     if last > first:

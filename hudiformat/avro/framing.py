@@ -1,4 +1,4 @@
-"""Finding the records of a data block at many places at once.
+"""Finding the records of a data block from many positions at once.
 
 A record is a length (int32, big-endian) and so many bytes, so only the record in front says where the next one begins:
 a chain, which a loop follows link by link.  The two functions here follow many chains at once instead: in a large block

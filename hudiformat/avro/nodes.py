@@ -1,8 +1,8 @@
 """An Avro schema as a tree of nodes, each with the Arrow type of its values.  Parsed once per distinct JSON text.
 
-A named type stands in the tree wherever it is used, so the tree has no references; a type that contains itself has no
-Arrow type and is refused.  Depth, size of the tree and size of a ``fixed`` are limited, since a schema may come from a
-damaged block.
+A named type is repeated in the tree wherever it is used, so the tree has no references; a type that contains itself has
+no Arrow type and is refused.  Depth, size of the tree and size of a ``fixed`` are limited, because the schema may come
+from a damaged block.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Nullable:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Any other union; ``None`` stands for null.  In Arrow a struct with one field set, ``member0`` and on.
+    """Any other union; ``None`` is the null branch.  In Arrow a struct with one field set, ``member0`` and on.
 
     Spark's reader names the members so.  Null is no member: it makes the struct null.
     """
@@ -132,7 +132,7 @@ def parse_schema(schema_json: str) -> Record:
     """
     try:
         definition = json.loads(schema_json)
-        json.dumps(definition, ensure_ascii=False).encode()  # half a surrogate pair has no place in Arrow
+        json.dumps(definition, ensure_ascii=False).encode()  # Arrow's strings have no lone surrogates
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"the Avro schema is not JSON of Unicode text: {error}") from error
     node = _Parser().parse(definition, "", "", 0)

@@ -232,26 +232,26 @@ def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         isinstance(array.type, pa.BaseExtensionType) or pat.is_dictionary(array.type)
     ):
         array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array.dictionary_decode()
-    found = array.type
-    if found.equals(kind):
+    given = array.type
+    if given.equals(kind):
         return array
-    if pat.is_null(found):
+    if pat.is_null(given):
         return pa.nulls(len(array), kind)
-    if pat.is_struct(found) and pat.is_struct(kind):
+    if pat.is_struct(given) and pat.is_struct(kind):
         children = _children(array, kind, path)
         return pa.StructArray.from_buffers(kind, len(array), [bitmap(validity(array))], children=children)
-    if pat.is_map(found) and pat.is_map(kind):
+    if pat.is_map(given) and pat.is_map(kind):
         names = (kind.key_field.name, kind.item_field.name)
         entries = _struct(names, (array.keys, array.items), len(array.keys), None)
         return _with_items(array, kind, entries, pa.struct([kind.key_field, kind.item_field]), path)
-    if any(test(found) for test in _LISTS) and pat.is_list(kind):
+    if any(test(given) for test in _LISTS) and pat.is_list(kind):
         return _with_items(array, kind, array.values, kind.value_type, f"{path}.item")
-    if pat.is_nested(kind) or not _widens(found, kind):
-        raise SchemaError(f"column {path} is of type {found}, which does not fit {kind}: cast it", column=path)
+    if pat.is_nested(kind) or not _widens(given, kind):
+        raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: cast it", column=path)
     try:
         return array.cast(kind)
     except pa.ArrowInvalid as error:
-        raise DataError(f"column {path} cannot be cast from {found} to {kind}: {error}", column=path) from error
+        raise DataError(f"column {path} cannot be cast from {given} to {kind}: {error}", column=path) from error
 
 
 def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.DataType, path: str) -> pa.Array:
@@ -263,28 +263,28 @@ def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.D
     return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[fitted])
 
 
-def _widens(found: pa.DataType, kind: pa.DataType) -> bool:
+def _widens(given: pa.DataType, kind: pa.DataType) -> bool:
     """Whether every value of one type has a counterpart in the other."""
-    if pat.is_integer(found):
-        bits = found.bit_width + pat.is_unsigned_integer(found)
+    if pat.is_integer(given):
+        bits = given.bit_width + pat.is_unsigned_integer(given)
         whole = pat.is_signed_integer(kind) and kind.bit_width >= bits
         return bool(whole) or (bits <= 64 and (pat.is_float32(kind) or pat.is_float64(kind)))  # noqa: PLR2004
-    if pat.is_floating(found) and pat.is_floating(kind):
-        return int(found.bit_width) <= int(kind.bit_width)
-    if any(test(found) for test in (*_TEXT, *_BINARY)):
-        text = any(test(kind) for test in _TEXT) and not pat.is_fixed_size_binary(found)
+    if pat.is_floating(given) and pat.is_floating(kind):
+        return int(given.bit_width) <= int(kind.bit_width)
+    if any(test(given) for test in (*_TEXT, *_BINARY)):
+        text = any(test(kind) for test in _TEXT) and not pat.is_fixed_size_binary(given)
         return text or any(test(kind) for test in _BINARY[:3])
-    if pat.is_decimal(found) and pat.is_decimal(kind):
-        whole = kind.precision - kind.scale >= found.precision - found.scale
-        return bool(whole and kind.scale >= found.scale)
-    return _finer(found, kind)
+    if pat.is_decimal(given) and pat.is_decimal(kind):
+        whole = kind.precision - kind.scale >= given.precision - given.scale
+        return bool(whole and kind.scale >= given.scale)
+    return _finer(given, kind)
 
 
-def _finer(found: pa.DataType, kind: pa.DataType) -> bool:
+def _finer(given: pa.DataType, kind: pa.DataType) -> bool:
     """Whether both are dates, times of day or timestamps, and the unit of the second is at least as fine."""
-    if pat.is_timestamp(found) and pat.is_timestamp(kind):
-        if (found.tz is None) != (kind.tz is None):
+    if pat.is_timestamp(given) and pat.is_timestamp(kind):
+        if (given.tz is None) != (kind.tz is None):
             return False
-    elif not (pat.is_time(found) and pat.is_time(kind)):
-        return bool(pat.is_date(found) and pat.is_date(kind))
-    return _TIME_UNITS.index(found.unit) <= _TIME_UNITS.index(kind.unit)
+    elif not (pat.is_time(given) and pat.is_time(kind)):
+        return bool(pat.is_date(given) and pat.is_date(kind))
+    return _TIME_UNITS.index(given.unit) <= _TIME_UNITS.index(kind.unit)

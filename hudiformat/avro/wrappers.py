@@ -1,4 +1,4 @@
-"""The ordering values of deletes: a union of records with one field, one for each type that Hudi wraps.
+"""The ordering values of deletes: a union of wrapper records with one field, one for each type that Hudi supports.
 
 Layout: spec/avro-records.md.  Source: HoodieDeleteRecord.avsc, OrderingValues and ArrayComparable.
 """
@@ -36,7 +36,7 @@ _VALUES: dict[str, Any] = {
 _LOCAL_DATE = {"type": "int", "logicalType": "date"}
 _NAMES = list(_VALUES)
 _INT, _LONG, _DATE, _ARRAY = _NAMES.index("IntWrapper"), _NAMES.index("LongWrapper"), _NAMES.index("DateWrapper"), 11
-_LOCAL = 11  # takes the place of the array wrapper inside one
+_LOCAL = 11  # the branch of the array wrapper, in the union inside an array
 _TAKEN = "a sort of integer or boolean, float, string, binary, date, timestamp or decimal, or a struct of these"
 
 
@@ -75,15 +75,15 @@ WRAPPED: dict[int | None, Node] = {
     for index, branch in enumerate(_UNION.branches[: _ARRAY + 1])
     if isinstance(branch, Record)
 }
-"""What the wrappers of single values hold, by branch."""
+"""The nodes of the values in the wrappers of single values, by branch."""
 
 FLAT = replace(RECORD, fields=(*RECORD.fields[:2], ("orderingVal", replace(_UNION, branches=_UNION.branches[:-1]))))
-"""A delete that has no list of ordering values."""
+"""A delete without a list of ordering values."""
 _ITEMS: pa.ListType = _UNION.arrow.field(_ARRAY).type.field(0).type
 
 
 def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
-    """The schema of deletes to encode with, and its columns behind the partition path; nulls become int 0.
+    """The schema of the deletes, and its columns behind the partition path; nulls become int 0.
 
     Raises:
         SchemaError: Hudi has no wrapper for the type.
@@ -91,7 +91,7 @@ def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
     """
     if pat.is_union(ordering.type) or pat.is_struct(ordering.type) or 0 < ordering.null_count < len(ordering):
         return _RECORD_SCHEMA, [_wrap(ordering, _UNION.arrow)]
-    # Values of one type need no union: a record of its branch and of what the wrapper holds has the same bytes.
+    # Values of one type need no union: a record of the branch and the wrapped value has the same bytes.
     index, values = _member(ordering, _UNION.arrow)
     if values.null_count:
         index, values = _INT, pa.array(np.zeros(len(values), np.int32))
@@ -99,12 +99,12 @@ def ordering_columns(ordering: pa.Array) -> tuple[str, list[pa.Array]]:
 
 
 def ordering_values(union: pa.StructArray) -> pa.Array:
-    """The values of a union of wrappers, in the one type that holds them; int 0 among others is null."""
+    """The values of a union of wrappers as one array; an int 0 among values of other types becomes null."""
     return _unwrap(union, several=True)
 
 
 def _wrap(values: pa.Array, union: pa.StructType) -> pa.StructArray:
-    """The values as the union of wrappers; nulls become int 0, as of OrderingValues.getDefault."""
+    """The values as the union of wrappers; nulls become int 0, as OrderingValues.getDefault has it."""
     rows = len(values)
     members: list[pa.Array] = [pa.nulls(rows, field.type) for field in union]
     for part in _parts(values):
@@ -122,14 +122,14 @@ def _wrap(values: pa.Array, union: pa.StructType) -> pa.StructArray:
 
 
 def _parts(values: pa.Array) -> list[pa.Array]:
-    """The values by type, each in its row and null in the others."""
+    """The values of a union by type, each in its row and null in the other rows."""
     if not pat.is_union(values.type):
         return [values]
     codes = values.type_codes
-    places = values.offsets if values.type.mode == "dense" else pa.array(np.arange(len(values), dtype=np.int32))
+    indices = values.offsets if values.type.mode == "dense" else pa.array(np.arange(len(values), dtype=np.int32))
     parts = []
     for code, child in zip(values.type.type_codes, range(values.type.num_fields), strict=True):
-        chosen = pc.if_else(pc.equal(codes, code), places, pa.scalar(None, places.type))
+        chosen = pc.if_else(pc.equal(codes, code), indices, pa.scalar(None, indices.type))
         parts.append(values.field(child).take(chosen))
     return parts
 
@@ -154,7 +154,7 @@ def _wide(kind: pa.DataType) -> bool:
 
 
 def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
-    """Which wrapper holds values of this type, and its field."""
+    """The branch of the wrapper for values of this type, and the values as its field holds them."""
     kind = values.type
     if pat.is_dictionary(kind):
         return _member(values.dictionary_decode(), union)
@@ -174,7 +174,11 @@ def _member(values: pa.Array, union: pa.StructType) -> tuple[int, pa.Array]:
 
 
 def _wrap_array(values: pa.StructArray) -> pa.ListArray:
-    """Several ordering fields: a list of one wrapped value per field in each row."""
+    """The values of several ordering fields: in each row a list of one wrapped value per field.
+
+    Two fields of two rows, (1, 2) and (3, 4): the fields [1, 3] and [2, 4] are put behind each other to [1, 3, 2, 4],
+    and by_row = [0, 2, 1, 3] takes [1, 2, 3, 4] from that, in lists of two.
+    """
     width, rows = values.type.num_fields, len(values)
     wrapped = [_wrap(values.field(index), _ITEMS.value_type) for index in range(width)]
     by_row = np.arange(width * rows).reshape(width, rows).T.ravel()
@@ -185,31 +189,32 @@ def _wrap_array(values: pa.StructArray) -> pa.ListArray:
 
 
 def _unwrap(union: pa.StructArray, *, several: bool) -> pa.Array:
-    """The values of a union of wrappers in the one type that holds them; see :func:`decode_delete_list`."""
+    """The values of a union of wrappers as one array; with *several*, lists of several ordering values are allowed."""
     rows = len(union)
-    found = {
+    members = {
         index: union.field(index).field(0)
         for index in range(union.type.num_fields)
         if union.field(index).null_count < rows
     }
-    if _ARRAY in found and several:
-        found[_ARRAY] = _unwrap_array(union.field(_ARRAY))
-    elif {_DATE, _LOCAL} <= set(found):
-        found[_DATE] = pc.coalesce(found[_DATE], found.pop(_LOCAL))
-    if _INT in found and len(found) > 1:
-        _mixed_ints(found)
-    if not found:
+    if _ARRAY in members and several:
+        members[_ARRAY] = _unwrap_array(union.field(_ARRAY))
+    elif {_DATE, _LOCAL} <= set(members):
+        members[_DATE] = pc.coalesce(members[_DATE], members.pop(_LOCAL))
+    if _INT in members and len(members) > 1:
+        _merge_ints(members)
+    if not members:
         return pa.nulls(rows, pa.int32())
-    return next(iter(found.values())) if len(found) == 1 else _dense(found)
+    return next(iter(members.values())) if len(members) == 1 else _dense(members)
 
 
-def _mixed_ints(found: dict[int, pa.Array]) -> None:
-    ints = found[_INT] = pc.if_else(pc.equal(found[_INT], 0), pa.scalar(None, pa.int32()), found[_INT])
+def _merge_ints(members: dict[int, pa.Array]) -> None:
+    """Make the int 0 null, and the other ints longs if there are longs."""
+    ints = members[_INT] = pc.if_else(pc.equal(members[_INT], 0), pa.scalar(None, pa.int32()), members[_INT])
     if ints.null_count == len(ints):
-        del found[_INT]
-    elif _LONG in found:
-        found[_LONG] = pc.coalesce(found[_LONG], ints.cast(pa.int64()))
-        del found[_INT]
+        del members[_INT]
+    elif _LONG in members:
+        members[_LONG] = pc.coalesce(members[_LONG], ints.cast(pa.int64()))
+        del members[_INT]
 
 
 def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
@@ -224,9 +229,13 @@ def _unwrap_array(wrappers: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(fields, names=names, mask=lists.is_null())
 
 
-def _dense(found: dict[int, pa.Array]) -> pa.UnionArray:
-    """A union without nulls of its own: a row of none of the types is a null of the first one."""
-    arrays = list(found.values())
+def _dense(members: dict[int, pa.Array]) -> pa.UnionArray:
+    """The members as a dense union, in which a row without a value is a null of the first member.
+
+    The members [1, null, null] and [null, "x", null] give the codes [0, 1, 0], the offsets [0, 0, 1] and the children
+    [1, null] and ["x"].
+    """
+    arrays = list(members.values())
     codes = np.zeros(len(arrays[0]), np.int8)
     for code, array in enumerate(arrays[1:], start=1):
         codes[array.is_valid().to_numpy(zero_copy_only=False)] = code

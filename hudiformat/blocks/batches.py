@@ -32,7 +32,7 @@ def record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
-    *schema*, *columns* and *filter* are those of :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the schema
+    *schema*, *columns* and *filter* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the schema
     that their blocks were written with.
 
     Raises:

@@ -257,8 +257,8 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
     header, content = block.header.encoded, len(block.content)
     if quirks.header_count:
         header = int32(quirks.header_count)
-    # Two lengths that look alike: the first leaves out the magic and itself, the last counts the magic and the first
-    # but not itself.  They differ by 6.
+    # The block size counts neither the magic nor itself.  The reverse pointer counts the magic and the block size, but
+    # not itself.  So they differ by 6.
     length = _LEAST_SIZE + len(header) + content
     # Java reads a block up to 14 bytes above the limit, because its size field is below: a block that was read is kept.
     if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and block.size != total:

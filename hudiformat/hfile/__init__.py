@@ -1,4 +1,4 @@
-"""HFiles: sorted keys with values, an index over them, and named extras.  Pure: bytes in, bytes out."""
+"""HFiles: sorted keys with values, an index over them, and named meta blocks.  Pure: bytes in, bytes out."""
 
 from __future__ import annotations
 

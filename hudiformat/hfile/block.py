@@ -40,7 +40,7 @@ class BlockType(Enum):
 
 
 class ChecksumType(IntEnum):
-    """How the checksums behind a block's content are made.
+    """The algorithm of the checksums behind a block's content.
 
     Source: ChecksumType.
     """
@@ -52,7 +52,7 @@ class ChecksumType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block that was read: its content unpacked, and where it stood, header and checksums included."""
+    """A block that was read: its decompressed content, and its offset and size, including header and checksums."""
 
     content: memoryview
     offset: int
@@ -60,13 +60,13 @@ class Block:
 
     @property
     def base(self) -> int:
-        """Where the content begins, which errors inside it are counted from as if it were not compressed."""
+        """The offset of the content, to which errors in the decompressed content add their own offset."""
         return self.offset + HEADER_SIZE
 
 
 @contextmanager
 def all_there() -> Iterator[None]:
-    """Within a file that has its trailer, what runs out of bytes is a length that lies and no torn write."""
+    """Turn a truncation into corruption: in a file that has its trailer, missing bytes mean a wrong length."""
     try:
         yield
     except TruncatedBlockError as error:
@@ -85,10 +85,10 @@ def encode_block(
 ) -> bytes:
     """A block with *content*, and zeros for checksums, as Hudi writes it.
 
-    *previous* is what it says of the block before; *last_entry* is the size of a data block's last entry.
+    *previous* is the header's offset of the block before; *last_entry* is the size of a data block's last entry.
 
     Raises:
-        EncodeError: it would be of 2 GiB or more.
+        EncodeError: the block would have 2 GiB or more.
 
     Source: HFileBlock.serialize.
     """
@@ -97,8 +97,8 @@ def encode_block(
     packed = compress(content, codec)
     end = HEADER_SIZE + len(packed)
     chunk = BYTES_PER_CHECKSUM
-    # Hudi's reader (HFileDataBlock) takes the checksums off the end of the content, in which they are not counted, and
-    # so leaves out the last entries if they are shorter.  Where that would happen, fewer checksums are declared.
+    # Hudi's reader (HFileDataBlock) subtracts the size of the checksums from the content, although the content does not
+    # include them, and so loses the last entry if that is shorter.  In that case fewer checksums are declared.
     while last_entry is not None and _checksums_size(end, chunk) >= last_entry:
         chunk *= 2
     checksums = bytes(_checksums_size(end, chunk))
@@ -107,10 +107,10 @@ def encode_block(
 
 
 def decode_block(data: memoryview, expected: BlockType, codec: Compression, *, base: int) -> Block:
-    """The block of type *expected* that *data* begins with; *base* is where that is in the file.
+    """The block of type *expected* that *data* begins with; *base* is its offset in the file.
 
     Raises:
-        DecodeError: it is damaged, or of another type.
+        DecodeError: the block is damaged, or of another type.
         UnsupportedFeatureError: a data block in one of HBase's encodings.
 
     Source: HFileBlock, HFileBlockReader.nextBlock; they check neither checksums nor that the sizes agree.
@@ -134,7 +134,7 @@ def _check_magic(magic: bytes, expected: BlockType, offset: int) -> None:
 
 
 def _check_sums(block: memoryview, end: int, kind: int, chunk: int, offset: int) -> None:
-    """Compare the checksums where that is cheap: there is no CRC32C in the standard library."""
+    """Check the checksums if they are CRC32; the standard library has no CRC32C."""
     if kind not in tuple(ChecksumType):
         raise CorruptBlockError(f"unknown checksum type {kind}; known are 0 to 2", offset=offset)
     if kind != ChecksumType.CRC32:

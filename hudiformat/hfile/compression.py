@@ -32,10 +32,10 @@ class Compression(IntEnum):
 
     @classmethod
     def named(cls, name: str) -> Compression:
-        """The codec of that name, in either case.
+        """The codec of that name, in upper or lower case.
 
         Raises:
-            UnsupportedFeatureError: there is none, or it is not supported.
+            UnsupportedFeatureError: there is no such codec, or it is not supported.
         """
         codec = cls.__members__.get(name.upper())
         if codec is None:
@@ -46,7 +46,7 @@ class Compression(IntEnum):
         """The codec itself.
 
         Raises:
-            UnsupportedFeatureError: it is not one of those that Hudi reads and writes.
+            UnsupportedFeatureError: Hudi does not read and write the codec.
         """
         if self not in (Compression.NONE, Compression.GZIP):
             name = self.name.lower()
@@ -58,7 +58,7 @@ _SUPPORTED = "supported are none and gzip, as in Hudi"
 
 
 def compress(content: bytes | memoryview, codec: Compression) -> bytes | memoryview:
-    """*content* as it stands on disk."""
+    """*content* as it is stored on disk."""
     if codec is Compression.NONE:
         return content
     deflate = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _RAW_DEFLATE)
@@ -70,23 +70,23 @@ def decompress(data: memoryview, size: int, codec: Compression, *, offset: int) 
     """The content of *size* bytes that *data* holds; *offset* is where its block begins, for errors.
 
     Raises:
-        CorruptBlockError: it is damaged or of another size.  A size that lies costs no memory.
+        CorruptBlockError: the content is damaged, or of another size.  A wrong size costs no memory.
     """
     if codec is Compression.NONE:
-        found: bytes | memoryview = data
+        content: bytes | memoryview = data
     elif not 0 <= size <= _MOST_EXPANSION * len(data):
         raise CorruptBlockError(f"{len(data)} bytes cannot hold the {size} that the block declares", offset=offset)
     else:
-        found = _gunzip(data, size, offset)
-    if len(found) != size:
-        raise CorruptBlockError(f"a content of {size} bytes expected, {len(found)} found", offset=offset)
-    return memoryview(found)
+        content = _gunzip(data, size, offset)
+    if len(content) != size:
+        raise CorruptBlockError(f"a content of {size} bytes expected, {len(content)} found", offset=offset)
+    return memoryview(content)
 
 
 def _gunzip(data: memoryview, size: int, offset: int) -> bytes:
     inflate = zlib.decompressobj(_GZIP_WRAPPED)
     try:
-        # One byte more than declared shows a content that is longer, and lets one that is not reach its checksum.
+        # One byte more than declared: a longer content shows, and any other reaches its checksum.
         content = inflate.decompress(data, size + 1)
     except zlib.error as error:
         raise CorruptBlockError(f"gzip: {error}", offset=offset) from None

@@ -51,7 +51,7 @@ def _heads(keys: pa.Array, values: pa.Array) -> pa.Array:
 def decode_entries(block: Block, *, suffix: int | None) -> pa.RecordBatch:
     """The rows and values of a data block, in file order.
 
-    *suffix* is the number of bytes behind each value, whatever they hold; None where a vlong stands there.
+    *suffix* is the number of bytes behind each value, which are skipped; None if a vlong follows each value.
 
     Raises:
         DecodeError: the entries do not fill the block, or their lengths contradict each other.
@@ -61,31 +61,30 @@ def decode_entries(block: Block, *, suffix: int | None) -> pa.RecordBatch:
     content = block.content
     if not content:
         return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in SCHEMA], schema=SCHEMA)
-    places = walk(content, suffix=suffix, base=block.base)
-    # Rows and values and what is between them are one array of slices, of which every second is taken.
-    slices = _slices(np.frombuffer(content, np.uint8), places, block.base)
-    offsets = np.append(slices.ravel(), np.int32(len(content)))
-    between = pa.BinaryArray.from_buffers(
-        pa.binary(), slices.size, [None, pa.py_buffer(offsets), pa.py_buffer(content)]
-    )
-    numbers = np.arange(len(slices)) * slices.shape[1]
-    return pa.RecordBatch.from_arrays([between.take(pa.array(numbers + at)) for at in (0, 2)], schema=SCHEMA)
+    offsets = walk(content, suffix=suffix, base=block.base)
+    # The content is cut at every begin and end of a row or value: of each four pieces, the first is a row, the third
+    # a value.  For the slices [[10, 13, 23, 28], [39, 42, 52, 57]] these are the pieces 0 and 4, 2 and 6.
+    slices = _slices(np.frombuffer(content, np.uint8), offsets, block.base)
+    bounds = np.append(slices.ravel(), np.int32(len(content)))
+    pieces = pa.BinaryArray.from_buffers(pa.binary(), slices.size, [None, pa.py_buffer(bounds), pa.py_buffer(content)])
+    rows = np.arange(len(slices)) * slices.shape[1]
+    return pa.RecordBatch.from_arrays([pieces.take(pa.array(rows + piece)) for piece in (0, 2)], schema=SCHEMA)
 
 
-def _slices(data: npt.NDArray[np.uint8], places: Longs, base: int) -> npt.NDArray[np.int32]:
-    """For each entry, where its row begins and ends, and its value."""
-    starts, ends = places[:-1], places[1:]
+def _slices(data: npt.NDArray[np.uint8], offsets: Longs, base: int) -> npt.NDArray[np.int32]:
+    """For each entry, where its row begins and ends, and where its value begins and ends."""
+    starts, ends = offsets[:-1], offsets[1:]
     size = len(data) - LENGTHS_SIZE - ROW_LENGTH_SIZE + 1
-    at = np.minimum(starts, size - 1)  # of an entry that is too short the check says so
+    at = np.minimum(starts, size - 1)  # the check below refuses an entry that is too short
     key, value, row = (
-        np.ndarray((size,), kind, data, place, strides=(1,))[at].astype(np.int64)
-        for kind, place in ((">i4", 0), (">i4", 4), (">i2", LENGTHS_SIZE))
+        np.ndarray((size,), kind, data, byte, strides=(1,))[at].astype(np.int64)
+        for kind, byte in ((">i4", 0), (">i4", 4), (">i2", LENGTHS_SIZE))
     )
     rows = starts + (LENGTHS_SIZE + ROW_LENGTH_SIZE)
     values = starts + LENGTHS_SIZE + key
     slices = np.stack((rows, rows + row, values, values + value), axis=1)
     wrong = (np.diff(slices, axis=1) < 0).any(axis=1) | (slices[:, -1] > ends)
     if wrong.any():
-        place = int(starts[wrong.argmax()])
-        raise CorruptBlockError("the lengths of an entry contradict each other", offset=base + place)
+        first = int(starts[wrong.argmax()])
+        raise CorruptBlockError("the lengths of an entry contradict each other", offset=base + first)
     return slices.astype(np.int32)

@@ -1,4 +1,4 @@
-"""The file info: a map of short values that a file says about itself.  Layout: spec/hfile.md."""
+"""The file info: a map of short values that describe the file.  Layout: spec/hfile.md."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ENTRY, _FIRST, _SECOND = 1, 1, 2
 def encode_file_info(
     extra: Mapping[str, bytes], *, last_key: bytes, lengths: tuple[int, int], creation_time: int
 ) -> bytes:
-    """The content of a file info block: *extra*, and what every file says.
+    """The content of a file info block: *extra*, and the values that every file has.
 
     *lengths* are the average lengths of keys and values, *creation_time* milliseconds since 1970.
 
     Raises:
-        EncodeError: *extra* has a name that is kept for the file itself.
+        EncodeError: *extra* has a name that is reserved for the writer.
 
     Source: HFileWriterImpl.finishFileInfo, HFileFileInfoBlock.getUncompressedBlockDataToWrite.
     """
@@ -64,10 +64,10 @@ def encode_file_info(
 
 
 def decode_file_info(block: Block) -> dict[str, bytes]:
-    """The map that a file info block holds, in its order; bytes of names that are no UTF-8 become surrogates.
+    """The map in a file info block, in its order; bytes of names that are no UTF-8 become surrogates.
 
     Raises:
-        DecodeError: it is damaged.
+        DecodeError: the block is damaged.
 
     Source: HFileFileInfoBlock.readFileInfo.
     """
@@ -86,13 +86,13 @@ def decode_file_info(block: Block) -> dict[str, bytes]:
 
 
 def suffix_size(info: Mapping[str, bytes]) -> int | None:
-    """How many bytes stand behind each value of the file for its memstore timestamp; None where they are a vlong.
+    """The number of bytes of the memstore timestamp behind each value of the file; None if it is a vlong.
 
     Raises:
-        CorruptBlockError: the file info does not say it in the right form.
+        CorruptBlockError: a value of the file info has the wrong size.
         UnsupportedFeatureError: the entries have HBase's tags.
 
-    Source: HFileInfo.parseMaxMvccTs; Hudi takes it for granted that there is one, and refuses those above 0.
+    Source: HFileInfo.parseMaxMvccTs; Hudi assumes that there is a timestamp, and refuses one above 0.
     """
     if MAX_TAGS_LENGTH in info:
         raise UnsupportedFeatureError("HFiles whose entries have tags", feature="tags")

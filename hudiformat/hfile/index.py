@@ -1,7 +1,7 @@
-"""Index blocks: where each block begins, and from which key on.  Layout: spec/hfile.md.
+"""Index blocks: where each block begins, and its first key.  Layout: spec/hfile.md.
 
-The index is a tree.  Its root is among what is read on opening; from a root of several levels, only those blocks are
-read that a look-up or scan passes through.
+The index is a tree.  Its root is read when the file is opened; if the tree has several levels, a look-up or scan reads
+only the index blocks on its way.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hudiformat.wire import Cursor, int32, int64
 
 _SMALLEST_ENTRY = 13
 _MOST_LEVELS = 16
-"""More than 16 entries to an index block are usual: no file comes near."""
+"""An index block usually has more than 16 entries, so no real file has so many levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """Where a block stands: its first key, or a text between that and the last key before, and its size on disk."""
+    """A block's first key (or a text between it and the key before), its offset, and its size on disk."""
 
     key: bytes
     offset: int
@@ -55,7 +55,7 @@ def decode_data_index(block: Block, count: int) -> list[IndexEntry]:
     """The *count* entries of a root block over data blocks, or over further index blocks.
 
     Raises:
-        DecodeError: it is damaged.
+        DecodeError: the block is damaged.
 
     Source: HFileRootIndexBlock.readBlockIndexEntry.
     """
@@ -63,10 +63,10 @@ def decode_data_index(block: Block, count: int) -> list[IndexEntry]:
 
 
 def decode_meta_index(block: Block, count: int) -> list[IndexEntry]:
-    """The same of a root block over meta blocks.
+    """The *count* entries of a root block over meta blocks.
 
     Raises:
-        DecodeError: it is damaged.
+        DecodeError: the block is damaged.
     """
     return [IndexEntry(bytes(key), offset, size) for key, offset, size in _decode_entries(block, count)]
 
@@ -81,10 +81,10 @@ def _decode_entries(block: Block, count: int) -> Iterator[tuple[memoryview, int,
 
 
 def decode_inner_index(block: Block) -> list[IndexEntry]:
-    """The entries of an intermediate or leaf block, which says how many there are and where each one begins.
+    """The entries of an intermediate or leaf block, which holds their count and where each of them begins.
 
     Raises:
-        DecodeError: it is damaged.
+        DecodeError: the block is damaged.
 
     Source: HFileLeafIndexBlock.readBlockIndex.
     """
@@ -92,7 +92,7 @@ def decode_inner_index(block: Block) -> list[IndexEntry]:
     count = cursor.int32("count of index entries")
     if not 0 <= count < cursor.remaining // 4:
         raise CorruptBlockError(f"{count} index entries, in {cursor.remaining} bytes", offset=block.offset)
-    starts = [cursor.int32("place of an index entry") for _ in range(count + 1)]
+    starts = [cursor.int32("position of an index entry") for _ in range(count + 1)]
     first = cursor.pos
     entries = []
     for start, end in pairwise(starts):
@@ -105,16 +105,16 @@ def decode_inner_index(block: Block) -> list[IndexEntry]:
 
 
 def row_of(key: memoryview, offset: int) -> bytes:
-    """The row of a key of HBase's, which is Hudi's key; what may follow it is left out."""
+    """The row of an HBase key, which is Hudi's key, without the parts that may follow it."""
     cursor = Cursor(key, base=offset)
     length = int.from_bytes(cursor.take(ROW_LENGTH_SIZE, "length of a row"), "big", signed=True)
     return bytes(cursor.take(length, "row"))
 
 
 class DataIndex:
-    """From keys to data blocks.
+    """Finds the data blocks of keys.
 
-    *load* reads an index block below the root.  Such blocks are kept once they are read.
+    *load* reads an index block below the root.  Its entries are kept.
     """
 
     def __init__(self, root: Sequence[IndexEntry], levels: int, load: Callable[[IndexEntry, BlockType], Block]) -> None:
@@ -126,13 +126,13 @@ class DataIndex:
         self._read: dict[tuple[BlockType, int], list[IndexEntry]] = {}
 
     def floor(self, key: bytes) -> IndexEntry | None:
-        """The one data block that may hold *key*."""
+        """The only data block that may hold *key*; None if *key* is before the first key."""
         if not self._root or key < self._root[0].key:
             return None
         return next(self.blocks(key), None)
 
     def blocks(self, start: bytes = b"") -> Iterator[IndexEntry]:
-        """The data blocks in file order, beginning with the one that may hold *start*.
+        """The data blocks in file order, from the block that may hold *start* on.
 
         Raises:
             DecodeError: an index block is damaged, or the blocks do not follow one another.
@@ -142,10 +142,10 @@ class DataIndex:
     def _below(
         self, entries: Sequence[IndexEntry], level: int, start: bytes, reached: list[int]
     ) -> Iterator[IndexEntry]:
-        """The data blocks under *entries*; *reached* is how far the blocks of each level go so far."""
+        """The data blocks under *entries*; *reached* is where the last block of each level ended."""
         first = max(bisect_right(entries, start, key=lambda entry: entry.key) - 1, 0)
         for entry in entries[first:]:
-            # Without this a damaged index could lead to the same blocks over and over.
+            # A damaged index could otherwise lead to the same blocks again and again.
             if entry.offset < reached[level]:
                 raise CorruptBlockError(f"an index leads to byte {entry.offset} after byte {reached[level]}")
             reached[level] = entry.offset + max(entry.size, 1)
@@ -156,7 +156,7 @@ class DataIndex:
 
     def _children(self, entry: IndexEntry, level: int) -> list[IndexEntry]:
         kind = BlockType.INTERMEDIATE_INDEX if level > 2 else BlockType.LEAF_INDEX  # noqa: PLR2004
-        place = kind, entry.offset
-        if place not in self._read:
-            self._read[place] = decode_inner_index(self._load(entry, kind))
-        return self._read[place]
+        key = kind, entry.offset
+        if key not in self._read:
+            self._read[key] = decode_inner_index(self._load(entry, kind))
+        return self._read[key]

@@ -8,10 +8,10 @@ from hudiformat.errors import EncodeError
 
 
 def text_bytes(text: str) -> bytes:
-    """The UTF-8 of *text*, and for what :func:`name_of` read the bytes it was read from.
+    """The UTF-8 of *text*; for a result of :func:`name_of`, the bytes that it was read from.
 
     Raises:
-        EncodeError: it has none, for a lone surrogate is in it.
+        EncodeError: *text* has no UTF-8, because it contains a lone surrogate.
     """
     try:
         return text.encode(errors="surrogateescape")
@@ -25,9 +25,9 @@ def name_of(data: bytes) -> str:
 
 
 def hash_order(names: Iterable[str]) -> list[str]:
-    """*names* in the order in which Java's HashMap gives them back if they are put into it in their own order.
+    """*names* in the order in which Java's HashMap iterates over them after they were inserted in the given order.
 
-    The order on disk means nothing; with this one the bytes are those that Java writes.
+    The order on disk has no meaning; with this order the bytes equal those that Java writes.
     """
     keys = list(names)
     buckets = 16
@@ -37,11 +37,11 @@ def hash_order(names: Iterable[str]) -> list[str]:
 
 
 def _string_hash(text: str) -> int:
-    """``String.hashCode()``, unsigned: over the UTF-16 units."""
+    """``String.hashCode()`` over the UTF-16 units, as an unsigned number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
-    for place in range(0, len(units), 2):
-        value = (31 * value + int.from_bytes(units[place : place + 2], "big")) & 0xFFFFFFFF
+    for start in range(0, len(units), 2):
+        value = (31 * value + int.from_bytes(units[start : start + 2], "big")) & 0xFFFFFFFF
     return value
 
 

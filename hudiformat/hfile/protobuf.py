@@ -1,4 +1,4 @@
-"""The little of Protocol Buffers that trailer and file info need: varints, and texts with their length."""
+"""The part of Protocol Buffers that trailer and file info need: varints, and byte strings behind their length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSIGNED = (1 << 64) - 1
 
 
 def encode_varint(value: int) -> bytes:
-    """*value* as seven bits a byte, lowest first; a negative one as the unsigned 64 bits of a Java ``long``."""
+    """*value* in seven bits per byte, lowest first; a negative value as the unsigned 64 bits of a Java ``long``."""
     value &= _UNSIGNED
     parts = bytearray()
     while value > 0x7F:  # noqa: PLR2004
@@ -39,7 +39,7 @@ def decode_varint(cursor: Cursor) -> int:
     """The next varint, unsigned.
 
     Raises:
-        DecodeError: it does not end, or does not fit into 64 bits.
+        DecodeError: the varint does not end, or does not fit into 64 bits.
     """
     start = cursor.offset
     value = 0
@@ -52,14 +52,14 @@ def decode_varint(cursor: Cursor) -> int:
 
 
 def decode_delimited(cursor: Cursor, what: str) -> Cursor:
-    """A cursor over the next message that stands behind its length."""
+    """A cursor over the next message, which follows its length."""
     size = decode_varint(cursor)
     start = cursor.offset
     return Cursor(cursor.take(size, what), base=start)
 
 
 def decode_fields(message: Cursor) -> Iterator[tuple[int, int | bytes]]:
-    """The number and value of each field; those of fixed width, which HFiles have none of, are left out.
+    """The number and value of each field, without fields of fixed width, which HFiles do not have.
 
     Raises:
         DecodeError: the message is damaged.

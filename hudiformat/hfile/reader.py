@@ -1,4 +1,4 @@
-"""Reading an HFile: the trailer, what is read on opening, and then only the blocks that are asked for."""
+"""Reading an HFile: the trailer, the section to load on opening, and then only the blocks that are needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hudiformat.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 
 
 class ByteSource(Protocol):
-    """Bytes that can be read in ranges: ``bytes``, a ``memoryview``, or whatever fetches a slice when asked for it."""
+    """Bytes that can be read in ranges: ``bytes``, a ``memoryview``, or an object that fetches each slice."""
 
     def __len__(self) -> int: ...
 
@@ -27,14 +27,14 @@ class ByteSource(Protocol):
 
 
 class HFileReader:
-    """An HFile, of which only those ranges are touched that an answer needs.
+    """An HFile, of which only the ranges are read that a call needs.
 
     Opening it reads the trailer and the section that it points to: the root of the index, the names of the meta blocks
-    and the file info.  Keys are bytes, or text for their UTF-8, and in the order of bytes.
+    and the file info.  Keys are bytes, or text, which stands for its UTF-8; they are sorted by their bytes.
 
     Raises:
-        TruncatedBlockError: the file has no trailer, for it breaks off.
-        DecodeError: it is damaged, or of another version than 3.
+        TruncatedBlockError: the file breaks off and has no trailer.
+        DecodeError: the file is damaged, or of another version than 3.
         UnsupportedFeatureError: a compression other than none and gzip, encryption, tags, or an encoding of blocks.
 
     Source: HFileReaderImpl; spec/hfile.md.
@@ -60,10 +60,10 @@ class HFileReader:
         return list(self._meta)
 
     def meta_block(self, name: str) -> bytes | None:
-        """The content of the meta block *name*; None when there is none.
+        """The content of the meta block *name*; None if there is no such block.
 
         Raises:
-            DecodeError: it is damaged.
+            DecodeError: the block is damaged.
         """
         entry = self._meta.get(name)
         return None if entry is None else bytes(self._block(entry, BlockType.META).content)
@@ -74,10 +74,10 @@ class HFileReader:
             yield from zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True)
 
     def blocks(self) -> Iterator[pa.RecordBatch]:
-        """The entries of one data block after another: ``key`` and ``value``, both binary.
+        """The entries of each data block: ``key`` and ``value``, both binary.
 
         Raises:
-            DecodeError: a block is damaged, or all of them together do not have the number of entries declared.
+            DecodeError: a block is damaged, or the blocks together do not have the declared number of entries.
         """
         count = 0
         for entry in self._entries():
@@ -88,12 +88,12 @@ class HFileReader:
             raise CorruptBlockError(f"{self.num_entries} entries are declared, {count} are there")
 
     def get(self, key: bytes | str) -> bytes | None:
-        """The value of *key*, of the first entry where there are several; None when there is none.
+        """The value of the first entry with *key*; None if there is none.
 
-        One data block is read, and none if the key is before the first.
+        One data block is read, or none if *key* is before the first key.
 
         Raises:
-            DecodeError: the block is damaged, or the index on the way to it.
+            DecodeError: the data block, or an index block on the way to it, is damaged.
         """
         wanted = _key(key)
         with all_there():
@@ -101,16 +101,16 @@ class HFileReader:
         if entry is None:
             return None
         batch = self._batch(entry)
-        place = pc.index(batch["key"], pa.scalar(wanted, pa.binary())).as_py()
-        return None if place < 0 else bytes(batch["value"][place].as_py())
+        row = pc.index(batch["key"], pa.scalar(wanted, pa.binary())).as_py()
+        return None if row < 0 else bytes(batch["value"][row].as_py())
 
     def scan(self, start: bytes | str = b"", stop: bytes | str | None = None) -> Iterator[pa.RecordBatch]:
         """The entries with *start* <= key < *stop*, block by block; without *stop*, to the end.
 
-        Only blocks that may hold such entries are read; there are no empty batches.
+        Only blocks that may hold such entries are read; empty batches are left out.
 
         Raises:
-            DecodeError: a block is damaged, or the index on the way to it.
+            DecodeError: a data block, or an index block on the way to it, is damaged.
         """
         first, last = _key(start), None if stop is None else _key(stop)
         for entry in self._entries(first):
@@ -120,9 +120,9 @@ class HFileReader:
             inside = pc.greater_equal(batch["key"], pa.scalar(first, pa.binary()))
             if last is not None:
                 inside = pc.and_(inside, pc.less(batch["key"], pa.scalar(last, pa.binary())))
-            found = batch.filter(inside)
-            if found.num_rows:
-                yield found
+            rows = batch.filter(inside)
+            if rows.num_rows:
+                yield rows
 
     def prefix_scan(self, prefix: bytes | str) -> Iterator[pa.RecordBatch]:
         """The entries whose keys begin with *prefix*, block by block, as :meth:`scan` does."""
@@ -144,11 +144,11 @@ class HFileReader:
         if not 0 <= start <= self._end:
             raise CorruptBlockError(f"a section to load on opening at byte {start}", offset=self._end)
         section = memoryview(self._source[start : self._end])
-        place = 0
+        pos = 0
         blocks = []
         for kind in (BlockType.ROOT_INDEX, BlockType.ROOT_INDEX, BlockType.FILE_INFO):
-            blocks.append(decode_block(section[place:], kind, trailer.compression, base=start + place))
-            place += blocks[-1].size
+            blocks.append(decode_block(section[pos:], kind, trailer.compression, base=start + pos))
+            pos += blocks[-1].size
         data, meta, info = blocks
         root = decode_data_index(data, trailer.data_index_count)
         names = {name_of(entry.key): entry for entry in decode_meta_index(meta, trailer.meta_index_count)}
@@ -160,7 +160,7 @@ class HFileReader:
             yield from self._index.blocks(start)
 
     def _batch(self, entry: IndexEntry) -> pa.RecordBatch:
-        """The entries of a data block; the last one stays, for look-ups come in the order of keys."""
+        """The entries of a data block; the last block is kept, because look-ups come in the order of keys."""
         if self._last is None or self._last[0] != entry.offset:
             block = self._block(entry, BlockType.DATA)
             with all_there():
@@ -185,6 +185,6 @@ def _key(key: bytes | str) -> bytes:
 
 
 def _after_all(prefix: bytes) -> bytes | None:
-    """The first key behind all that begin with *prefix*; None when nothing is."""
+    """The first key behind all keys that begin with *prefix*; None if there is no such key."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

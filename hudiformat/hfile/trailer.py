@@ -1,4 +1,4 @@
-"""The trailer: the last 4096 bytes of a file, from which everything else is found.  Layout: spec/hfile.md."""
+"""The trailer: the last 4096 bytes of a file, which locate all other parts.  Layout: spec/hfile.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPARATOR = "org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 
 _VERSION_SIZE = 4
 _OLDER_VERSIONS = (1, 2)
-"""Their trailers are of other sizes, so that only the version at the very end can be told."""
+"""Their trailers have other sizes, so only the version in the last bytes can be read."""
 _COMPARATOR, _COMPRESSION, _ENCRYPTION_KEY = 11, 12, 13
 _LONGS: Mapping[int, str] = {
     1: "file_info_offset",
@@ -36,7 +36,7 @@ _INTS = (5, 6, 8)
 
 @dataclass(frozen=True, slots=True)
 class HFileTrailer:
-    """What the trailer says; offsets count from the start of the file and are -1 where there is no data block.
+    """The fields of the trailer; offsets count from the start of the file and are -1 if there is no data block.
 
     Source: HFileTrailer; TrailerProto in HFile.proto.
     """
@@ -59,7 +59,7 @@ class HFileTrailer:
 def encode_trailer(trailer: HFileTrailer) -> bytes:
     """The 4096 bytes of *trailer*.
 
-    Source: HFileWriterImpl.writeTrailer, which leaves the total of uncompressed bytes out.
+    Source: HFileWriterImpl.writeTrailer, which omits the total of uncompressed bytes.
     """
     fields = [
         encode_field(number, getattr(trailer, name))
@@ -76,12 +76,12 @@ def decode_trailer(data: memoryview, *, base: int) -> HFileTrailer:
     """The trailer in the last bytes of a file, which begin at *base*.
 
     Raises:
-        TruncatedBlockError: they are fewer than a trailer has.
-        CorruptBlockError: they are no trailer, or a damaged one.
-        UnsupportedVersionError: HFile version 1 or 2, or one from the future.
+        TruncatedBlockError: there are fewer bytes than a trailer has.
+        CorruptBlockError: the bytes are no trailer, or a damaged one.
+        UnsupportedVersionError: HFile version 1 or 2, or a later one than 3.
         UnsupportedFeatureError: a compression that Hudi does not support either, or encryption.
 
-    Source: HFileReaderImpl.readTrailer, HFileTrailer.deserialize; neither looks at the version.
+    Source: HFileReaderImpl.readTrailer, HFileTrailer.deserialize; neither checks the version.
     """
     if len(data) < TRAILER_SIZE:
         raise TruncatedBlockError(f"an HFile ends with {TRAILER_SIZE} bytes of trailer, here are {len(data)}", offset=0)

@@ -24,7 +24,7 @@ def decode_vlong(cursor: Cursor) -> int:
     """The next integer.
 
     Raises:
-        TruncatedBlockError: it does not end.
+        TruncatedBlockError: the integer does not end.
     """
     first = int.from_bytes(cursor.take(1, "vlong"), "big", signed=True)
     if first >= _SMALLEST:

@@ -1,4 +1,4 @@
-"""Writing an HFile: the bytes that Hudi's own writer makes of the same entries.  Layout: spec/hfile.md."""
+"""Writing an HFile with the bytes that Hudi's own writer makes from the same entries.  Layout: spec/hfile.md."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def encode_hfile(
     meta_blocks: Mapping[str, bytes] | None = None,
     creation_time: int = 0,
 ) -> bytes:
-    """An HFile of the entries (keys[i], values[i]), byte for byte what Hudi 1.2.0 writes of them.
+    """An HFile of the entries (keys[i], values[i]), byte for byte as Hudi 1.2.0 writes them.
 
-    Keys are binary or text in ascending order of their bytes; equal ones may follow one another and share a block.
+    Keys are binary or text, in ascending order of their bytes; equal keys are allowed, and share a block.
     A block is closed before the entry that would make it larger than *block_size* bytes (uncompressed).
     *creation_time* is in milliseconds since 1970.
 
     Raises:
-        DataError: a key or value that is null, or arrays of unlike length (in rows).
-        SchemaError: arrays that are neither binary nor text.
-        EncodeError: keys that are not in order or of 32768 bytes or more, a name in *file_info* that is the writer's
-            own, or a block of 2 GiB.
+        DataError: a key or value is null, or the arrays have different lengths.
+        SchemaError: an array is neither binary nor text.
+        EncodeError: keys are not in order or have 32768 bytes or more, *file_info* has a name that is reserved for the
+            writer, or a block would have 2 GiB.
         UnsupportedFeatureError: a *compression* other than "none" and "gzip".
 
     Source: HFileWriterImpl; spec/hfile.md.
@@ -72,7 +72,7 @@ def encode_hfile(
 
 
 class _File:
-    """The file as far as it is written, and the entries of its two indexes."""
+    """The part of the file that is written, and the entries of its two indexes."""
 
     def __init__(self, codec: Compression) -> None:
         self._codec = codec
@@ -82,7 +82,7 @@ class _File:
         self._meta: list[IndexEntry] = []
 
     def add_data(self, content: memoryview, *, first_key: bytes, last_entry: int) -> None:
-        # What stands for the block before is where this one begins: so Hudi's writer has it, and no reader looks at it.
+        # Hudi's writer stores the offset of this block as that of the block before; no reader uses it.
         previous = self._size if self._data else NO_BLOCK
         block = encode_block(BlockType.DATA, content, self._codec, previous=previous, last_entry=last_entry)
         self._data.append(IndexEntry(first_key, *self._append(block)))
@@ -98,7 +98,7 @@ class _File:
         trailer = HFileTrailer(
             file_info_offset=info_offset,
             load_on_open_offset=load_on_open,
-            uncompressed_data_index_size=uncompressed,  # of the data itself, whatever the name says: so Hudi has it
+            uncompressed_data_index_size=uncompressed,  # Hudi stores the size of the data here
             data_index_count=len(self._data),
             meta_index_count=len(self._meta),
             entry_count=entries,
@@ -135,17 +135,24 @@ def _check_keys(keys: pa.Array) -> None:
     longest = pc.max(pc.binary_length(keys)).as_py() or 0
     if longest > LONGEST_KEY:
         raise EncodeError(f"a key of {longest} bytes; an HFile's have at most {LONGEST_KEY}")
-    place = pc.index(pc.less(keys[1:], keys[:-1]), value=True).as_py()
-    if place >= 0:
-        pair = keys[place].as_py(), keys[place + 1].as_py()
-        raise EncodeError(f"keys out of order: {pair[0]!r} before {pair[1]!r}, at {place}")
+    row = pc.index(pc.less(keys[1:], keys[:-1]), value=True).as_py()
+    if row >= 0:
+        pair = keys[row].as_py(), keys[row + 1].as_py()
+        raise EncodeError(f"keys out of order: {pair[0]!r} before {pair[1]!r}, at {row}")
 
 
 def _block_ranges(keys: pa.Array, sizes: Longs, block_size: int) -> Iterator[tuple[int, int]]:
-    """The first entry of each block and the one behind its last."""
+    """The first entry of each block, and the entry behind its last one.
+
+    Four entries of 40 bytes with the keys a, b, b, c and a block size of 100:
+
+        reached    [0, 40, 80, 120, 160]
+        bounds     [0, 1, 3, 4]               where a new key begins, and the end
+        start 0    fits 2, so end = 3         the second b does not fit, but equal keys stay in one block
+        start 3    fits 4, so end = 4
+    """
     reached: Longs = np.cumsum(np.append(0, sizes))
     another = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
-    # Where a block may begin, for a key that comes several times stays in one block; and the end.
     bounds = np.append(np.flatnonzero(np.append(True, another)), len(keys))
     start = 0
     while start < len(keys):

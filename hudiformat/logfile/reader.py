@@ -244,8 +244,8 @@ def next_magic(data: Buffer, start: int, *, searched: int = 0) -> int:
     Source: HoodieLogFileReader.scanForNextAvailableBlockOffset.
     """
     own = len(MAGIC) if data[start : start + len(MAGIC)] == MAGIC else 0
-    found = _NEXT_MAGIC.search(data, start + max(own, searched))
-    return found.start() if found else len(data)
+    match = _NEXT_MAGIC.search(data, start + max(own, searched))
+    return match.start() if match else len(data)
 
 
 def corrupt_block(span: memoryview, offset: int, reason: str) -> LogBlock:

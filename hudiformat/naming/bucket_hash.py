@@ -1,7 +1,7 @@
-"""The hash that places a record key in a bucket: Java's ``List<String>.hashCode()``, a column at a time.
+"""The hash that assigns record keys to buckets: Java's ``List<String>.hashCode()``, a column at a time.
 
 Java hashes the UTF-16 code units of a string, so a character beyond the basic plane counts as two.  Sums wrap at 32
-bits; numpy's unsigned integers do so without a sound.
+bits; numpy's unsigned integers do so without a warning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def bucket_numbers(columns: Sequence[pa.Array], buckets: int) -> npt.NDArray[np.
 def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], buckets: int) -> npt.NDArray[np.int32]:
     """The bucket of each record key, from the key's text alone, as Hudi's index computes it.
 
-    A key with both ``,`` and ``:`` in it is taken apart into ``field:value`` pairs even where it was one value.
+    A key that contains both ``,`` and ``:`` is split into ``field:value`` pairs, even if it was a single value.
 
     Raises:
         OptionError: *buckets* is not positive.
@@ -53,7 +53,9 @@ def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], bucket
     Source: BucketIdentifier.getBucketId(String, List, int), Hudi 1.2.0.
     """
     numbers = bucket_numbers([record_keys], buckets)
-    if not (_utf8(record_keys.cast(pa.large_string()))[0] == _COMMA).any():  # a fraction of the time of two searches
+    if not (
+        _utf8(record_keys.cast(pa.large_string()))[0] == _COMMA
+    ).any():  # takes a fraction of the time of two searches
         return numbers
     composite = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
     rows = np.flatnonzero(composite.to_numpy(zero_copy_only=False))
@@ -84,6 +86,15 @@ def string_hashes(column: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
+    """The hashes of a few thousand strings.
+
+    The hash of "ab" is 97 * 31 + 98.  For the strings "ab", "" and "c":
+
+        units        [97, 98, 99]
+        ends         [2, 2, 3]      starts [0, 0, 2]      lengths [2, 0, 1]
+        following    [1, 0, 0]      the units behind each unit in its string
+        products     [97 * 31, 98, 99], which are summed from each start: 3105, 0 (an empty string) and 99
+    """
     units, ends = _code_units(text)
     starts = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
     lengths = ends - starts
@@ -93,7 +104,7 @@ def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
             hashes *= _FACTOR
             hashes += column
         return hashes
-    filled = np.flatnonzero(lengths)  # reduceat cannot express an empty segment
+    filled = np.flatnonzero(lengths)  # reduceat has no empty segments
     if len(filled) == 0:
         return hashes
     # A unit's weight is 31 to the number of units that follow it in its string.
@@ -106,19 +117,19 @@ def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 def _code_units(text: pa.Array) -> tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.int64]]:
-    """The UTF-16 code units of all values in a row, and where each value ends in them."""
+    """The UTF-16 code units of all values, one after the other, and where each value ends in them."""
     utf8, ends = _utf8(text)
     if not (utf8 & _CONTINUATION).any():
         return utf8, ends
     utf16 = utf8.tobytes().decode("utf-8").encode("utf-16-le")
-    # A lead byte opens one unit, that of a four-byte sequence two; a continuation byte opens none.
-    opened = np.where((utf8 & 0xC0) == _CONTINUATION, 0, np.where(utf8 >= _FOUR_BYTE_LEAD, 2, 1))
-    units_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(opened)))
+    # The first byte of a character counts its units: two if the character has four bytes.  Continuation bytes count 0.
+    counts = np.where((utf8 & 0xC0) == _CONTINUATION, 0, np.where(utf8 >= _FOUR_BYTE_LEAD, 2, 1))
+    units_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     return np.frombuffer(utf16, "<u2"), units_before[ends]
 
 
 def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The bytes of all values of a large string array in a row, and where each value ends in them."""
+    """The bytes of all values of a large string array, one after the other, and where each value ends in them."""
     _, offsets_buffer, data = text.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int64)[text.offset : text.offset + len(text) + 1]
     first, last = int(offsets[0]), int(offsets[-1])
@@ -127,9 +138,9 @@ def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 
 def _composite_buckets(keys: pa.Array, hash_fields: Sequence[str], buckets: int) -> npt.NDArray[np.int32]:
-    """Buckets of keys with both separators: a column at a time where they are regular, one by one where not."""
+    """The buckets of keys with both separators: regular keys a column at a time, all others one by one."""
     names = [pair.split(":", 1)[0] for pair in keys[0].as_py().split(",") if ":" in pair]
-    # No separator within a value: there is only one way to take such a key apart.
+    # No separator within a value: such a key can be split in one way only.
     pattern = "^" + ",".join(f"{re.escape(name)}:(?P<f{index}>[^,:]*)" for index, name in enumerate(names)) + r"\z"
     fields = pc.extract_regex(keys, pattern=pattern)
     wanted = [index for index, name in enumerate(names) if _is_wanted(name, hash_fields)]
@@ -150,9 +161,9 @@ def _without_placeholders(values: pa.Array) -> pa.Array:
 def hash_key_values(record_key: str, hash_fields: Sequence[str]) -> list[str | None]:
     """The values within a record key that a bucket index with *hash_fields* hashes, in the order of the key.
 
-    A value may hold both separators: it ends at the last ``,`` before the next ``:`` that has a ``,`` before it.  A key
-    that is not of pairs, or has none of the fields, counts whole.  Hudi never returns from a last value that holds a
-    ``:`` and is no hash field; here it ends the key.
+    A value may contain both separators: it ends at the last ``,`` before the next ``:`` that has a ``,`` before it.  A
+    key without pairs, or with none of the fields, is hashed as a whole.  If the last value contains a ``:`` and is no
+    hash field, Hudi never returns; here that value ends the key.
 
     Source: KeyGenUtils.extractRecordKeysByFields, Hudi 1.2.0.
     """
@@ -161,7 +172,7 @@ def hash_key_values(record_key: str, hash_fields: Sequence[str]) -> list[str | N
     values: list[str | None] = []
     start = 0
     while start < len(record_key):
-        colon = record_key.index(":", start)  # there is one: a value only ends before a pair
+        colon = record_key.index(":", start)  # always found, because a value ends only before another pair
         end = _value_end(record_key, colon)
         if _is_wanted(record_key[start:colon], hash_fields):
             value = record_key[colon + 1 : end]

@@ -1,8 +1,8 @@
 """Instants: the times that name commits, and their text.
 
-An instant is wall-clock time of the table's timeline time zone, written ``yyyyMMddHHmmssSSS``; it carries no zone.
-Instants are compared as text, never as numbers or dates: that is how Hudi orders them, and the forms of different
-lengths only sort rightly that way.
+An instant is a wall-clock time in the table's timeline time zone, written ``yyyyMMddHHmmssSSS``, without the zone.
+Instants are compared as text, never as numbers or dates: Hudi orders them so, and instants of different lengths sort
+correctly only as text.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _DIGITS = re.compile("[0-9]+")
 
 
 def is_instant(text: str) -> bool:
-    """Whether *text* can stand as an instant in a file name: decimal digits, of any number.
+    """Whether *text* can be an instant in a file name: any number of decimal digits.
 
-    The metadata table has instants that are no times, such as ``00000000000000001``, and up to Hudi 0.15 also some of
-    twenty digits: those of a commit with three more for what was done to the metadata table after it.
+    The metadata table has instants that are no times, such as ``00000000000000001``.  Up to Hudi 0.15 it also has
+    instants of twenty digits: those of a commit, and three for an action on the metadata table after it.
 
     Source: InstantGeneratorV1 and V2.NAME_FORMAT, Hudi 1.2.0.
     """
@@ -31,7 +31,7 @@ def is_instant(text: str) -> bool:
 
 
 def format_instant(time: datetime) -> str:
-    """The instant of a time to the millisecond, in the wall clock that *time* shows; its zone is not converted.
+    """The instant of *time*, to the millisecond; its wall-clock time is used as it is, whatever its zone.
 
     Source: HoodieInstantTimeGenerator.MILLIS_INSTANT_TIME_FORMATTER, Hudi 1.2.0.
     """
@@ -44,12 +44,12 @@ def format_instant(time: datetime) -> str:
 def parse_instant(text: str) -> datetime:
     """The time of an instant, without a zone.
 
-    Seventeen digits count milliseconds.  Fourteen digits, the form of Hudi before 0.10, stand for the *last*
-    millisecond of their second, so that "up to this instant" takes in what was written within it.  Of more digits the
-    first seventeen count: the metadata table appends a suffix.
+    Seventeen digits give milliseconds.  Fourteen digits, the form of Hudi before 0.10, mean the *last* millisecond of
+    their second, so that "up to this instant" includes all writes within it.  Of more digits the first seventeen count,
+    because the metadata table appends a suffix.
 
     Raises:
-        NameFormatError: not an instant, or one that is no time, such as ``00000000000000``.
+        NameFormatError: *text* is no instant, or no time, such as ``00000000000000``.
 
     Source: HoodieInstantTimeGenerator.fixInstantTimeCompatibility, Hudi 1.2.0.
     """
@@ -66,11 +66,11 @@ def parse_instant(text: str) -> datetime:
 def next_instant(now: datetime, after: str | None) -> str:
     """An instant not before *now* that is greater than *after*, the timeline's greatest.
 
-    A clock that stands still or runs behind another writer's costs steps of one millisecond, never an instant that
-    was there before.
+    If the clock stands still, or is behind another writer's, the result is one millisecond after *after*, so no instant
+    is used twice.
 
     Raises:
-        NameFormatError: *after* is greater than *now* and no time that a millisecond could be added to.
+        NameFormatError: *after* is greater than *now*, but is no time to which a millisecond can be added.
 
     Source: HoodieInstantTimeGenerator.createNewInstantTime and instantTimePlusMillis, Hudi 1.2.0.
     """

@@ -1,12 +1,10 @@
-"""The text that a column's values have in record keys and partition paths.
+"""Record keys and partition paths, made from columns.
 
-Hudi writes the text of a Java object.  Where its own write paths disagree about that text there is none to follow:
-a timestamp is a count of microseconds to an upsert and a date with a time to a bulk insert, so one table would hold
-two keys for one row.  Such types are refused.
+A partition path is the folder, relative to the table, that a row's partition values name.
 
-Record keys, a column at a time.
-
-Partition paths: the folder, relative to the table, that a row's partition values name.
+Keys and paths contain the text of a Java object.  Types are refused whose text differs between Hudi's own write paths:
+a timestamp is a number of microseconds in an upsert, and a date with a time in a bulk insert, so one table would have
+two keys for one row.
 """
 
 from __future__ import annotations
@@ -25,10 +23,172 @@ _YEAR_ONE = date.min
 _YEAR_9999 = date.max
 
 
+NULL_PLACEHOLDER = "__null__"
+EMPTY_PLACEHOLDER = "__empty__"
+
+
+def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_form: bool) -> pa.Array:
+    """The record key of each row, a string array without nulls.
+
+    In the simple form the key is the text of the only field; in the complex form it is ``a:1,b:2``, with
+    ``__null__`` and ``__empty__`` for values that are null or empty.  Tables of version 9 with the COMPLEX key
+    generator have the complex form even for one field (``k:1``); Hudi up to 1.0.2 wrote the plain value there.
+
+    Raises:
+        DataError: all key values of a row are null or empty; the message counts these rows.
+        SchemaError: a column of a type that has no fixed text.
+
+    Source: KeyGenerator.constructRecordKey, KeyGenUtils.getRecordKey and ComplexAvroKeyGenerator, Hudi 1.2.0.
+    """
+    texts = [value_text(column, field) for column, field in zip(columns, fields, strict=True)]
+    _refuse_missing_keys(texts, fields)
+    if not complex_form:
+        return texts[0]
+    pairs = [
+        pc.binary_join_element_wise(pa.scalar(f"{field}:"), _with_placeholders(text), "")
+        for field, text in zip(fields, texts, strict=True)
+    ]
+    return pc.binary_join_element_wise(*pairs, ",") if len(pairs) > 1 else pairs[0]
+
+
+def _with_placeholders(text: pa.Array) -> pa.Array:
+    present = pc.fill_null(text, NULL_PLACEHOLDER)
+    return pc.if_else(pc.equal(present, ""), EMPTY_PLACEHOLDER, present)
+
+
+def _refuse_missing_keys(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
+    missing = pa.scalar(value=True)
+    for text in texts:
+        missing = pc.and_(missing, pc.equal(pc.fill_null(text, ""), ""))
+    count = pc.sum(missing).as_py()
+    if count:
+        names = ", ".join(fields)
+        raise DataError(f"record key {names}: null or empty in {count} of {len(texts[0])} rows", column=names)
+
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+# Hive's list: the ASCII control characters, and characters with a meaning in paths or shells.  No other is escaped.
+_ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
+
+
+def format_partition_path(
+    values: Sequence[str | None], fields: Sequence[str], *, hive_style: bool, url_encode: bool
+) -> str:
+    """The folder of one partition, ``2024/emea`` or, in Hive's style, ``year=2024/region=emea``.
+
+    A null or empty value becomes ``__HIVE_DEFAULT_PARTITION__``.  A ``/`` in a value that is not URL-encoded separates
+    folders, as in Hudi.  Without fields the path is ``""``, the table's own folder.
+
+    Raises:
+        DataError: the path would leave the table or lie in ``.hoodie``.
+
+    Source: KeyGenUtils.getRecordPartitionPath, PartitionPathEncodeUtils.escapePathName, Hudi 1.2.0.
+    """
+    segments = []
+    for value, field in zip(values, fields, strict=True):
+        text = DEFAULT_PARTITION if not value else escape_path_name(value) if url_encode else value
+        segments.append(f"{field}={text}" if hive_style else text)
+    path = "/".join(segments)
+    _refuse_unsafe(path, fields)
+    return path
+
+
+def parse_partition_path(path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool) -> list[str | None]:
+    """The values in the path of a partition's folder, None for the default name.
+
+    With one field and no URL encoding the whole path is its value, slashes included.
+
+    Raises:
+        NameFormatError: the path has not as many folders as there are fields, or, in Hive's style, other names.
+    """
+    if not fields:
+        segments = [path] if path else []
+    else:
+        segments = [path] if len(fields) == 1 and not url_encode else path.split("/")
+    if len(segments) != len(fields):
+        raise NameFormatError(
+            f"expected a partition path of {len(fields)} parts for {', '.join(fields) or 'no fields'}, found {path!r}",
+            name=path,
+        )
+    values: list[str | None] = []
+    for segment, field in zip(segments, fields, strict=True):
+        if hive_style and not segment.startswith(f"{field}="):
+            raise NameFormatError(f"expected {field}=<value> in partition path {path!r}, found {segment!r}", name=path)
+        text = segment[len(field) + 1 :] if hive_style else segment
+        values.append(None if text == DEFAULT_PARTITION else unescape_path_name(text) if url_encode else text)
+    return values
+
+
+def partition_paths(
+    columns: Sequence[pa.Array], fields: Sequence[str], *, hive_style: bool, url_encode: bool
+) -> pa.Array:
+    """The partition path of each row, a string array; each distinct path is made once.  There is at least one field.
+
+    Raises:
+        SchemaError: a column of a type that has no fixed text.
+        DataError: a path would leave the table or lie in ``.hoodie``.
+
+    Source: as for :func:`format_partition_path`.
+    """
+    texts = [value_text(column, field) for column, field in zip(columns, fields, strict=True)]
+    first_rows, codes = _distinct_rows(texts)
+    distinct = zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)
+    paths = [format_partition_path(row, fields, hive_style=hive_style, url_encode=url_encode) for row in distinct]
+    return pa.array(paths, pa.string()).take(codes)
+
+
+def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
+    """The first row of each distinct combination of values, and for each row the index of its combination.
+
+    For the columns ["a", "b", "a"] and ["x", "x", "y"]:
+
+        first column     codes [0, 1, 0]
+        second column    codes * 2 + [0, 0, 1] = [0, 2, 1], renumbered to codes [0, 2, 1]
+        result           first_rows [0, 2, 1], codes [0, 2, 1]
+    """
+    codes = np.zeros(len(texts[0]), np.int64)
+    first_rows = np.empty(0, np.int64)
+    for text in texts:
+        encoded = text.dictionary_encode(null_encoding="encode")
+        # Codes stay below the number of rows, so that their product with another column's fits.
+        combined = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+        _, first_rows, codes = np.unique(combined, return_index=True, return_inverse=True)
+    return pa.array(first_rows), pa.array(codes)
+
+
+def escape_path_name(text: str) -> str:
+    """*text* with the characters that Hive escapes as ``%XX``.
+
+    Source: PartitionPathEncodeUtils.escapePathName, Hudi 1.2.0.
+    """
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+def unescape_path_name(text: str) -> str:
+    """*text* with each ``%XX`` replaced by the character of that number; any other ``%`` stays.
+
+    Source: PartitionPathEncodeUtils.unescapePathName, Hudi 1.2.0.
+    """
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
+    folders = path.split("/")
+    if fields and (folders[0] == ".hoodie" or not all(folders) or "." in folders or ".." in folders):
+        names = ", ".join(fields)
+        raise DataError(
+            f"partition {names}: the values give the path {path!r}, which is no folder of the table's data;"
+            " URL-encode partition paths, or change the values",
+            column=names,
+        )
+
+
 def value_text(column: pa.Array, name: str) -> pa.Array:
     """The values of a column as a string array; null stays null.
 
-    Strings, signed integers, booleans and dates.  Dictionary-encoded columns give the text of their values.
+    Strings, signed integers, booleans and dates are supported, also dictionary-encoded.
 
     Raises:
         SchemaError: another type.
@@ -68,158 +228,3 @@ def _date_text(column: pa.Array, name: str) -> pa.Array:
     if low is not None and not _YEAR_ONE.toordinal() - epoch <= low <= high <= _YEAR_9999.toordinal() - epoch:
         raise DataError(f"column {name}: dates outside the years 1 to 9999 have no text in Hudi", column=name)
     return column.cast(pa.string())
-
-
-NULL_PLACEHOLDER = "__null__"
-EMPTY_PLACEHOLDER = "__empty__"
-
-
-def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_form: bool) -> pa.Array:
-    """The record key of each row, a string array without nulls.
-
-    In the simple form the key is the text of the only field; in the complex form it is ``a:1,b:2``, with
-    ``__null__`` and ``__empty__`` for values that are missing or empty.  Tables of version 9 with the COMPLEX key
-    generator have the complex form even for one field (``k:1``); Hudi up to 1.0.2 wrote the plain value there.
-
-    Raises:
-        DataError: a row without any key value, or without the only one; the message counts them.
-        SchemaError: a column of a type that has no fixed text.
-
-    Source: KeyGenerator.constructRecordKey, KeyGenUtils.getRecordKey and ComplexAvroKeyGenerator, Hudi 1.2.0.
-    """
-    texts = [value_text(column, field) for column, field in zip(columns, fields, strict=True)]
-    _refuse_missing_keys(texts, fields)
-    if not complex_form:
-        return texts[0]
-    pairs = [
-        pc.binary_join_element_wise(pa.scalar(f"{field}:"), _with_placeholders(text), "")
-        for field, text in zip(fields, texts, strict=True)
-    ]
-    return pc.binary_join_element_wise(*pairs, ",") if len(pairs) > 1 else pairs[0]
-
-
-def _with_placeholders(text: pa.Array) -> pa.Array:
-    present = pc.fill_null(text, NULL_PLACEHOLDER)
-    return pc.if_else(pc.equal(present, ""), EMPTY_PLACEHOLDER, present)
-
-
-def _refuse_missing_keys(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
-    missing = pa.scalar(value=True)
-    for text in texts:
-        missing = pc.and_(missing, pc.equal(pc.fill_null(text, ""), ""))
-    count = pc.sum(missing).as_py()
-    if count:
-        names = ", ".join(fields)
-        raise DataError(f"record key {names}: null or empty in {count} of {len(texts[0])} rows", column=names)
-
-
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-# Hive's list: the ASCII control characters and what has a meaning in paths or shells.  No other character is escaped.
-_ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
-_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
-
-
-def format_partition_path(
-    values: Sequence[str | None], fields: Sequence[str], *, hive_style: bool, url_encode: bool
-) -> str:
-    """The folder of one partition, ``2024/emea`` or, in Hive's style, ``year=2024/region=emea``.
-
-    A value that is null or empty is called ``__HIVE_DEFAULT_PARTITION__``.  A ``/`` in a value that is not URL-encoded
-    makes folders of its own, as in Hudi.  No fields give ``""``, the table's own folder.
-
-    Raises:
-        DataError: a path that would leave the table or end up in ``.hoodie``.
-
-    Source: KeyGenUtils.getRecordPartitionPath, PartitionPathEncodeUtils.escapePathName, Hudi 1.2.0.
-    """
-    segments = []
-    for value, field in zip(values, fields, strict=True):
-        text = DEFAULT_PARTITION if not value else escape_path_name(value) if url_encode else value
-        segments.append(f"{field}={text}" if hive_style else text)
-    path = "/".join(segments)
-    _refuse_unsafe(path, fields)
-    return path
-
-
-def parse_partition_path(path: str, fields: Sequence[str], *, hive_style: bool, url_encode: bool) -> list[str | None]:
-    """The values that a partition's folder stands for, null for the default name.
-
-    With one field and no URL encoding the whole path is its value, slashes included.
-
-    Raises:
-        NameFormatError: not as many folders as fields, or not the fields' names in Hive's style.
-    """
-    if not fields:
-        segments = [path] if path else []
-    else:
-        segments = [path] if len(fields) == 1 and not url_encode else path.split("/")
-    if len(segments) != len(fields):
-        raise NameFormatError(
-            f"expected a partition path of {len(fields)} parts for {', '.join(fields) or 'no fields'}, found {path!r}",
-            name=path,
-        )
-    values: list[str | None] = []
-    for segment, field in zip(segments, fields, strict=True):
-        if hive_style and not segment.startswith(f"{field}="):
-            raise NameFormatError(f"expected {field}=<value> in partition path {path!r}, found {segment!r}", name=path)
-        text = segment[len(field) + 1 :] if hive_style else segment
-        values.append(None if text == DEFAULT_PARTITION else unescape_path_name(text) if url_encode else text)
-    return values
-
-
-def partition_paths(
-    columns: Sequence[pa.Array], fields: Sequence[str], *, hive_style: bool, url_encode: bool
-) -> pa.Array:
-    """The partition path of each row, a string array; each distinct path is made once.  At least one field.
-
-    Raises:
-        SchemaError: a column of a type that has no fixed text.
-        DataError: a path that would leave the table or end up in ``.hoodie``.
-
-    Source: as for :func:`format_partition_path`.
-    """
-    texts = [value_text(column, field) for column, field in zip(columns, fields, strict=True)]
-    first_rows, codes = _distinct_rows(texts)
-    distinct = zip(*(text.take(first_rows).to_pylist() for text in texts), strict=True)
-    paths = [format_partition_path(row, fields, hive_style=hive_style, url_encode=url_encode) for row in distinct]
-    return pa.array(paths, pa.string()).take(codes)
-
-
-def _distinct_rows(texts: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """A row for each distinct combination of values, and for each row the combination that it has."""
-    codes = np.zeros(len(texts[0]), np.int64)
-    first_rows = np.empty(0, np.int64)
-    for text in texts:
-        encoded = text.dictionary_encode(null_encoding="encode")
-        # Codes stay below the number of rows, so that their product with another column's fits.
-        combined = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
-        _, first_rows, codes = np.unique(combined, return_index=True, return_inverse=True)
-    return pa.array(first_rows), pa.array(codes)
-
-
-def escape_path_name(text: str) -> str:
-    """*text* with the characters that Hive escapes as ``%XX``.
-
-    Source: PartitionPathEncodeUtils.escapePathName, Hudi 1.2.0.
-    """
-    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
-
-
-def unescape_path_name(text: str) -> str:
-    """*text* with each ``%XX`` as the character of that number; other ``%`` stay.
-
-    Source: PartitionPathEncodeUtils.unescapePathName, Hudi 1.2.0.
-    """
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-
-
-def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
-    folders = path.split("/")
-    if fields and (folders[0] == ".hoodie" or not all(folders) or "." in folders or ".." in folders):
-        names = ", ".join(fields)
-        raise DataError(
-            f"partition {names}: the values give the path {path!r}, which is no folder of the table's data;"
-            " URL-encode partition paths, or change the values",
-            column=names,
-        )

@@ -1,4 +1,4 @@
-"""Where bytes live: a protocol for what a table needs of a file system, and its implementations.
+"""A protocol for what a table needs of a file system, and its implementations.
 
 Paths are relative to the storage's root and always use ``/``; ``""`` is the root itself.
 """

@@ -1,4 +1,4 @@
-"""File systems of ``pyarrow.fs``, those of fsspec among them, which pyarrow wraps: object stores, HDFS."""
+"""The file systems of ``pyarrow.fs``, and those of fsspec, which pyarrow wraps: object stores, HDFS."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _KNOWN = {
     "memory": _OBJECT_STORE,
 }
 _UNKNOWN = Capabilities(append=True)
-"""Nothing is promised; so nothing can be made to appear whole.  pyarrow's Azure, too, begins with an empty blob."""
-_CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # whose put can be conditional, if there is a way to it
+"""Files may be visible while they are written, as in pyarrow's Azure, and renames are not known to work."""
+_CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # the kinds that have a conditional put
 
 
 class ArrowStorage:
     """A folder of a ``pyarrow.fs`` file system; see :class:`~hudiformat.storage.protocol.Storage`.
 
-    *base* is the folder's path there, and *root* what it is called in messages.  *capabilities* are those of a file
-    system that is not known here.
+    *base* is the folder's path in the file system, and *root* its name in messages.  *capabilities* are those of a file
+    system that is unknown here.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class ArrowStorage:
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:  # noqa: ARG002
         if not overwrite and self.exists(path):
-            raise self._there_is_one(path)
+            raise self._exists_error(path)
         with self._errors("create", path):
             if not self._capabilities.append:
                 self._put_whole(path, data, overwrite=overwrite)
             elif self._capabilities.rename:
                 self._create_by_rename(path, data)
             else:
-                raise self._never_whole("create", path)
+                raise self._not_atomic_error("create", path)
 
     def _put_whole(self, path: str, data: bytes, *, overwrite: bool) -> None:
         if self._put is None:
@@ -123,7 +123,7 @@ class ArrowStorage:
 
     def open_new(self, path: str) -> OutputFile:
         if self.exists(path):
-            raise self._there_is_one(path)
+            raise self._exists_error(path)
         target = self._path(path)
         with self._errors("create", path):
             if self._capabilities.append:  # object stores have no folders
@@ -132,7 +132,7 @@ class ArrowStorage:
 
     def rename(self, source: str, target: str) -> None:
         if self._capabilities.append and not self._capabilities.rename:
-            raise self._never_whole("rename", source)
+            raise self._not_atomic_error("rename", source)
         if self.exists(target):
             raise StorageError(
                 f"cannot rename {self._name(source)} to {self._name(target)}: File exists", path=self._name(source)
@@ -156,14 +156,14 @@ class ArrowStorage:
                     self._filesystem.delete_dir(self._path(path))
                 else:
                     self._filesystem.delete_file(self._path(path))
-            except FileNotFoundError:  # somebody else was faster
+            except FileNotFoundError:  # another process deleted it first
                 return False
         return True
 
     def _path(self, path: str) -> str:
         target = f"{self._base}/{path}" if path else self._base
         if self._fsspec is not None:
-            self._fsspec.invalidate_cache(target)  # or it goes on answering what it once saw
+            self._fsspec.invalidate_cache(target)  # else it repeats old listings
         return target
 
     def _name(self, path: str) -> str:
@@ -173,14 +173,14 @@ class ArrowStorage:
         with self._errors("look up", path):
             return self._filesystem.get_file_info(self._path(path)).type
 
-    def _there_is_one(self, path: str) -> StorageError:
+    def _exists_error(self, path: str) -> StorageError:
         name = self._name(path)
         return StorageError(f"cannot create {name}: File exists", path=name)
 
-    def _never_whole(self, action: str, path: str) -> UnsupportedFeatureError:
+    def _not_atomic_error(self, action: str, path: str) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(
-            f"cannot {action} {self._name(path)}: a file that grows in sight of its readers, and cannot be "
-            "renamed, never appears whole; capabilities= of open_storage is for file systems that can more",
+            f"cannot {action} {self._name(path)}: on this file system readers can see incomplete files, and it has no "
+            "rename; if yours supports rename, or creates files in one step, pass capabilities= to open_storage",
             feature="creating whole files",
         )
 
@@ -252,7 +252,7 @@ def _kind(filesystem: fs.FileSystem) -> str:
         protocol = wrapped.protocol
         return str(protocol if isinstance(protocol, str) else protocol[0])
     name: str = filesystem.type_name
-    return {"gcs": "gs", "abfs": "azure"}.get(name, name)  # "abfs" is what is said of fsspec's
+    return {"gcs": "gs", "abfs": "azure"}.get(name, name)  # "abfs" means fsspec's file system
 
 
 def _capabilities(kind: str, *, can_put: bool) -> Capabilities:

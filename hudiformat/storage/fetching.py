@@ -1,7 +1,7 @@
-"""A file of an object store as bytes that can be looked at anywhere, as if it were mapped.
+"""Fetching a file of an object store, so that its bytes can be used as if it were mapped.
 
-Readers of log files look into the bytes where they please, and keep views of them, so there is no moment at which a
-missing piece could be fetched.  A file is therefore fetched as a whole, in ranges of which several are under way.
+Readers of log files use any bytes in any order, and keep views of them, so a missing piece could not be fetched later.
+A file is therefore fetched as a whole, in several ranges at a time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pyarrow as pa
 from hudiformat.storage.local import FileMap
 
 RANGE = 8 << 20
-"""Bytes of one request: large enough that its round trip does not count, as Arrow's readers have it too."""
+"""Bytes of one request, as in Arrow's readers: so many that its round trip hardly counts."""
 PARALLEL = 8
 """Requests at a time; with RANGE this bounds the memory."""
 
 
 def fetch(file: pa.NativeFile) -> memoryview:
-    """All of *file*: in memory if one request brings it, else in a temporary file without a name, mapped.
+    """The bytes of *file*: in memory if one request is enough, else in a mapped temporary file without a name.
 
     Raises:
         OSError: a range cannot be read, or ends too early.
@@ -34,7 +34,7 @@ def fetch(file: pa.NativeFile) -> memoryview:
     with tempfile.TemporaryFile(prefix="hudiformat-") as target:
         with ThreadPoolExecutor(PARALLEL) as pool:
             done = pool.map(partial(_copy, file, target.fileno(), size), range(0, size, RANGE))
-            for _ in done:  # raises what a range has raised
+            for _ in done:  # raises the error of a range
                 pass
         return memoryview(FileMap(target.fileno(), size, access=mmap.ACCESS_READ))
 

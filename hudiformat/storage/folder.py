@@ -11,14 +11,14 @@ from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Stor
 
 @dataclass(frozen=True, slots=True)
 class FolderStorage:
-    """Whatever is below *folder* of *storage*: a table that lies inside another one.  Methods are those of Storage."""
+    """The files below *folder* of *storage*, such as a table inside another one.  The methods are those of Storage."""
 
     storage: Storage
     folder: str
 
     @property
     def root(self) -> str:
-        """The folder, as a user would name it."""
+        """The folder, as a user would write it."""
         return f"{self.storage.root}/{self.folder}"
 
     @property
@@ -43,15 +43,15 @@ class FolderStorage:
         return self.storage.map(self._below(path))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A file of which ranges are read."""
+        """A file whose ranges can be read."""
         return self.storage.open_input(self._below(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
-        """Make a file appear whole."""
+        """Create a file, so that readers see it complete or not at all."""
         self.storage.create(self._below(path), data, overwrite=overwrite, sync=sync)
 
     def open_new(self, path: str) -> OutputFile:
-        """A new file that is written piece by piece."""
+        """A new file, written piece by piece."""
         return self.storage.open_new(self._below(path))
 
     def rename(self, source: str, target: str) -> None:
@@ -59,11 +59,11 @@ class FolderStorage:
         self.storage.rename(self._below(source), self._below(target))
 
     def make_folder(self, path: str) -> None:
-        """See to it that there is a folder."""
+        """Create a folder if it is missing."""
         self.storage.make_folder(self._below(path))
 
     def delete(self, path: str) -> bool:
-        """Remove a file, or a folder with all in it; whether there was one."""
+        """Delete a file, or a folder with its content, and return whether it existed."""
         return self.storage.delete(self._below(path))
 
     def _below(self, path: str) -> str:

@@ -1,9 +1,7 @@
-"""Files that are mapped, and memory of theirs that is given back.
+"""The local file system, and mapped files whose memory can be released.
 
-The local file system.
-
-Hudi's JVM leaves a checksum ``.name.crc`` beside every file and checks it when it reads: whoever replaces or deletes a
-file has to take the checksum away first, or Hudi refuses the new content.
+Hudi's JVM writes a checksum ``.name.crc`` beside every file, and checks it when it reads the file.  Before a file is
+replaced or deleted its checksum has to be deleted, or Hudi refuses the new content.
 """
 
 from __future__ import annotations
@@ -23,47 +21,8 @@ import pyarrow as pa
 from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
 
-_STRIDE = 32 << 20  # bytes
-_MARGIN = 4 << 20  # what the kernel may map around a byte that is touched: pages come in folios
-
-
-class FileMap(mmap.mmap):
-    """A read-only map of a file: its pages can be given back at any time, and are read again when touched."""
-
-
-class Trail:
-    """Gives the memory of a mapped file back behind whoever walks through it, in either direction.
-
-    Without it every page that was touched counts as the process's memory until the system runs short of it.  Views of
-    the file stay valid.  Of bytes that are no :class:`FileMap` nothing is given back.
-    """
-
-    def __init__(self, data: memoryview, start: int = 0) -> None:
-        self._map = data.obj if isinstance(data.obj, FileMap) else None
-        self._last = start
-
-    def reach(self, position: int) -> None:
-        """Say that the walk has come to *position*, in bytes from the start of the file."""
-        if self._map is None or abs(position - self._last) < _STRIDE:
-            return
-        first = max(min(self._last, position) - _MARGIN, 0) // mmap.PAGESIZE * mmap.PAGESIZE
-        last = min(max(self._last, position) + _MARGIN, len(self._map))
-        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
-        self._last = position
-
-
-def give_back(views: Iterable[bytes | memoryview]) -> None:
-    """Give back the memory of the mapped files that *views* are parts of; they stay valid.
-
-    Of bytes that are in no :class:`FileMap` nothing is given back.
-    """
-    maps = {view.obj for view in views if isinstance(view, memoryview) and isinstance(view.obj, FileMap)}
-    for one in maps:
-        one.madvise(mmap.MADV_DONTNEED)
-
-
 _IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
-_SMALL = 1 << 14  # bytes: it takes less time to put them together than to hand them over in pieces
+_SMALL = 1 << 14  # bytes: joining the parts takes less time than writing them one by one
 
 
 class LocalStorage:
@@ -126,7 +85,7 @@ class LocalStorage:
                         file.flush()
                         os.fsync(file.fileno())
                 Path(temporary).chmod(0o644)
-                if overwrite or not target.exists():  # nobody's, if there is no target
+                if overwrite or not target.exists():  # without a target the checksum is a leftover
                     _checksum_file(target).unlink(missing_ok=True)
                 if overwrite:
                     Path(temporary).replace(target)
@@ -205,7 +164,7 @@ class LocalOutputFile:
             else:
                 written = os.writev(self._handle, parts[:_IOV_MAX])
             self._size += written
-            if written != size:  # the disk may take less than it is given
+            if written != size:  # a write may be partial
                 self._write_rest(parts, written)
         except OSError as error:
             raise _storage_error("write", self._path, error) from error
@@ -232,7 +191,7 @@ class LocalOutputFile:
             raise _storage_error("sync", self._path, error) from error
 
     def _check_open(self, action: str) -> None:
-        if self._closed:  # the descriptor may by now be another file's
+        if self._closed:  # the descriptor may belong to another file now
             raise StorageError(f"cannot {action} {self._path}: it is closed", path=str(self._path))
 
     def close(self) -> None:
@@ -250,12 +209,12 @@ class LocalOutputFile:
 
 
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
-    """None for a file that went away after it was listed, and for a link to nowhere."""
+    """The entry's information; None for a file that was deleted after the listing, and for a broken link."""
     try:
         if entry.is_dir():
             return FileInfo(entry.name, 0, is_dir=True)
-        found = entry.stat()
-        return FileInfo(entry.name, found.st_size, is_dir=False, modified=found.st_mtime_ns // 1_000_000)
+        status = entry.stat()
+        return FileInfo(entry.name, status.st_size, is_dir=False, modified=status.st_mtime_ns // 1_000_000)
     except FileNotFoundError:
         return None
 
@@ -274,3 +233,42 @@ def _sync_folder(folder: Path) -> None:
 
 def _storage_error(action: str, path: Path, error: OSError, rest: str = "") -> StorageError:
     return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=str(path))
+
+
+_STRIDE = 32 << 20  # bytes
+_MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
+
+
+class FileMap(mmap.mmap):
+    """A read-only map of a file: its pages can be released at any time, and are read again when they are used."""
+
+
+class Trail:
+    """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
+
+    Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
+    stay valid.  For bytes that are no :class:`FileMap` nothing is done.
+    """
+
+    def __init__(self, data: memoryview, start: int = 0) -> None:
+        self._map = data.obj if isinstance(data.obj, FileMap) else None
+        self._last = start
+
+    def reach(self, position: int) -> None:
+        """Report that the reader has come to *position*, in bytes from the start of the file."""
+        if self._map is None or abs(position - self._last) < _STRIDE:
+            return
+        first = max(min(self._last, position) - _MARGIN, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+        last = min(max(self._last, position) + _MARGIN, len(self._map))
+        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+        self._last = position
+
+
+def give_back(views: Iterable[bytes | memoryview]) -> None:
+    """Release the memory of the mapped files that *views* are parts of; the views stay valid.
+
+    For bytes in no :class:`FileMap` nothing is done.
+    """
+    maps = {view.obj for view in views if isinstance(view, memoryview) and isinstance(view.obj, FileMap)}
+    for file_map in maps:
+        file_map.madvise(mmap.MADV_DONTNEED)

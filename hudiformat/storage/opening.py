@@ -1,4 +1,4 @@
-"""Which storage a path means."""
+"""Opening the storage of a path or URI."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 Location: TypeAlias = str | os.PathLike[str] | Storage
-"""A path, a URI, or a storage that is open already, which then is the place itself."""
+"""A path, a URI, or an open storage."""
 
-_HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # what Hudi's users write: what pyarrow takes
+_HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # Hadoop's schemes and pyarrow's
 
 
 def open_storage(
@@ -31,15 +31,16 @@ def open_storage(
 ) -> Storage:
     """The storage whose root is *path*: a local path, or a URI (``s3://bucket/table``).
 
-    URIs are pyarrow's (``s3``, ``gs``, ``hdfs``, ``abfs``; ``s3a`` is the same as ``s3``), options after ``?`` and
-    credentials included; where those are missing, the environment's count, as in ``AWS_ACCESS_KEY_ID``,
-    ``AWS_REGION`` and ``AWS_ENDPOINT_URL``.  Other schemes are fsspec's, if that is installed.  With *filesystem*, one
-    of ``pyarrow.fs`` or of fsspec, *path* is a path there.
+    URIs are pyarrow's (``s3``, ``gs``, ``hdfs``, ``abfs``; ``s3a`` is the same as ``s3``) and may contain options after
+    ``?`` and credentials, which default to environment variables such as ``AWS_ACCESS_KEY_ID``, ``AWS_REGION`` and
+    ``AWS_ENDPOINT_URL``.  Other schemes are fsspec's, if fsspec is installed.  With *filesystem*, one of ``pyarrow.fs``
+    or of fsspec, *path* is a path in it.
 
-    *capabilities* says what a file system can do of which hudiformat does not know; such a one can only be read.
+    *capabilities* declares what a file system can do that hudiformat does not know; without it such a file system can
+    only be read.
 
     Raises:
-        StorageError: the scheme is not known, or the file system cannot be reached.
+        StorageError: the scheme is unknown, or the file system cannot be reached.
 
     Source: spec/storage.md.
     """
@@ -57,7 +58,7 @@ def open_storage(
 
 
 def open_parent(path: str) -> tuple[Storage, str]:
-    """The storage of the folder that the file *path* lies in, and the file's name there."""
+    """The storage of the folder that contains the file *path*, and the file's name."""
     path, mark, query = path.partition("?") if "://" in path else (path, "", "")
     folder, separator, name = path.rpartition("/")  # not Path, which makes s3:/b of s3://b
     return open_storage((folder + separator or ".") + mark + query), name
@@ -78,11 +79,11 @@ def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:
-    """The same file system; on S3 one that makes a small object by one request instead of three."""
+    """The same file system; on S3 with the setting that creates a small object in one request instead of three."""
     if not isinstance(filesystem, fs.S3FileSystem):
         return filesystem
     make, (settings,) = filesystem.__reduce__()
-    known = "allow_delayed_open" in settings  # not to the oldest versions of pyarrow
+    known = "allow_delayed_open" in settings  # the oldest versions of pyarrow do not have it
     return make({**settings, "allow_delayed_open": True}) if known else filesystem
 
 
@@ -110,7 +111,7 @@ def _arrow(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem:
 
 
 def _without_secrets(uri: str) -> str:
-    """The URI without user, password and options: it appears in messages."""
+    """The URI without user, password and options, for messages."""
     parts = urlsplit(uri)
     host = parts.netloc if parts.scheme.startswith("abfs") else parts.netloc.rpartition("@")[2]  # container@account
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))

@@ -26,22 +26,22 @@ class FileInfo:
 class Capabilities:
     """What a storage can do beyond reading, listing and writing whole files.
 
-    Without ``append`` a file appears, whole, when it is closed, as on object stores; with it, it grows in the sight of
-    readers.  Without both ``append`` and ``rename`` nothing is lost but time.  With ``append`` and without ``rename``
-    no file can be made to appear whole: such a storage is good for reading only.
+    Without ``append`` a file appears when it is closed, complete, as on object stores; with it, readers see it grow.  A
+    storage without ``append`` and ``rename`` is only slower.  A storage with ``append`` and without ``rename`` cannot
+    make a file appear complete, so it can only be read.
     """
 
     atomic_create: bool = False
-    """Of several writers that create one file exactly one wins; without it, those that look at the same moment all do,
-    and the last one's content stays: a table there has one writer at a time, or a lock elsewhere."""
+    """Of several writers that create the same file exactly one succeeds; without it, several can succeed, and the last
+    one's content stays: then a table may have one writer at a time, or needs a lock elsewhere."""
     append: bool = False
-    """What is written to a file that is still open can be read, and stays if the writer dies."""
+    """Bytes written to a file that is still open can be read, and stay if the writer dies."""
     sync: bool = False
     """``OutputFile.sync`` returns once the data is on disk; without it, data is safe when the file has been closed."""
     rename: bool = False
     """A file takes another name in one step."""
     map: bool = False
-    """Mapped files are read where they are touched; without it, they are fetched whole beforehand."""
+    """Only the used parts of a mapped file are read; without it, the whole file is fetched first."""
 
 
 class OutputFile(Protocol):
@@ -53,7 +53,7 @@ class OutputFile(Protocol):
         ...
 
     def write(self, *parts: bytes | memoryview) -> None:
-        """Append *parts* in one gathered write and hand them to the operating system."""
+        """Append *parts* in one write and hand them to the operating system."""
         ...
 
     def sync(self) -> None:
@@ -77,7 +77,7 @@ class Storage(Protocol):
 
     @property
     def root(self) -> str:
-        """The folder that paths are relative to, as a user would name it; without passwords."""
+        """The folder that paths are relative to, as a user would write it, without passwords."""
         ...
 
     @property
@@ -86,7 +86,7 @@ class Storage(Protocol):
         ...
 
     def list(self, path: str) -> list[FileInfo]:
-        """The entries of a folder, sorted by name; empty when there is no such folder."""
+        """The entries of a folder, sorted by name; empty if the folder does not exist."""
         ...
 
     def exists(self, path: str) -> bool:
@@ -100,56 +100,55 @@ class Storage(Protocol):
     def map(self, path: str) -> memoryview:
         """The content of a file as it is now.  Raises StorageError when it is missing.
 
-        Where the storage maps, the content is read when it is touched.  Else it has been fetched before this returns:
-        a large file by several ranges at a time into a nameless temporary file.
+        With the capability ``map``, the content is read as it is used.  Without it, the whole file is fetched first: a
+        large file in several ranges at a time, into a temporary file without a name.
         """
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A file of which ranges are read, as those of a few Parquet columns.  Raises StorageError when it is missing.
+        """A file whose ranges can be read, such as a few Parquet columns.  Raises StorageError when it is missing.
 
-        On an object store what is asked for is fetched, and nothing else.
+        On an object store only these ranges are fetched.
         """
         ...
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
-        """Make a file appear whole, with its folders.
+        """Create a file with its folders, so that readers see it complete or not at all.
 
-        Nobody ever sees a part of it.  Without *overwrite* a file that is there raises a StorageError, and of several
-        writers exactly one wins, where the storage has the capability ``atomic_create``.
+        Without *overwrite* an existing file raises a StorageError, and with the capability ``atomic_create`` exactly
+        one of several writers succeeds.
 
         Raises:
-            UnsupportedFeatureError: the storage has no way to make a file appear whole.
+            UnsupportedFeatureError: the storage cannot make a file appear complete.
         """
         ...
 
     def open_new(self, path: str) -> OutputFile:
-        """A new file that is written piece by piece, with its folders.  Raises StorageError when there is one.
+        """A new file, written piece by piece, with its folders.  Raises StorageError if it exists.
 
-        Its name has to be the writer's own: only a local file is refused to all but one of several writers.
+        No other writer may use its name: only on the local file system do all but one of several writers fail.
         """
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name, in a folder that is made if need be.
+        """Give a file another name, in a folder that is created if necessary.
 
-        In one step where the storage has the capability ``rename``.  Elsewhere the file is copied, so that it appears
-        whole, and then deleted: whoever dies between the two leaves both.  Like a new file's, the name has to be the
-        caller's own.
+        With the capability ``rename`` it is one step.  Without it the file is copied, so that it appears complete, and
+        then deleted: a writer that dies in between leaves both.  No other writer may use the new name.
 
         Raises:
-            StorageError: there is no *source*, or there is a *target*.
-            UnsupportedFeatureError: the storage has no way to make a file appear whole.
+            StorageError: *source* does not exist, or *target* exists.
+            UnsupportedFeatureError: the storage cannot make a file appear complete.
         """
         ...
 
     def make_folder(self, path: str) -> None:
-        """See to it that there is a folder, for readers that take a missing one for an error.
+        """Create a folder if it is missing, for readers to which a missing folder is an error.
 
-        Nothing happens where folders are but parts of names, as in ``s3fs``.
+        Nothing happens on object stores, where folders are only parts of names, as in ``s3fs``.
         """
         ...
 
     def delete(self, path: str) -> bool:
-        """Remove a file, or a folder with all in it; whether there was one."""
+        """Delete a file, or a folder with its content, and return whether it existed."""
         ...

@@ -1,7 +1,7 @@
-"""Objects that are put whole, in one request, and if asked only where there is none yet.
+"""Creating an object in one request, on request only if it does not exist yet.
 
-pyarrow has no conditional put, so this goes another way: botocore for pyarrow's S3, and fsspec's own call for file
-systems of fsspec.  Where there is no such way, :func:`put_of` returns None.
+pyarrow has no conditional put, so other clients are used: botocore for pyarrow's S3, and fsspec's own call for file
+systems of fsspec.  :func:`put_of` returns None for all other file systems.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _ATTEMPTS = 3  # pyarrow's, too
 
 
 class Put(Protocol):
-    """Makes an object appear whole."""
+    """Creates an object in one request."""
 
     def __call__(self, path: str, data: bytes, *, overwrite: bool) -> None:
-        """Put *data* at *path*.  Raises FileExistsError without *overwrite*, where there is one, and OSError."""
+        """Put *data* at *path*.  Raises OSError, and without *overwrite* FileExistsError if the object exists."""
         ...
 
 
 def put_of(filesystem: fs.FileSystem) -> Put | None:
-    """How objects of *filesystem* are put, if there is a way."""
+    """The way to put objects of *filesystem*; None if there is none."""
     if isinstance(filesystem, fs.S3FileSystem):
         return _s3_put(filesystem)
     if (wrapped := fsspec_of(filesystem)) is not None:
@@ -39,7 +39,7 @@ def put_of(filesystem: fs.FileSystem) -> Put | None:
 
 
 def fsspec_of(filesystem: fs.FileSystem) -> AbstractFileSystem | None:
-    """The file system of fsspec that pyarrow's wraps, if it does."""
+    """The file system of fsspec that *filesystem* wraps; None if it wraps none."""
     if isinstance(filesystem, fs.PyFileSystem) and isinstance(filesystem.handler, fs.FSSpecHandler):
         return filesystem.handler.fs
     return None
@@ -57,10 +57,10 @@ class FsspecPut:
 
 @dataclass(frozen=True, slots=True)
 class S3Put:
-    """S3's PutObject, with ``If-None-Match: *`` where nothing may be overwritten.
+    """S3's PutObject, with ``If-None-Match: *`` if nothing may be overwritten.
 
-    A request whose answer is lost is sent again, and then finds its own object: whoever is told that the file exists
-    looks whether it is his.
+    A request whose answer is lost is repeated, and then fails because its own object exists: on FileExistsError the
+    caller has to check whether the object is its own.
 
     Source: S3 API, PutObject, conditional writes.
     """
@@ -83,16 +83,16 @@ class S3Put:
             raise OSError(str(error)) from error
 
     def __repr__(self) -> str:
-        return "S3Put()"  # the settings have passwords
+        return "S3Put()"  # the settings contain passwords
 
 
 def _s3_put(filesystem: fs.S3FileSystem) -> S3Put | None:
     if importlib.util.find_spec("botocore") is None:
         return None
-    # What pyarrow pickles are the arguments that the file system was made with.
+    # pyarrow pickles the arguments of the file system's constructor.
     settings = filesystem.__reduce__()[1][0]
     if settings["role_arn"] or settings["proxy_options"]["host"]:
-        return None  # roles that pyarrow assumes, and proxies: not handed on
+        return None  # botocore would need the role's or proxy's settings in another form
     return S3Put(tuple((name, settings.get(name)) for name in _SETTINGS))
 
 
@@ -111,7 +111,7 @@ _SETTINGS = (
 
 @lru_cache(maxsize=16)
 def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
-    """A client as pyarrow's; one for each process, for a fork must not share its connections."""
+    """A client with pyarrow's settings, one per process: a forked process must not share its connections."""
     import botocore.session  # noqa: PLC0415 - an extra
     from botocore import UNSIGNED  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
@@ -123,7 +123,7 @@ def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
     config = Config(
         signature_version=UNSIGNED if given["anonymous"] else None,
         s3={"addressing_style": "path" if endpoint and not given["force_virtual_addressing"] else "virtual"},
-        ignore_configured_endpoint_urls=True,  # pyarrow has looked at them
+        ignore_configured_endpoint_urls=True,  # pyarrow has applied them
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         request_checksum_calculation="when_required",  # not every service knows checksums in trailers
     )

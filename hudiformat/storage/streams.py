@@ -1,4 +1,4 @@
-"""An output file as Arrow's writers take it."""
+"""Output files for Arrow's writers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _BUFFER = 1 << 16
 
 
 def arrow_stream(file: OutputFile) -> pa.NativeFile:
-    """A stream into *file*, which stays open when the stream is closed; its ``tell`` counts what is buffered, too."""
+    """A stream into *file*, which stays open when the stream is closed; ``tell`` includes the buffered bytes."""
     return ArrowSink(file).stream()
 
 
 class ArrowSink:
-    """An output file as pyarrow wants one; closing it is left to its owner.
+    """An output file with the methods that pyarrow calls; the owner of the file closes it.
 
-    Once ``is_open`` is false nothing more is written: pyarrow's writers finish their files even when they are thrown
-    away.
+    Once ``is_open`` is false nothing more is written: pyarrow's writers write a footer even when they are only
+    discarded.
     """
 
     closed = False
@@ -41,10 +41,10 @@ class ArrowSink:
         return self._file.size
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing, because nothing is buffered."""
 
     def close(self) -> None:
-        """See the class."""
+        """Do nothing; the owner of the file closes it."""
 
     def writable(self) -> bool:
         """True."""

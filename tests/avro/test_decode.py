@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudiformat.avro import arrow_to_avro, decode_records, encode_records
+from hudiformat.avro import (
+    arrow_to_avro,
+    decode_delete_list,
+    decode_records,
+    encode_datums,
+    encode_records,
+)
 from hudiformat.avro.decode import record_offsets
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError
+from hudiformat.testing import batches
 from tests.avro.builders import framed, framed_records, record_schema
+from tests.avro.reference import decode_with_fastavro, plain
 from tests.effort import examples
 
 
@@ -45,7 +55,11 @@ def test_no_records() -> None:
 
 
 _ITEMS = {"type": "array", "items": ["null", "string"]}
+
+
 _EMPTY = {"type": "record", "name": "i", "fields": []}
+
+
 _WIDE = {"type": "fixed", "name": "f", "size": 17, "logicalType": "decimal", "precision": 38}
 
 
@@ -252,3 +266,97 @@ def test_one_record_among_many_may_be_long() -> None:
     lengths = [10] * 3000 + [100_000] + [10] * 3000
     offsets = record_offsets(memoryview(framed_records(lengths, b"a")), len(lengths))
     assert offsets.tolist() == _offsets(lengths)
+
+
+EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
+
+
+"""How many random cases each property is tried on."""
+
+
+_SLOW = settings(
+    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def _schema_of(batch: pa.RecordBatch) -> str:
+    return arrow_to_avro(batch.schema, name="t_record", namespace="hoodie.t")
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equality by value in which NaN is NaN."""
+    return repr(left) == repr(right)
+
+
+@_SLOW
+@given(batch=batches())
+def test_decoded_rows_equal_fastavro(batch: pa.RecordBatch) -> None:
+    schema = _schema_of(batch)
+    encoded = encode_records(batch, schema)
+    decoded = decode_records(encoded, batch.num_rows, schema)
+    rows = [{field.name: plain(row[field.name], field.type) for field in decoded.schema} for row in decoded.to_pylist()]
+    assert _utc(repr(rows)) == _utc(repr(decode_with_fastavro(bytes(encoded), schema)))
+
+
+def _utc(text: str) -> str:
+    """Arrow and fastavro name UTC by different classes."""
+    return (
+        text.replace("zoneinfo.ZoneInfo(key='UTC')", "UTC")
+        .replace("datetime.timezone.utc", "UTC")
+        .replace("<UTC>", "UTC")
+    )
+
+
+@_SLOW
+@given(batch=batches(), data=st.data())
+def test_chosen_columns_equal_those_of_all(batch: pa.RecordBatch, data: st.DataObject) -> None:
+    schema = _schema_of(batch)
+    encoded = encode_records(batch, schema)
+    names = data.draw(st.permutations(batch.schema.names))[: data.draw(st.integers(0, batch.num_columns))]
+    chosen = decode_records(encoded, batch.num_rows, schema, columns=names)
+    assert (chosen.schema.names, chosen.num_rows) == (names, batch.num_rows)
+    assert _same(
+        chosen.to_pylist(),
+        decode_records(encoded, batch.num_rows, schema).select(names).to_pylist() or chosen.to_pylist(),
+    )
+
+
+def _damage(data: st.DataObject, content: bytes | memoryview) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged)))
+        junk = data.draw(
+            st.sampled_from([b"", b"\x00", b"\x01", b"\x02", b"\xff", b"\x80", b"\xff" * 10]) | st.binary(max_size=4)
+        )
+        damaged[at : at + data.draw(st.integers(0, 3))] = junk
+    return bytes(damaged)
+
+
+@_SLOW
+@given(batch=batches(), data=st.data())
+def test_damaged_bytes_raise_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:
+    schema = _schema_of(batch)
+    damaged = _damage(data, encode_records(batch, schema))
+    with contextlib.suppress(DecodeError):
+        decode_records(damaged, data.draw(st.sampled_from([batch.num_rows, 0, 1, -1, 2**31])), schema).validate(
+            full=True
+        )
+
+
+@_SLOW
+@given(batch=batches(max_rows=3), data=st.data())
+def test_damage_within_a_record_raises_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:
+    schema = _schema_of(batch)
+    damaged = [_damage(data, datum) for datum in encode_datums(batch, schema).to_pylist()]
+    framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in damaged)
+    with contextlib.suppress(DecodeError):
+        decode_records(framed, len(damaged), schema).validate(full=True)
+    with contextlib.suppress(DecodeError):
+        decode_records(framed, len(damaged), schema, columns=[])
+
+
+@_SLOW
+@given(junk=st.binary(max_size=200))
+def test_junk_raises_only_our_errors(junk: bytes) -> None:
+    with contextlib.suppress(DecodeError):
+        decode_delete_list(junk)

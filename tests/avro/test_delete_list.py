@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -11,13 +13,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from hudiformat.avro import decode_delete_list, delete_list, encode_delete_list
+from hudiformat.avro import (
+    decode_delete_list,
+    delete_list,
+    encode_delete_list,
+)
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.errors import CorruptBlockError, DataError, DecodeError, SchemaError
 from tests.avro.golden import DELETE, golden_blocks
+from tests.effort import examples
 
 _THREE = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.int32())])
+
+
 _PAGE = Path(__file__).parents[2] / "spec" / "avro-records.md"
 
 
@@ -183,14 +194,13 @@ def test_bytes_and_memoryviews_are_the_same() -> None:
     assert decode_delete_list(encoded) == decode_delete_list(memoryview(encoded))
 
 
-# Long lists, which are read at many places at once
-
-
 def _keys(count: int) -> pa.Array:
     return pa.array([f"key-{number * 7919 % 100_003}" for number in range(count)])
 
 
 LONG = 5000
+
+
 ORDERINGS = {
     "none": None,
     "ints of one length": pa.array(np.full(LONG, 5, np.int32)),
@@ -228,7 +238,7 @@ def test_the_partition_path_may_stand_in_values_by_chance(path: str) -> None:
     ordering = pa.array([value.tobytes() + b"\x02" + bytes([2 * len(path)]) + path.encode() for value in values])
     for column in (ordering, pa.array(values)):
         encoded = encode_delete_list(_keys(LONG), path, column)
-        found = delete_list._by_guessing(_cursor(encoded))
+        found = delete_list._read_long(_cursor(encoded))
         assert found is not None
         assert found[0] == _keys(LONG)
         assert found[2] == column
@@ -260,3 +270,50 @@ def test_a_damaged_byte_in_a_long_list_is_found_as_in_a_short_one(
         except DecodeError as error:
             results.append(f"{type(error).__name__}: {error}")
     assert results[0] == results[1]
+
+
+EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
+
+
+_SLOW = settings(
+    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def _damage(data: st.DataObject, content: bytes | memoryview) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged)))
+        junk = data.draw(
+            st.sampled_from([b"", b"\x00", b"\x01", b"\x02", b"\xff", b"\x80", b"\xff" * 10]) | st.binary(max_size=4)
+        )
+        damaged[at : at + data.draw(st.integers(0, 3))] = junk
+    return bytes(damaged)
+
+
+_ORDERINGS = st.one_of(
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)).map(lambda items: pa.array(items, pa.int64())),
+    st.lists(st.none() | st.text(max_size=5)).map(lambda items: pa.array(items, pa.string())),
+    st.lists(st.none() | st.booleans()).map(lambda items: pa.array(items, pa.bool_())),
+    st.lists(
+        st.none() | st.fixed_dictionaries({"a": st.none() | st.integers(1, 9), "b": st.none() | st.text(max_size=3)})
+    ).map(lambda items: pa.array(items, pa.struct([("a", pa.int32()), ("b", pa.string())]))),
+)
+
+
+@_SLOW
+@given(ordering=_ORDERINGS)
+def test_delete_lists_come_back(ordering: pa.Array) -> None:
+    keys = pa.array([f"key-{index}" for index in range(len(ordering))], pa.string())
+    encoded = encode_delete_list(keys, "p", ordering)
+    decoded = decode_delete_list(encoded)
+    assert decoded.column("record_key") == keys
+    assert encode_delete_list(*decoded.columns) == encoded
+
+
+@_SLOW
+@given(ordering=_ORDERINGS, data=st.data())
+def test_damaged_delete_lists_raise_only_our_errors(ordering: pa.Array, data: st.DataObject) -> None:
+    keys = pa.array([f"key-{index}" for index in range(len(ordering))], pa.string())
+    with contextlib.suppress(DecodeError):
+        decode_delete_list(_damage(data, encode_delete_list(keys, "p", ordering))).validate(full=True)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,41 +18,29 @@ from hudiformat.blocks import (
     data_block,
     decode_block,
     delete_block,
+    encode_block,
+    encode_block_parts,
     rollback_block,
 )
+from hudiformat.blocks.block import decode_positions, encode_positions
 from hudiformat.errors import (
     CorruptBlockError,
-    DecodeError,
+    EncodeError,
     HudiFormatError,
     SchemaError,
     TruncatedBlockError,
     UnsupportedFeatureError,
-    UnsupportedVersionError,
 )
-from tests.blocks.vectors import AVRO, DELETE, SCHEMA, envelope
+from hudiformat.wire import INT32_MAX
+from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, SCHEMA, envelope
 
 BATCH = pa.record_batch({"a": pa.array([1, 2], pa.int32()), "b": pa.array(["x", None]), "c": pa.array([0.5, 1.5])})
+
+
 BLOCK = data_block(BATCH, instant="001")
+
+
 HEADER = BlockHeader({HeaderKey.INSTANT_TIME: "001", HeaderKey.SCHEMA: SCHEMA})
-
-
-def avro(content: str) -> LogBlock:
-    return LogBlock(BlockType.AVRO_DATA, HEADER, bytes.fromhex(content))
-
-
-def deletes(content: str) -> LogBlock:
-    return LogBlock(BlockType.DELETE, HEADER, bytes.fromhex(content))
-
-
-# Records
-
-
-def test_the_records_of_the_vector() -> None:
-    block, _ = decode_block(AVRO)
-    batch = block.to_arrow()
-    assert block.num_records() == batch.num_rows == 2
-    assert batch.to_pydict() == {"a": [1, -2]}
-    assert batch.schema == pa.schema([pa.field("a", pa.int32(), nullable=False)])
 
 
 def test_without_a_schema_the_rows_come_as_they_were_written() -> None:
@@ -93,45 +83,6 @@ def test_rows_that_cannot_be_brought_to_the_schema_are_refused() -> None:
         BLOCK.to_arrow(pa.schema([pa.field("d", pa.string(), nullable=False)]))
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_content_versions_1_to_3_hold_the_same(version: int) -> None:
-    assert avro(f"0000000{version} 00000001 00000001 02").to_arrow().to_pydict() == {"a": [1]}
-
-
-@pytest.mark.parametrize("version", ["00000000", "00000004", "ffffffff"])
-def test_another_version_of_the_content_is_refused_by_name(version: str) -> None:
-    block = avro(f"{version} 00000000")
-    for read in (block.num_records, block.to_arrow):
-        with pytest.raises(UnsupportedVersionError, match="Avro data content of version .*; known are 1 to 3"):
-            read()
-
-
-@pytest.mark.parametrize("content", ["", "000000", "00000003", "00000003 0000"])
-def test_a_content_that_is_cut_in_its_prologue(content: str) -> None:
-    block = avro(content)
-    for read in (block.num_records, block.to_arrow):
-        with pytest.raises(TruncatedBlockError, match="content version|record count"):
-            read()
-
-
-@pytest.mark.parametrize(("count", "number"), [("ffffffff", -1), ("00000003", 3), ("7fffffff", 2147483647)])
-def test_a_record_count_that_cannot_be(count: str, number: int) -> None:
-    block = avro(f"00000003 {count} 00000001 02 00000001 03")
-    for read in (block.num_records, block.to_arrow):
-        with pytest.raises(CorruptBlockError, match=f"{number} records are declared, in 10 bytes"):
-            read()
-
-
-@pytest.mark.parametrize(
-    "records",
-    ["00000001 00000002 02", "00000001 00000001 02 00", "00000001 ffffffff 02", "00000000 00", "00000001 00000001 80"],
-    ids=["past the end", "left over", "negative", "no records, but a byte", "an int without end"],
-)
-def test_records_that_do_not_fill_the_content(records: str) -> None:
-    with pytest.raises(DecodeError):
-        avro(f"00000003 {records}").to_arrow()
-
-
 def test_a_block_without_a_schema_says_so() -> None:
     block = LogBlock(BlockType.AVRO_DATA, BlockHeader(), b"", offset=77)
     with pytest.raises(CorruptBlockError, match="at byte 77: a block of type AVRO_DATA without a SCHEMA header"):
@@ -144,50 +95,6 @@ def test_a_schema_that_is_none_is_an_error_of_ours(schema: str) -> None:
     header = BlockHeader({HeaderKey.SCHEMA: schema})
     with pytest.raises(SchemaError):
         LogBlock(BlockType.AVRO_DATA, header, bytes.fromhex("00000003 00000000")).to_arrow()
-
-
-# Deletes
-
-
-def test_the_deletes_of_the_vector() -> None:
-    block, _ = decode_block(DELETE)
-    assert block.num_records() == 2
-    assert block.deletes().to_pylist() == [
-        {"record_key": "k1", "partition_path": "p", "ordering": 1700000000000},
-        {"record_key": "k2", "partition_path": "", "ordering": None},
-    ]
-
-
-def test_int_zero_stays_where_all_ordering_values_are_ints() -> None:
-    assert delete_block(["k", "l"], instant="001").deletes()["ordering"].to_pylist() == [0, 0]
-
-
-@pytest.mark.parametrize("version", ["00000000", "00000004", "ffffffff"])
-def test_another_version_of_a_delete_block_is_refused_by_name(version: str) -> None:
-    with pytest.raises(UnsupportedVersionError, match="delete content of version .*; known are 1 to 3"):
-        deletes(f"{version} 00000001 00").deletes()
-
-
-@pytest.mark.parametrize(
-    ("content", "error", "message"),
-    [
-        ("", TruncatedBlockError, "content version"),
-        ("00000003", TruncatedBlockError, "delete list length"),
-        ("00000003 ffffffff", CorruptBlockError, "delete list: negative length -1"),
-        ("00000003 00000002 00", TruncatedBlockError, "delete list: 2 bytes expected, 1 left"),
-        ("00000003 00000001 00 00", CorruptBlockError, "1 bytes after the delete list"),
-        ("00000003 00000002 00 00", CorruptBlockError, "bytes follow the list of deletes"),
-        ("00000003 00000000", CorruptBlockError, "past the end"),
-    ],
-)
-def test_a_delete_list_that_is_damaged(content: str, error: type[DecodeError], message: str) -> None:
-    block = deletes(content)
-    for read in (block.deletes, block.num_records):
-        with pytest.raises(error, match=message):
-            read()
-
-
-# Types
 
 
 def test_a_command_or_corrupt_block_has_no_records() -> None:
@@ -220,9 +127,6 @@ def test_whatever_a_content_is_reading_raises_only_our_errors(kind: BlockType, c
             read()
 
 
-# Offsets
-
-
 def test_the_offset_of_a_content_counts_from_the_file() -> None:
     block, _ = decode_block(b"." * 5 + AVRO, 5, base=1000)
     assert block.content_offset == 1005 + len(AVRO) - 30
@@ -253,3 +157,164 @@ def test_blocks_are_equal_when_they_say_the_same_wherever_they_stand() -> None:
     assert hash(one) == hash(other)
     assert one != rollback_block(instant="3", target="1")
     assert one != tuple(one)
+
+
+ROWS = pa.record_batch({"k": ["a", "b", None], "n": pa.array([1, None, 3], pa.int32())})
+
+
+@given(positions=st.sets(st.integers(0, 2**64 - 1), max_size=50))
+def test_positions_come_back_in_ascending_order(positions: set[int]) -> None:
+    text = encode_positions(positions)
+    assert decode_positions(text).tolist() == sorted(positions)
+    assert encode_positions(sorted(positions, reverse=True)) == text
+
+
+def test_positions_have_the_text_that_hudi_gives_them() -> None:
+    # of the golden table v9-mor-avro-h120, base64 of: one map entry, high half 0, one container of eight values
+    text = "AQAAAAAAAAAAAAAAOjAAAAEAAAAAAAcAEAAAAAAAAwAGAAcACwANABEAEgA="
+    assert decode_positions(text).tolist() == [0, 3, 6, 7, 11, 13, 17, 18]
+    assert encode_positions([0, 3, 6, 7, 11, 13, 17, 18]) == text
+
+
+@pytest.mark.parametrize("text", ["", "!", "AAAA", "AQAAAAAAAAAAAAAAOjA="])
+def test_positions_that_are_no_bitmap_are_corrupt(text: str) -> None:
+    block = LogBlock(BlockType.DELETE, BlockHeader({HeaderKey.RECORD_POSITIONS: text}), b"")
+    with pytest.raises(CorruptBlockError, match="no roaring bitmap"):
+        block.positions()
+
+
+def test_positions_stand_in_the_header_of_data_and_delete_blocks() -> None:
+    for block in (
+        data_block(ROWS, instant="002", positions=[4, 5, 9], base_instant="001"),
+        delete_block(["a"], instant="002", positions=[7], base_instant="001"),
+    ):
+        found = block.positions()
+        assert found is not None
+        assert found.tolist() in ([4, 5, 9], [7])
+        assert block.base_instant_of_positions == "001"
+
+
+def test_what_a_header_says_can_be_asked_for_by_name() -> None:
+    plain = data_block(ROWS, instant="001")
+    assert (plain.positions(), plain.base_instant_of_positions, plain.identifier, plain.target_instant) == (None,) * 4
+    assert (plain.is_partial, plain.compacted_instants) == (False, ())
+    assert data_block(ROWS, instant="001", is_partial=True).is_partial
+    entries = {HeaderKey.COMPACTED_BLOCK_TIMES: "001,002", HeaderKey.BLOCK_IDENTIFIER: "7"}
+    compacted = LogBlock(BlockType.AVRO_DATA, BlockHeader(entries), b"")
+    assert (compacted.compacted_instants, compacted.identifier) == (("001", "002"), "7")
+    assert rollback_block(instant="002", target="001").target_instant == "001"
+
+
+PAGE = Path(__file__).parents[2] / "spec" / "log-block.md"
+
+
+INSTANT = HeaderKey.INSTANT_TIME
+
+
+headers = st.dictionaries(st.sampled_from(HeaderKey), st.text(max_size=20)).map(BlockHeader)
+
+
+kinds = st.sampled_from([kind for kind in BlockType if kind is not BlockType.CORRUPT])
+
+
+blocks = st.tuples(kinds, headers, st.binary(max_size=100)).map(lambda parts: LogBlock(*parts))
+
+
+class Sized(bytes):
+    """A content that says to be large and is not."""
+
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+
+def sized(length: int) -> bytes:
+    content = Sized()
+    content.length = length
+    return content
+
+
+VECTORS = [
+    (ROLLBACK, BlockType.COMMAND, [(0, b"002"), (1, b"001"), (3, b"0")], b""),
+    (DELETE, BlockType.DELETE, [(0, b"001")], DELETE[-44:-12]),
+    (AVRO, BlockType.AVRO_DATA, [(0, b"001"), (2, SCHEMA.encode())], AVRO[-30:-12]),
+    (envelope(kind=4, content=b"hfile"), BlockType.HFILE_DATA, [], b"hfile"),
+    (envelope(kind=5, content=b"PAR1"), BlockType.PARQUET_DATA, [], b"PAR1"),
+    (envelope(kind=6, content=b"cdc"), BlockType.CDC_DATA, [], b"cdc"),
+]
+
+
+@pytest.mark.parametrize(("encoded", "kind", "entries", "content"), VECTORS, ids=[case[1].name for case in VECTORS])
+def test_a_block_of_each_type_is_read_and_written_field_by_field(
+    encoded: bytes, kind: BlockType, entries: list[tuple[HeaderKey, bytes]], content: bytes
+) -> None:
+    block, end = decode_block(encoded)
+    assert end == len(encoded)
+    assert (block.type, block.version, list(block.header.entries), bytes(block.content)) == (kind, 1, entries, content)
+    assert (block.footer.entries, block.offset, block.size, block.reason) == ((), 0, len(encoded), None)
+    assert encode_block(LogBlock(kind, BlockHeader(entries), content)) == encoded
+    assert encode_block(block) == encoded
+
+
+def worked_examples() -> Iterator[tuple[str, bytes]]:
+    for part in PAGE.read_text().split("\n## Worked example: ")[1:]:
+        title, text = part.split("\n", 1)
+        lines = re.findall(r"^((?:[0-9a-f]{2} ?)+)(?:\s|$)", text.split("```")[1], re.MULTILINE)
+        yield title, bytes.fromhex("".join(lines))
+
+
+def test_the_worked_examples_of_the_spec_page() -> None:
+    examples = dict(worked_examples())
+    assert examples == {"a rollback": ROLLBACK, "a delete block": DELETE}
+
+
+def test_the_content_of_a_block_that_was_read_is_a_view() -> None:
+    data = bytearray(envelope(content=b"abc"))
+    block, _ = decode_block(memoryview(data))
+    data[-15] = ord("x")
+    assert bytes(block.content) == b"xbc"
+
+
+def test_the_parts_of_a_block_hold_the_content_itself() -> None:
+    block, _ = decode_block(DELETE)
+    assert encode_block_parts(block)[1] is block.content
+
+
+@settings(deadline=None)
+@given(block=blocks)
+def test_what_is_written_is_read_again(block: LogBlock) -> None:
+    encoded = encode_block(block)
+    decoded, end = decode_block(encoded)
+    assert (decoded, end) == (block, len(encoded))
+    assert decoded.header.entries == block.header.entries
+    assert encode_block(decoded) == encode_block(block) == encoded
+
+
+@pytest.mark.parametrize(("size", "encoded"), [(10, b"#HUDI#junk"), (4, b"junk"), (None, b"#HUDI#junk")])
+def test_a_corrupt_block_is_written_as_it_stood(size: int | None, encoded: bytes) -> None:
+    assert encode_block(LogBlock(BlockType.CORRUPT, BlockHeader(), b"junk", offset=0, size=size)) == encoded
+
+
+def test_a_block_of_2_gib_is_refused_and_one_byte_less_is_not() -> None:
+    largest = sized(INT32_MAX - len(envelope()))
+    head, content, tail = encode_block_parts(LogBlock(BlockType.COMMAND, BlockHeader(), largest))
+    assert content is largest
+    assert len(head) + len(content) + len(tail) == INT32_MAX
+    with pytest.raises(EncodeError, match=r"a block of 2147483648 bytes .*HUDI-2665.*hoodie.logfile.data.block.max"):
+        encode_block(LogBlock(BlockType.COMMAND, BlockHeader(), sized(INT32_MAX - len(envelope()) + 1)))
+
+
+def test_a_block_just_beyond_2_gib_that_was_read_as_java_reads_it_is_given_back() -> None:
+    content = sized(INT32_MAX - 32)
+    head, _, tail = encode_block_parts(LogBlock(BlockType.COMMAND, BlockHeader(), content, size=INT32_MAX + 14))
+    assert head[6:14] == bytes.fromhex("000000007fffffff")
+    assert len(head) + len(content) + len(tail) == INT32_MAX + 14
+
+
+def test_a_block_that_no_reader_takes_is_not_written() -> None:
+    block = decode_block(ROLLBACK)[0]
+    with pytest.raises(EncodeError, match="log format version 2 with 0 footer entries"):
+        encode_block(block._replace(version=2))
+    with pytest.raises(EncodeError, match="log format version 1 with 1 footer entries"):
+        encode_block(block._replace(footer=BlockHeader({INSTANT: "001"})))

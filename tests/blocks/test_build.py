@@ -21,10 +21,9 @@ from hudiformat.errors import DataError, EncodeError, SchemaError, UnsupportedFe
 from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, SCHEMA
 
 BATCH = pa.record_batch({"a": pa.array([1, -2], pa.int32())})
+
+
 ORDERING = pa.array([1700000000000, None], pa.int64())
-
-
-# Data blocks
 
 
 def test_a_data_block_is_what_the_vector_says() -> None:
@@ -96,9 +95,6 @@ def test_an_instant_without_utf8_is_refused() -> None:
         data_block(BATCH, instant="\udcff")
 
 
-# Delete blocks
-
-
 def test_a_delete_block_is_what_the_vector_says() -> None:
     block = delete_block(["k1", "k2"], instant="001", partition_path=pa.array(["p", ""]), ordering=ORDERING)
     assert encode_block(block) == DELETE
@@ -153,14 +149,8 @@ def test_ordering_values_without_wrapper_are_refused() -> None:
         delete_block(["k"], instant="001", ordering=pa.array([1], pa.uint64()))
 
 
-# Command blocks
-
-
 def test_a_rollback_block_is_what_the_vector_says() -> None:
     assert encode_block(rollback_block(instant="002", target="001")) == ROLLBACK
-
-
-# All
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
@@ -183,3 +173,22 @@ def test_a_table_of_several_chunks_is_taken_as_well() -> None:
     assert encode_block(data_block(table, instant="001")) == encode_block(data_block(batch, instant="001"))
     assert data_block(table.slice(3), instant="001").num_records() == 0
     assert data_block(batch.schema.empty_table(), instant="001").to_arrow() == batch.slice(3)
+
+
+ROWS = pa.record_batch({"k": ["a", "b", None], "n": pa.array([1, None, 3], pa.int32())})
+
+
+@pytest.mark.parametrize(("name", "kind"), [("parquet", BlockType.PARQUET_DATA), ("cdc", BlockType.CDC_DATA)])
+def test_rows_come_back_from_every_format(name: str, kind: BlockType) -> None:
+    block = data_block(ROWS, instant="001", format=name)
+    assert (block.type, block.num_records()) == (kind, 3)
+    assert block.to_arrow() == ROWS
+    assert block.to_arrow(columns=["n"]).to_pydict() == {"n": [1, None, 3]}
+    assert bytes(data_block(ROWS, instant="001", format=name).content) == bytes(block.content)
+
+
+def test_positions_need_their_base_file() -> None:
+    with pytest.raises(EncodeError, match="go together: pass both"):
+        data_block(ROWS, instant="002", positions=[1])
+    with pytest.raises(EncodeError, match="go together: pass both"):
+        delete_block(["a"], instant="002", base_instant="001")

@@ -44,7 +44,7 @@ def several(count: int, seed: int = 7) -> list[tuple[int, int]]:
 
 
 def guess(content: bytes) -> list[int] | None:
-    found = chain._by_guessing(memoryview(content), 1, 0)
+    found = chain._guess_offsets(memoryview(content), 1, 0)
     return None if found is None else found.tolist()
 
 

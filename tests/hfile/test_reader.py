@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import contextlib
 import re
-import struct
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hudiformat.errors import (
     CorruptBlockError,
+    DecodeError,
     EncodeError,
     TruncatedBlockError,
     UnsupportedFeatureError,
@@ -16,25 +20,45 @@ from hudiformat.errors import (
 )
 from hudiformat.hfile import ByteSource, Compression, HFileReader, HFileTrailer
 from hudiformat.hfile.block import BlockType, encode_block
-from hudiformat.hfile.file_info import PB_MAGIC
 from hudiformat.hfile.index import IndexEntry
 from hudiformat.hfile.protobuf import encode_delimited, encode_field
 from hudiformat.hfile.trailer import encode_trailer
-from tests.hfile.files import NONE, Watched, data_block, hfile, inner_index, numbered, put_together, rows
+from tests.effort import examples
+from tests.hfile.files import (
+    ARCHIVES,
+    HBASE,
+    NONE,
+    Entry,
+    Watched,
+    data_block,
+    golden_files,
+    hfile,
+    inner_index,
+    numbered,
+    put_together,
+    rows,
+)
 
 PAGE = Path(__file__).parents[2] / "spec" / "hfile.md"
+
+
 ENTRIES = [(b"a1", b"x"), (b"b2", b"yz")]
+
+
 FILE = hfile(ENTRIES, file_info={"n": b"v"}, meta_blocks={"m": b"M"}, creation_time=1)
+
+
 TRAILER = len(FILE) - 4096
+
+
 MANY = numbered(500)
+
+
 BLOCKS = hfile(MANY, block_size=1000)
 
 
 def patched(place: int, data: bytes, file: bytes = FILE) -> bytes:
     return file[:place] + data + file[place + len(data) :]
-
-
-# Vector
 
 
 def worked_example() -> bytes:
@@ -74,9 +98,6 @@ def test_the_worked_example_of_the_spec_page_is_written_and_read() -> None:
         comparator="org.apache.hudi.io.storage.HoodieHBaseKVComparator",
         compression=Compression.NONE,
     )
-
-
-# Looking up, with no more read than that takes
 
 
 def test_opening_reads_the_trailer_and_the_section_that_it_points_to() -> None:
@@ -178,9 +199,6 @@ def test_whatever_can_be_sliced_can_be_read(source: ByteSource) -> None:
     assert list(HFileReader(source)) == ENTRIES
 
 
-# Trailer
-
-
 @pytest.mark.parametrize("size", [0, 1, 4095])
 def test_less_than_a_trailer_is_truncated(size: int) -> None:
     with pytest.raises(TruncatedBlockError, match=f"at byte 0: .*4096 bytes of trailer, here are {size}"):
@@ -232,9 +250,6 @@ def test_a_section_outside_the_file(offset: int) -> None:
     trailer = replace(HFileReader(FILE).trailer, load_on_open_offset=offset)
     with pytest.raises(CorruptBlockError, match=f"section to load on opening at byte {offset}"):
         HFileReader(FILE[:TRAILER] + encode_trailer(trailer))
-
-
-# Blocks and index
 
 
 def test_a_damaged_block_leaves_the_others_readable() -> None:
@@ -304,78 +319,114 @@ def test_an_encoded_data_block_is_refused_by_name() -> None:
         list(reader)
 
 
-# File info
+KEYS = st.binary(max_size=6)
 
 
-def test_tags_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="tags"):
-        HFileReader(put_together([], [], info=info((b"MAX_TAGS_LEN", b"\0\0\0\1"))))
+ENTRY_LISTS = st.lists(st.tuples(KEYS, st.binary(max_size=30)), max_size=30).map(sorted)
 
 
-@pytest.mark.parametrize("name", [b"KEY_VALUE_VERSION", b"MAX_MEMSTORE_TS_KEY"])
-def test_a_number_of_another_size(name: bytes) -> None:
-    with pytest.raises(CorruptBlockError, match=f"{name.decode()} has 3 bytes"):
-        HFileReader(put_together([], [], info=info((b"KEY_VALUE_VERSION", b"\0\0\0\1"), (name, b"\0\0\1"))))
+CODECS = st.sampled_from(["none", "gzip"])
 
 
-def test_a_name_without_utf8_is_kept() -> None:
-    reader = HFileReader(put_together([], [], info=info((b"\xff", b"v"))))
-    assert dict(reader.file_info) == {"\udcff": b"v"}
+NAMED = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), st.binary(max_size=20))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"PBUG\0", "expected the magic b'PBUF'"),
-        (b"PB", "4 bytes expected, 2 left"),
-        (PB_MAGIC + b"\x05\x0a", "5 bytes expected, 1 left"),
-        (PB_MAGIC + encode_delimited(encode_field(1, encode_field(1, b"name"))), "without name or value"),
-        (PB_MAGIC + encode_delimited(encode_field(1, encode_field(2, b"value"))), "without name or value"),
-    ],
-)
-def test_a_damaged_file_info(content: bytes, message: str) -> None:
-    with pytest.raises(CorruptBlockError, match=message):
-        HFileReader(put_together([], [], info=content))
+def sound_files() -> list[bytes]:
+    golden = [data for archive in ARCHIVES if "plain-h120" in archive.stem for data in golden_files(archive).values()]
+    metadata = next(archive for archive in ARCHIVES if archive.stem == "v9-mor-metadata-table-h120")
+    base = next(data for name, data in golden_files(metadata).items() if name.endswith(".hfile"))
+    made = [hfile(numbered(60), block_size=300, meta_blocks={"m": b"M"}), hfile([])]
+    return [*golden[:1], base, *made, *(path.read_bytes() for path in HBASE)]
 
 
-def test_fields_of_the_file_info_that_are_unknown_are_read_over() -> None:
-    content = PB_MAGIC + encode_delimited(encode_field(2, b"x") + encode_field(1, 7))
-    assert dict(HFileReader(put_together([], [], info=content)).file_info) == {}
+FILES = sound_files()
 
 
-def info(*entries: tuple[bytes, bytes]) -> bytes:
-    pairs = (encode_field(1, encode_field(1, name) + encode_field(2, value)) for name, value in entries)
-    return PB_MAGIC + encode_delimited(b"".join(pairs))
+def use_all(data: bytes) -> None:
+    with contextlib.suppress(DecodeError, UnsupportedFeatureError):
+        reader = HFileReader(data)
+        for use in (
+            lambda: list(reader),
+            lambda: rows(reader.prefix_scan(b"key-0001")),
+            lambda: [reader.get(key) for key in (b"", b"key 00007", b"key-00177-of-200", b"\xff")],
+            lambda: [reader.meta_block(name) for name in reader.meta_block_names],
+        ):
+            with contextlib.suppress(DecodeError, UnsupportedFeatureError):
+                use()
 
 
-# Entries
+@settings(deadline=None)
+@given(entries=ENTRY_LISTS, block_size=st.integers(0, 300), codec=CODECS, info=NAMED, meta=NAMED)
+def test_what_is_written_is_read_again(
+    entries: list[Entry], block_size: int, codec: str, info: dict[str, bytes], meta: dict[str, bytes]
+) -> None:
+    data = hfile(entries, block_size=block_size, compression=codec, file_info=info, meta_blocks=meta)
+    reader = HFileReader(data)
+    assert list(reader) == entries
+    assert reader.num_entries == len(entries)
+    assert {name: reader.file_info[name] for name in info} == info
+    assert {name: reader.meta_block(name) for name in reader.meta_block_names} == meta
 
 
-def test_entries_without_memstore_timestamps() -> None:
-    entries = b"".join(
-        struct.pack(">iih", 12 + len(key), len(value), len(key)) + key + bytes(10) + value for key, value in ENTRIES
-    )
-    block = encode_block(BlockType.DATA, entries, NONE)
-    data = put_together([block], [IndexEntry(b"a1", 0, len(block))], info=info(), entry_count=2)
-    assert list(HFileReader(data)) == ENTRIES
+@settings(deadline=None)
+@given(entries=ENTRY_LISTS, block_size=st.integers(0, 300), sought=st.lists(KEYS, max_size=5))
+def test_a_look_up_gives_what_a_dict_gives(entries: list[Entry], block_size: int, sought: list[bytes]) -> None:
+    reader = HFileReader(hfile(entries, block_size=block_size))
+    first = dict(reversed(entries))
+    for key in [*first, *sought]:
+        assert reader.get(key) == first.get(key)
 
 
-@pytest.mark.parametrize("timestamp", [b"\x7f", b"\x8f\xff", b"\x88" + b"\1" * 8, b"\x90"])
-def test_entries_with_memstore_timestamps_of_any_length(timestamp: bytes) -> None:
-    entries = b"".join(
-        struct.pack(">iih", 12 + len(key), len(value), len(key)) + key + bytes(10) + value + timestamp
-        for key, value in ENTRIES
-    )
-    block = encode_block(BlockType.DATA, entries, NONE)
-    highest = info((b"KEY_VALUE_VERSION", b"\0\0\0\1"), (b"MAX_MEMSTORE_TS_KEY", b"\1" * 8))
-    data = put_together([block], [IndexEntry(b"a1", 0, len(block))], info=highest, entry_count=2)
-    assert list(HFileReader(data)) == ENTRIES
+@settings(deadline=None)
+@given(entries=ENTRY_LISTS, block_size=st.integers(0, 300), start=KEYS, stop=KEYS | st.none())
+def test_a_scan_gives_what_a_filter_gives(
+    entries: list[Entry], block_size: int, start: bytes, stop: bytes | None
+) -> None:
+    reader = HFileReader(hfile(entries, block_size=block_size))
+    assert rows(reader.scan(start, stop)) == [
+        entry for entry in entries if start <= entry[0] and (stop is None or entry[0] < stop)
+    ]
+    assert rows(reader.prefix_scan(start)) == [entry for entry in entries if entry[0].startswith(start)]
 
 
-def test_a_memstore_timestamp_that_breaks_off() -> None:
-    entry = struct.pack(">iih", 13, 0, 1) + b"a" + bytes(10) + b"\x88\1"
-    block = encode_block(BlockType.DATA, entry, NONE)
-    highest = info((b"KEY_VALUE_VERSION", b"\0\0\0\1"), (b"MAX_MEMSTORE_TS_KEY", b"\1" * 8))
-    reader = HFileReader(put_together([block], [IndexEntry(b"a", 0, len(block))], info=highest))
-    with pytest.raises(CorruptBlockError, match="vlong: 8 bytes expected, 1 left"):
-        list(reader)
+@settings(deadline=None, max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), file=st.sampled_from(FILES))
+def test_damage_raises_only_our_errors(data: st.DataObject, file: bytes) -> None:
+    damaged = bytearray(file)
+    places = st.integers(0, len(file) - 4096 + 150) | st.integers(len(file) - 4, len(file) - 1)
+    for place in data.draw(st.lists(places, min_size=1, max_size=4)):
+        junk = data.draw(
+            st.binary(min_size=1, max_size=8) | st.sampled_from([b"\0" * 4, b"\xff" * 8, b"\x7f\xff\xff\xff"])
+        )
+        if data.draw(st.booleans()):
+            damaged[place : place + len(junk)] = junk
+        else:
+            damaged[place:place] = junk
+    use_all(bytes(damaged))
+
+
+@settings(deadline=None)
+@given(data=st.data(), file=st.sampled_from(FILES), junk=st.binary(max_size=100))
+def test_cuts_and_junk_raise_only_our_errors(data: st.DataObject, file: bytes, junk: bytes) -> None:
+    cut = data.draw(st.integers(0, len(file)))
+    use_all(file[:cut])
+    use_all(file[cut:])
+    use_all(junk + file[cut:])
+    use_all(junk)
+
+
+def test_every_byte_may_be_wrong() -> None:
+    file = hfile(numbered(3), meta_blocks={"m": b"M"})
+    for place in range(len(file) - 4096 + 100):
+        for change in (1, 0xFF):
+            use_all(file[:place] + bytes([file[place] ^ change]) + file[place + 1 :])
+
+
+def test_lies_cost_no_memory() -> None:
+    file = hfile(numbered(60), compression="gzip", meta_blocks={"m": b"M"})
+    tracemalloc.start()
+    for place in range(0, len(file) - 4096 + 100, 2):
+        use_all(file[:place] + b"\x7f\xff\xff\xff" + file[place + 4 :])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4_000_000

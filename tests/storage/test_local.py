@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import Capabilities, FileInfo, LocalStorage, Storage
+from hudiformat.storage import Capabilities, FileInfo, FileMap, LocalStorage, Storage, Trail, give_back, local
 from hudiformat.storage.local import LocalOutputFile
 
 
@@ -37,9 +38,6 @@ def test_the_local_file_system_can_do_everything(storage: LocalStorage) -> None:
     assert storage.capabilities == Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
 
-# Listing
-
-
 def test_a_listing_is_sorted_and_has_sizes_in_bytes(storage: LocalStorage, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"12345")
     (tmp_path / "a").write_bytes(b"")
@@ -64,9 +62,6 @@ def test_a_folder_that_cannot_be_listed_is_an_error(storage: LocalStorage) -> No
         storage.list("x" * 300)
 
 
-# Reading
-
-
 def test_a_file_is_read_whole_or_mapped(storage: LocalStorage, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     assert storage.exists("file")
@@ -88,9 +83,6 @@ def test_what_cannot_be_read_is_an_error_with_its_path(
     with pytest.raises(StorageError, match=f"cannot read .*: {reason}") as caught:
         read(storage, path)
     assert caught.value.path == str(Path(storage.root, path))
-
-
-# Creating whole files
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -146,9 +138,6 @@ def test_a_file_below_a_file_is_an_error(storage: LocalStorage) -> None:
     storage.create("file", b"")
     with pytest.raises(StorageError, match="cannot create"):
         storage.create("file/below", b"")
-
-
-# Files that grow
 
 
 def test_a_new_file_grows_and_knows_its_size(storage: LocalStorage, tmp_path: Path) -> None:
@@ -226,9 +215,6 @@ def test_a_disk_that_fails_to_sync_is_an_error(storage: LocalStorage, monkeypatc
             file.sync()
 
 
-# Deleting
-
-
 def test_a_deleted_file_takes_its_checksum_along(storage: LocalStorage, tmp_path: Path) -> None:
     storage.create("file", b"")
     (tmp_path / ".file.crc").write_bytes(b"checksum")
@@ -260,3 +246,72 @@ def test_a_folder_that_cannot_be_made_is_an_error(storage: LocalStorage) -> None
 def test_what_cannot_be_deleted_is_an_error(storage: LocalStorage) -> None:
     with pytest.raises(StorageError, match="cannot delete .*: File name too long"):
         storage.delete("x" * 300)
+
+
+PAGE = mmap.PAGESIZE
+
+
+class Spy(FileMap):
+    """A map that tells what it gave back."""
+
+    given: list[tuple[int, int]]
+
+    def madvise(self, option: int, start: int = 0, length: int | None = None) -> None:
+        assert option == mmap.MADV_DONTNEED
+        length = len(self) if length is None else length
+        self.given.append((start, length))
+        super().madvise(option, start, length)
+
+
+@pytest.fixture
+def spy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spy:
+    monkeypatch.setattr(local, "_STRIDE", 4 * PAGE)
+    monkeypatch.setattr(local, "_MARGIN", PAGE)
+    (tmp_path / "file").write_bytes(b"x" * (20 * PAGE + 5))
+    with (tmp_path / "file").open("rb") as file:
+        found = Spy(file.fileno(), 0, access=mmap.ACCESS_READ)
+    found.given = []
+    return found
+
+
+def test_pages_are_given_back_a_stride_at_a_time_with_a_margin(spy: Spy) -> None:
+    view = memoryview(spy)
+    trail = Trail(view)
+    for position in range(0, len(view), PAGE):
+        trail.reach(position)
+    assert spy.given == [
+        (0, 5 * PAGE),
+        (3 * PAGE, 6 * PAGE),
+        (7 * PAGE, 6 * PAGE),
+        (11 * PAGE, 6 * PAGE),
+        (15 * PAGE, 5 * PAGE + 5),
+    ]
+    assert bytes(view) == b"x" * len(view)
+
+
+def test_a_walk_may_go_backward(spy: Spy) -> None:
+    trail = Trail(memoryview(spy), len(spy))
+    for position in range(len(spy), 10 * PAGE, -PAGE):
+        trail.reach(position)
+    assert spy.given == [(15 * PAGE, 5 * PAGE + 5), (11 * PAGE, 6 * PAGE + 5)]
+
+
+def test_a_local_file_is_a_file_map(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    assert isinstance(LocalStorage(tmp_path).map("file").obj, FileMap)
+
+
+def test_nothing_is_given_back_of_what_a_caller_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_STRIDE", 1)
+    theirs = mmap.mmap(-1, 4 * PAGE)  # whose pages are in no file
+    theirs.write(b"x" * 4 * PAGE)
+    for data in (theirs, b"x" * 4 * PAGE):
+        Trail(memoryview(data)).reach(4 * PAGE)
+        assert bytes(data[:]) == b"x" * 4 * PAGE
+
+
+def test_whole_files_are_given_back_once_and_their_views_stay(spy: Spy) -> None:
+    views = [memoryview(spy)[:9], memoryview(spy)[PAGE:]]
+    give_back([*views, b"bytes", memoryview(b"no file")])
+    assert spy.given == [(0, len(spy))]
+    assert bytes(views[1]) == b"x" * (19 * PAGE + 5)

@@ -1,8 +1,10 @@
-"""The Java objects that delete blocks of content versions 1 and 2 hold, as Kryo writes them.  Reads, never writes.
+"""Reading the Java objects in delete blocks of content versions 1 and 2, which Kryo wrote.
 
-Version 1 is an array of HoodieKey, version 2 an array of DeleteRecord.  Classes are written by name at their first
-use and by number after that; objects that came before are written as references to them.  Per record in Python: such
-blocks come from Hudi releases before 0.13 alone.  Source: SerializationUtils, KryoInstantiator, HoodieDeleteBlock.
+Version 1 is an array of HoodieKey, version 2 an array of DeleteRecord.  A class is written by name at its first use and
+by number afterwards; an object that was written before is a reference to it.  Records are read one by one in Python,
+because only Hudi releases before 0.13 wrote such blocks.
+
+Source: SerializationUtils, KryoInstantiator, HoodieDeleteBlock.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ from hudiformat.wire import Cursor
 
 _MODEL = "org.apache.hudi.common.model"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LONGEST_VARINT = 9  # whose last byte has no mark, but eight bits of the number
+_LONGEST_VARINT = 9  # bytes, of which the last has eight bits of the number and no continuation bit
 _HALF_A_DAY = 43_200_000  # milliseconds
 _MAX_DECIMAL_BYTES = 32
 _MAX_SCALE = 76
 _END_OF_ASCII = 0x80
 _TWO_BYTES, _THREE_BYTES = 0xC0, 0xE0  # the lowest first bytes of longer characters
 
-# Class numbers on the wire: 0 is null, 1 a class by name, and what Kryo registers by itself counts from 2.
+# Class numbers: 0 is null, 1 a class by name, and the classes that Kryo registers itself count from 2.
 _BY_NAME = 1
 _PRIMITIVES = {
     2: "int",
@@ -49,7 +51,7 @@ def decode_keys(data: memoryview) -> list[Delete]:
     """The deletes of content version 1, which carry no ordering values.
 
     Raises:
-        DecodeError: the bytes are not what Kryo writes for an array of HoodieKey.
+        DecodeError: the bytes are no array of HoodieKey.
     """
     return [(key, path, None) for key, path in _Reader(Cursor(data)).array(f"[L{_MODEL}.HoodieKey;")]
 
@@ -58,23 +60,23 @@ def decode_deletes(data: memoryview) -> list[Delete]:
     """The deletes of content version 2.
 
     Raises:
-        DecodeError: the bytes are not what Kryo writes for an array of DeleteRecord.
-        UnsupportedFeatureError: an ordering value of a Java class that is not known.
+        DecodeError: the bytes are no array of DeleteRecord.
+        UnsupportedFeatureError: an ordering value has an unknown Java class.
     """
     return list(_Reader(Cursor(data)).array(f"[L{_MODEL}.DeleteRecord;"))
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads one object graph; ``names`` are the classes and ``objects`` the objects met so far."""
+    """Reads one object graph; ``names`` are the classes and ``objects`` the objects read so far."""
 
     cursor: Cursor
     names: list[str] = field(default_factory=list)
     objects: list[Any] = field(default_factory=list)
 
     def array(self, expected: str) -> list[Any]:
-        if (found := self.class_name()) != expected:
-            raise CorruptBlockError(f"expected {expected}, found {found}", offset=self.cursor.offset)
+        if (name := self.class_name()) != expected:
+            raise CorruptBlockError(f"expected {expected}, found {name}", offset=self.cursor.offset)
         items = self.shared(_items)
         if self.cursor.remaining:
             raise CorruptBlockError(f"{self.cursor.remaining} bytes after the deletes", offset=self.cursor.offset)
@@ -83,7 +85,7 @@ class _Reader:
         return items
 
     def value(self) -> Any:
-        """An object with its class in front."""
+        """An object behind its class."""
         name = self.class_name()
         if name is None:
             return None
@@ -105,7 +107,7 @@ class _Reader:
         return (number >> 1) ^ -(number & 1)
 
     def string(self) -> str | None:
-        """Kryo's two forms: ASCII whose last character has the high bit, and a length with UTF-8 of Java's kind."""
+        """A string in one of Kryo's forms: ASCII whose last byte has the high bit, or a length and Java's UTF-8."""
         first = self.cursor.take(1, "string")[0]
         if not first & _END_OF_ASCII:
             text = bytearray([first])
@@ -118,10 +120,10 @@ class _Reader:
         return None if count == 0 else self._characters(count - 1)
 
     def shared_string(self) -> str | None:
-        found = self.shared(lambda reader: reader.string())
-        if found is not None and not isinstance(found, str):
-            raise CorruptBlockError(f"expected a string, found {type(found).__name__}", offset=self.cursor.offset)
-        return found
+        text = self.shared(lambda reader: reader.string())
+        if text is not None and not isinstance(text, str):
+            raise CorruptBlockError(f"expected a string, found {type(text).__name__}", offset=self.cursor.offset)
+        return text
 
     def _characters(self, count: int) -> str:
         if count > self.cursor.remaining:
@@ -134,7 +136,7 @@ class _Reader:
             for follow in self.cursor.take(more, "string"):
                 unit = unit << 6 | follow & 0x3F
             units.append(unit)
-        # Java's characters are UTF-16 units: a pair of surrogates makes one of ours.
+        # Java's characters are UTF-16 units: two surrogates make one character in Python.
         return struct.pack(f"<{count}H", *units).decode("utf-16-le", "replace")
 
     def class_name(self) -> str | None:
@@ -143,12 +145,12 @@ class _Reader:
             return None
         if number != _BY_NAME:
             return _PRIMITIVES.get(number, f"number {number}")
-        place = self.varint()
-        if place == len(self.names):
+        index = self.varint()
+        if index == len(self.names):
             self.names.append(self.string() or "")
-        if place >= len(self.names):
-            raise CorruptBlockError(f"class {place} of {len(self.names)}", offset=self.cursor.offset)
-        return self.names[place]
+        if index >= len(self.names):
+            raise CorruptBlockError(f"class {index} of {len(self.names)}", offset=self.cursor.offset)
+        return self.names[index]
 
     def shared(self, read: Callable[[_Reader], Any]) -> Any:
         reference = self.varint()
@@ -158,9 +160,9 @@ class _Reader:
             if reference - 2 >= len(self.objects):
                 raise CorruptBlockError(f"object {reference - 2} of {len(self.objects)}", offset=self.cursor.offset)
             return self.objects[reference - 2]
-        place = len(self.objects)
+        index = len(self.objects)
         self.objects.append(None)
-        self.objects[place] = result = read(self)
+        self.objects[index] = result = read(self)
         return result
 
 
@@ -172,7 +174,7 @@ def _items(reader: _Reader) -> list[Any]:
 
 
 def _key(reader: _Reader) -> Key:
-    path = reader.shared_string()  # fields come in the order of their names
+    path = reader.shared_string()  # Kryo writes fields in the order of their names
     return reader.shared_string(), path
 
 
@@ -197,7 +199,7 @@ def _timestamp(reader: _Reader) -> datetime:
 
 
 def _date(reader: _Reader) -> date:
-    # midnight in the time zone of whoever wrote it
+    # midnight in the time zone of the writer
     return _moment(reader, _signed(reader.varint()) + _HALF_A_DAY).date()
 
 
@@ -225,7 +227,7 @@ def _binary(reader: _Reader) -> bytes:
 
 
 def _buffer(reader: _Reader) -> bytes:
-    """A ByteBuffer on the heap, field by field in the order of their names."""
+    """A ByteBuffer on the heap: its fields in the order of their names."""
     reader.zigzag()  # address
     reader.cursor.take(1, "bigEndian")
     reader.zigzag()  # capacity
@@ -235,7 +237,7 @@ def _buffer(reader: _Reader) -> bytes:
     reader.zigzag()  # mark
     reader.cursor.take(1, "nativeByteOrder")
     offset, position = reader.zigzag(), reader.zigzag()
-    # Java 14 and later have one more field, which is null: a zero, with which nothing begins that may follow.
+    # Java 14 and later write one more field, which is null: a zero byte, with which no other value begins.
     if reader.cursor.remaining and reader.cursor.take(1)[0]:
         reader.cursor.pos -= 1
     if not isinstance(data, bytes) or not 0 <= offset + position <= offset + limit <= len(data):
@@ -244,8 +246,8 @@ def _buffer(reader: _Reader) -> bytes:
 
 
 def _comparables(reader: _Reader) -> list[Any]:
-    if (found := reader.class_name()) != "[Ljava.lang.Comparable;":
-        raise CorruptBlockError(f"expected several ordering values, found {found}", offset=reader.cursor.offset)
+    if (name := reader.class_name()) != "[Ljava.lang.Comparable;":
+        raise CorruptBlockError(f"expected several ordering values, found {name}", offset=reader.cursor.offset)
     values = reader.shared(_items)
     if not isinstance(values, list) or not values:
         raise CorruptBlockError("several ordering values, and there are none", offset=reader.cursor.offset)

@@ -1,5 +1,3 @@
-"""Delete blocks of content versions 1 and 2 hold Java objects: these bytes are what Hudi 1.2.0's Kryo made of them."""
-
 from __future__ import annotations
 
 import contextlib
@@ -15,14 +13,32 @@ from hudiformat import BlockHeader, BlockType, CorruptBlockError, HudiFormatErro
 from hudiformat.wire import int32
 
 MODEL = b"org.apache.hudi.common.model."
+
+
 DELETES = b"\x01\x00[L" + MODEL + b"DeleteRecord\xbb"  # a class by name, and a new name: the last byte has the high bit
+
+
 DELETE = b"\x01\x01" + MODEL + b"DeleteRecor\xe4"
+
+
 KEY = b"\x01\x02" + MODEL + b"HoodieKe\xf9"
+
+
 AGAIN = b"\x01\x01\x01\x01\x02\x01"  # a second record: its class and its key's by their numbers
+
+
 DECIMAL = b"\x01\x03java.math.BigDecima\xec\x01"
+
+
 SEVERAL = b"\x01\x03org.apache.hudi.common.util.collection.ArrayComparabl\xe5"
+
+
 COMPARABLES = b"\x01\x04[Ljava.lang.Comparable\xbb"
+
+
 BUFFER = b"\x01\x03java.nio.HeapByteBuffe\xf2\x01 \x01\x04\x01\x03\x00\xff\x00\x04\x01\0\0\0\0"
+
+
 P1, P2, K1, K2 = b"\x01p\xb1", b"\x01p\xb2", b"\x01k\xb1", b"\x01k\xb2"  # a new object, then ASCII
 
 

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -20,69 +18,12 @@ from hudiformat.blocks import (
     Quirks,
     decode_block,
     encode_block,
-    encode_block_parts,
 )
 from hudiformat.errors import CorruptBlockError, DecodeError, EncodeError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import INT32_MAX
-from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, SCHEMA, entry, envelope
+from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, entry, envelope
 
-PAGE = Path(__file__).parents[2] / "spec" / "log-block.md"
 INSTANT = HeaderKey.INSTANT_TIME
-
-headers = st.dictionaries(st.sampled_from(HeaderKey), st.text(max_size=20)).map(BlockHeader)
-kinds = st.sampled_from([kind for kind in BlockType if kind is not BlockType.CORRUPT])
-blocks = st.tuples(kinds, headers, st.binary(max_size=100)).map(lambda parts: LogBlock(*parts))
-
-
-class Sized(bytes):
-    """A content that says to be large and is not."""
-
-    length: int
-
-    def __len__(self) -> int:
-        return self.length
-
-
-def sized(length: int) -> bytes:
-    content = Sized()
-    content.length = length
-    return content
-
-
-# Vectors
-
-VECTORS = [
-    (ROLLBACK, BlockType.COMMAND, [(0, b"002"), (1, b"001"), (3, b"0")], b""),
-    (DELETE, BlockType.DELETE, [(0, b"001")], DELETE[-44:-12]),
-    (AVRO, BlockType.AVRO_DATA, [(0, b"001"), (2, SCHEMA.encode())], AVRO[-30:-12]),
-    (envelope(kind=4, content=b"hfile"), BlockType.HFILE_DATA, [], b"hfile"),
-    (envelope(kind=5, content=b"PAR1"), BlockType.PARQUET_DATA, [], b"PAR1"),
-    (envelope(kind=6, content=b"cdc"), BlockType.CDC_DATA, [], b"cdc"),
-]
-
-
-@pytest.mark.parametrize(("encoded", "kind", "entries", "content"), VECTORS, ids=[case[1].name for case in VECTORS])
-def test_a_block_of_each_type_is_read_and_written_field_by_field(
-    encoded: bytes, kind: BlockType, entries: list[tuple[HeaderKey, bytes]], content: bytes
-) -> None:
-    block, end = decode_block(encoded)
-    assert end == len(encoded)
-    assert (block.type, block.version, list(block.header.entries), bytes(block.content)) == (kind, 1, entries, content)
-    assert (block.footer.entries, block.offset, block.size, block.reason) == ((), 0, len(encoded), None)
-    assert encode_block(LogBlock(kind, BlockHeader(entries), content)) == encoded
-    assert encode_block(block) == encoded
-
-
-def worked_examples() -> Iterator[tuple[str, bytes]]:
-    for part in PAGE.read_text().split("\n## Worked example: ")[1:]:
-        title, text = part.split("\n", 1)
-        lines = re.findall(r"^((?:[0-9a-f]{2} ?)+)(?:\s|$)", text.split("```")[1], re.MULTILINE)
-        yield title, bytes.fromhex("".join(lines))
-
-
-def test_the_worked_examples_of_the_spec_page() -> None:
-    examples = dict(worked_examples())
-    assert examples == {"a rollback": ROLLBACK, "a delete block": DELETE}
 
 
 def test_the_constants_are_those_of_the_format() -> None:
@@ -94,39 +35,6 @@ def test_the_constants_are_those_of_the_format() -> None:
 def test_a_block_in_the_middle_is_read_from_its_start_and_counts_from_the_base() -> None:
     block, end = decode_block(b"before" + ROLLBACK + DELETE, 6, base=1000)
     assert (block.offset, block.size, end) == (1006, len(ROLLBACK), 6 + len(ROLLBACK))
-
-
-def test_the_content_of_a_block_that_was_read_is_a_view() -> None:
-    data = bytearray(envelope(content=b"abc"))
-    block, _ = decode_block(memoryview(data))
-    data[-15] = ord("x")
-    assert bytes(block.content) == b"xbc"
-
-
-def test_the_parts_of_a_block_hold_the_content_itself() -> None:
-    block, _ = decode_block(DELETE)
-    assert encode_block_parts(block)[1] is block.content
-
-
-@settings(deadline=None)
-@given(block=blocks)
-def test_what_is_written_is_read_again(block: LogBlock) -> None:
-    encoded = encode_block(block)
-    decoded, end = decode_block(encoded)
-    assert (decoded, end) == (block, len(encoded))
-    assert decoded.header.entries == block.header.entries
-    assert encode_block(decoded) == encode_block(block) == encoded
-
-
-# Corrupt blocks are written as they stood
-
-
-@pytest.mark.parametrize(("size", "encoded"), [(10, b"#HUDI#junk"), (4, b"junk"), (None, b"#HUDI#junk")])
-def test_a_corrupt_block_is_written_as_it_stood(size: int | None, encoded: bytes) -> None:
-    assert encode_block(LogBlock(BlockType.CORRUPT, BlockHeader(), b"junk", offset=0, size=size)) == encoded
-
-
-# Errors of the decoder
 
 
 def test_a_block_cut_anywhere_is_truncated() -> None:
@@ -262,9 +170,6 @@ def test_an_error_counts_bytes_from_the_base() -> None:
     assert str(caught.value).count("at byte") == 1
 
 
-# Numbers that Java reads as others
-
-
 @pytest.mark.parametrize("wraps", [1, -1, 2**31 - 1, -(2**31)])
 def test_a_size_off_by_a_multiple_of_4_gib_is_read_as_java_reads_it(wraps: int) -> None:
     encoded = envelope(content=b"abc", size=35 + (wraps << 32), pointer=41)
@@ -305,36 +210,6 @@ def test_junk_raises_only_our_errors(junk: bytes, start: int) -> None:
     for candidate in (junk, MAGIC + junk, envelope(header=junk), envelope(content=b"", footer=junk)):
         with contextlib.suppress(DecodeError):
             decode_block(candidate, start)
-
-
-# Refusals of the encoder
-
-
-def test_a_block_of_2_gib_is_refused_and_one_byte_less_is_not() -> None:
-    largest = sized(INT32_MAX - len(envelope()))
-    head, content, tail = encode_block_parts(LogBlock(BlockType.COMMAND, BlockHeader(), largest))
-    assert content is largest
-    assert len(head) + len(content) + len(tail) == INT32_MAX
-    with pytest.raises(EncodeError, match=r"a block of 2147483648 bytes .*HUDI-2665.*hoodie.logfile.data.block.max"):
-        encode_block(LogBlock(BlockType.COMMAND, BlockHeader(), sized(INT32_MAX - len(envelope()) + 1)))
-
-
-def test_a_block_just_beyond_2_gib_that_was_read_as_java_reads_it_is_given_back() -> None:
-    content = sized(INT32_MAX - 32)
-    head, _, tail = encode_block_parts(LogBlock(BlockType.COMMAND, BlockHeader(), content, size=INT32_MAX + 14))
-    assert head[6:14] == bytes.fromhex("000000007fffffff")
-    assert len(head) + len(content) + len(tail) == INT32_MAX + 14
-
-
-def test_a_block_that_no_reader_takes_is_not_written() -> None:
-    block = decode_block(ROLLBACK)[0]
-    with pytest.raises(EncodeError, match="log format version 2 with 0 footer entries"):
-        encode_block(block._replace(version=2))
-    with pytest.raises(EncodeError, match="log format version 1 with 1 footer entries"):
-        encode_block(block._replace(footer=BlockHeader({INSTANT: "001"})))
-
-
-# Headers
 
 
 def test_entries_that_are_read_keep_their_order() -> None:

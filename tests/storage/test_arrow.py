@@ -10,13 +10,19 @@ from pyarrow import fs
 
 import hudiformat as hf
 from hudiformat.errors import StorageError
-from hudiformat.storage import Capabilities, FileMap, Storage, fetching, open_storage
+from hudiformat.storage import Capabilities, Storage, open_storage
 from hudiformat.storage.putting import put_of
 from tools.s3_server import KEY, SECRET, S3Server
 
 LOG = ".0a1b-0_20260101000000000.log.1_0-0-0"
+
+
 INSTANT = "20260101000000000"
+
+
 BATCH = pa.record_batch({"id": ["a", "b"], "n": [1, None]})
+
+
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -34,9 +40,6 @@ def rows(*values: tuple[str, int, int | None, str]) -> pa.Table:
 def found(table: hf.Table) -> list[tuple[object, ...]]:
     columns = table.snapshot(columns=SCHEMA.names).to_pylist()
     return sorted(tuple(row.values()) for row in columns)
-
-
-# Log files
 
 
 def test_a_log_file_appears_when_its_writer_is_closed_and_reads_as_it_was_written(bucket: str) -> None:
@@ -58,36 +61,6 @@ def test_a_log_file_is_rolled_over_and_closed_by_its_size(bucket: str) -> None:
         paths = [writer.append(hf.data_block(BATCH, instant=INSTANT)).path for _ in range(2)]
         assert len(open_storage(f"{bucket}/table").list("")) == 2
     assert [hf.LogReader(path).to_arrow().num_rows for path in paths] == [2, 2]
-
-
-def test_a_large_file_is_written_in_parts_and_mapped_in_ranges(bucket: str) -> None:
-    storage = open_storage(f"{bucket}/table")
-    pieces = [bytes([number]) * (3 << 20) for number in range(9)]
-    with storage.open_new("large") as file:
-        for piece in pieces:
-            file.write(piece)
-        file.sync()
-    data = storage.map("large")
-    assert isinstance(data.obj, FileMap)
-    assert data == b"".join(pieces)
-    with storage.open_input("large") as opened:
-        assert opened.read_at(2, (3 << 20) - 1) == b"\0\1"
-
-
-def test_a_range_that_ends_too_early_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Shrinking:
-        def size(self) -> int:
-            return 20
-
-        def read_at(self, count: int, start: int) -> bytes:
-            return b"x" * max(min(count, 15 - start), 0)
-
-    monkeypatch.setattr(fetching, "RANGE", 10)
-    with pytest.raises(OSError, match="5 bytes instead of 10 at byte 10"):
-        fetching.fetch(Shrinking())
-
-
-# Tables
 
 
 def test_a_table_lives_on_s3(bucket: str) -> None:
@@ -129,9 +102,6 @@ def test_a_table_is_opened_through_a_file_system_that_is_handed_in(s3: S3Server,
     storage = hf.open_storage(f"{bucket}/t", filesystem=filesystem)
     hf.create_table(storage, name="t", schema=SCHEMA, record_key=["id"]).insert(rows(("a", 1, 10, "01")))
     assert found(hf.open_table(f"{bucket}/t")) == [("a", 1, 10, "01")]
-
-
-# Credentials, and what they are not good for
 
 
 @pytest.fixture
@@ -190,32 +160,6 @@ def test_a_server_that_is_gone_is_an_error_and_no_end_of_waiting(bucket: str, mo
     gone = open_storage(f"{bucket}/table")
     with pytest.raises(StorageError, match="cannot create .*file"):
         gone.create("file", b"", overwrite=True)
-
-
-def test_without_conditional_puts_a_file_is_still_created_whole_and_once(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    storage = open_storage(f"{bucket}/table")
-    assert storage.capabilities == Capabilities()
-    storage.create("file", b"first")
-    with pytest.raises(StorageError, match="File exists"):
-        storage.create("file", b"second")
-    assert storage.read("file") == b"first"
-
-
-def test_of_two_that_look_before_either_creates_one_is_refused_by_the_server(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    storage = open_storage(f"{bucket}/table")
-    storage.create("file", b"first")
-    monkeypatch.setattr(storage, "exists", lambda _path: False)  # what the second saw, a moment ago
-    with pytest.raises(StorageError, match="cannot create .*file: File exists"):
-        storage.create("file", b"second")
-    assert storage.read("file") == b"first"
-
-
-# Faults of file systems that have files
 
 
 def test_a_rename_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import contextlib
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat import (
+    BlockType,
+    CorruptBlockError,
+    HudiFormatError,
+    LogBlock,
+    SchemaError,
+    data_block,
+)
+
+ROWS = pa.record_batch({"k": ["a", "b", None], "n": pa.array([1, None, 3], pa.int32())})
+
+
+def test_a_parquet_block_can_be_brought_to_another_schema() -> None:
+    wider = pa.schema([("n", pa.int64()), ("more", pa.string())])
+    block = data_block(ROWS, instant="001", format="parquet")
+    assert block.to_arrow(wider).to_pydict() == {"n": [1, None, 3], "more": [None] * 3}
+    assert block.to_arrow(wider, columns=["more"]).to_pydict() == {"more": [None] * 3}
+    empty = data_block(ROWS.slice(0, 0), instant="001", format="parquet")
+    assert empty.to_arrow(wider).num_rows == 0
+
+
+def test_a_column_that_a_parquet_block_does_not_have_is_named() -> None:
+    with pytest.raises(SchemaError, match=r"column x is not in the schema, which has \['k', 'n'\]"):
+        data_block(ROWS, instant="001", format="parquet").to_arrow(columns=["x"])
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"no Parquet file, whatever its length may be"])
+def test_a_content_that_is_no_parquet_file_is_corrupt(content: bytes) -> None:
+    header = data_block(ROWS, instant="001").header
+    block = LogBlock(BlockType.PARQUET_DATA, header, content)
+    for read in (block.num_records, block.to_arrow):
+        with pytest.raises(CorruptBlockError, match="expected a Parquet file"):
+            read()
+
+
+def test_a_string_in_a_parquet_content_that_is_no_utf8_is_corrupt() -> None:
+    offsets, data = pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")
+    broken = pa.record_batch({"s": pa.Array.from_buffers(pa.string(), 1, [None, offsets, data])})
+    block = data_block(broken, instant="001", format="parquet")
+    with pytest.raises(CorruptBlockError, match="UTF"):
+        block.to_arrow()
+
+
+@given(place=st.integers(0, 10_000), value=st.integers(0, 255))
+def test_damage_in_a_parquet_content_raises_only_our_errors(place: int, value: int) -> None:
+    sound = data_block(ROWS, instant="001", format="parquet")
+    content = bytearray(sound.content)
+    content[place % len(content)] = value
+    with contextlib.suppress(HudiFormatError):
+        LogBlock(sound.type, sound.header, bytes(content)).to_arrow()
