@@ -1,7 +1,7 @@
-"""The command ``hudiformat``: a module for each command, and ``app`` that puts them together.
+"""The command ``hudiformat``: one module per command, and ``app``, which joins them.
 
-Commands print while they read, keep one block in memory at a time, and return their exit code: 0 fine, 1 findings,
-2 unreadable.  What cannot be done they raise, and ``app`` says it in one line.
+A command prints while it reads, has one block in memory at a time, and returns its exit code: 0 fine, 1 findings,
+2 unreadable.  Errors are raised, and ``app`` prints them in one line.
 """
 
 from hudiformat.cli.app import run

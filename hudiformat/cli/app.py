@@ -1,4 +1,4 @@
-"""The command with its subcommands, and what an error, an interrupt or a closed pipe ends in."""
+"""The command with its subcommands, and the exit code after an error, an interrupt or a closed pipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hudiformat.errors import HudiFormatError
 UNREADABLE = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""What a shell reports of a program that a closed pipe, or Ctrl-C above, has ended."""
+"""The exit codes that a shell reports for a program that ended by Ctrl-C or by a closed pipe."""
 _EPILOG = """\b
 Exit codes:
   0  fine
@@ -52,37 +52,40 @@ for command in (blocks, records, read, timeline, slices, stats, verify, salvage,
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line with *arguments*, by default the process's, and give back the exit code."""
+    """Run the command line with *arguments*, by default those of the process, and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # what a terminal cannot show is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")  # characters that a terminal cannot show are escaped
     try:
         return _invoke(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _let_go_of_stdout()
+        _discard_stdout()
         return CLOSED_PIPE
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "hudiformat"
         warn(f"{error.format_message().rstrip('.')} (see {path} --help)")
     except HudiFormatError as error:
         warn(str(error))
-    except OSError as error:  # of standard output: a full disk
-        _let_go_of_stdout()
+    except OSError as error:  # from writing to standard output, as on a full disk
+        _discard_stdout()
         warn(f"cannot write: {error.strerror or error}")
     return UNREADABLE
 
 
 def _invoke(arguments: list[str]) -> int:
-    """As ``app.main``, which prints on an interrupt, and takes a TruncatedBlockError, an EOFError, for one."""
+    """Invoke the command.
+
+    ``app.main`` would print on an interrupt, and treat a TruncatedBlockError, which is an EOFError, as an interrupt.
+    """
     try:
         with app.make_context("hudiformat", arguments) as context:
             code: int = app.invoke(context)
             return code
-    except click.exceptions.Exit as done:  # --help and --version
-        return done.exit_code
+    except click.exceptions.Exit as exit_:  # --help and --version
+        return exit_.exit_code
 
 
-def _let_go_of_stdout() -> None:
-    """Have what is left in the buffer go nowhere: Python writes it at exit, and would complain."""
+def _discard_stdout() -> None:
+    """Discard the rest of the output buffer, which Python would write at exit, with an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

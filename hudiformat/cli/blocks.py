@@ -1,4 +1,4 @@
-"""``hudiformat blocks``: what blocks a log file has; of their contents only what tells how many records there are."""
+"""``hudiformat blocks``: the blocks of a log file; of their contents only the number of records is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hudiformat.blocks import BlockHeader, BlockType, LogBlock
-from hudiformat.cli.output import Column, Table, printable, say, say_json
+from hudiformat.cli.output import Column, Table, print_json, print_line, printable
 from hudiformat.cli.source import file_argument, json_option, open_log
 from hudiformat.errors import DecodeError, UnsupportedFeatureError
 
@@ -42,15 +42,15 @@ def blocks(file: str, *, reverse: bool, headers: bool, as_json: bool) -> int:
     "?" where that cannot be told without much work: in delete blocks beyond 1 MiB.
     """
     reader = open_log(file)
-    numbers, found = (count(-1, -1), reversed(reader)) if reverse else (count(), iter(reader))
+    numbers, ordered = (count(-1, -1), reversed(reader)) if reverse else (count(), iter(reader))
     table = None if as_json else Table(*_COLUMNS)
     damaged = False
-    for number, block in zip(numbers, found, strict=False):
+    for number, block in zip(numbers, ordered, strict=False):
         records, problem = _records(block)
         damaged |= problem is not None
         if table is None:
             entries = {"header": _named(block.header), "footer": _named(block.footer)} if headers else {}
-            say_json({**_described(number, block, records, problem), **entries})
+            print_json({**_as_json(number, block, records, problem), **entries})
         else:
             _print_row(table, number, block, records, problem)
             if headers:
@@ -59,7 +59,7 @@ def blocks(file: str, *, reverse: bool, headers: bool, as_json: bool) -> int:
 
 
 def _records(block: LogBlock) -> tuple[int | None, str | None]:
-    """How many records *block* declares, None for unknown; and what is wrong with it."""
+    """Return how many records *block* declares, None for unknown, and the reason if it is damaged."""
     if block.type is BlockType.CORRUPT:
         return None, block.reason
     if block.type is BlockType.DELETE and len(block.content) > _SMALL_DELETES:
@@ -72,7 +72,7 @@ def _records(block: LogBlock) -> tuple[int | None, str | None]:
         return None, None
 
 
-def _described(number: int, block: LogBlock, records: int | None, problem: str | None) -> dict[str, Any]:
+def _as_json(number: int, block: LogBlock, records: int | None, problem: str | None) -> dict[str, Any]:
     return {
         "block": number,
         "offset": block.offset,
@@ -98,7 +98,7 @@ def _print_row(table: Table, number: int, block: LogBlock, records: int | None, 
 def _print_entries(block: LogBlock) -> None:
     for title, entries in (("header", block.header), ("footer", block.footer)):
         for name, value in _named(entries).items():
-            say(f"       {title} {name} = {printable(value)}")
+            print_line(f"       {title} {name} = {printable(value)}")
 
 
 def _named(entries: BlockHeader) -> dict[str, str]:

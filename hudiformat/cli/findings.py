@@ -1,4 +1,4 @@
-"""Findings of a log file, as ``verify`` and ``salvage`` print them."""
+"""Printing the findings of a log file, for ``verify`` and ``salvage``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMNS = (
 
 
 class FindingTable:
-    """A table of findings; without any, nothing is printed."""
+    """A table of findings, whose heading is printed with the first finding."""
 
     def __init__(self) -> None:
         self._table: Table | None = None
@@ -31,8 +31,8 @@ class FindingTable:
         self._table.row(finding.kind.value, finding.offset, finding.length, kind, instants, finding.message)
 
 
-def described(finding: LogFinding) -> dict[str, Any]:
-    """A finding as JSON has it."""
+def finding_as_json(finding: LogFinding) -> dict[str, Any]:
+    """Return a finding as a JSON object."""
     return {
         "kind": finding.kind.name,
         "offset": finding.offset,

@@ -1,4 +1,4 @@
-"""``hudiformat plan``: where new rows would go in a table, and why."""
+"""``hudiformat plan``: the file groups that new rows would go to, and why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, say, say_json, warn_of
+from hudiformat.cli.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.options import SizingEngine
 from hudiformat.sizing import PartitionPlan
@@ -49,13 +49,13 @@ def plan(table: str, *, inserts: int, partition: str | None, engine: str, option
     Sizes count log files by hoodie.logfile.to.parquet.compression.ratio.  Nothing is written.
     """
     opened = open_table(table, options={**dict(map(key_and_value, options)), "hudiformat.sizing": engine})
-    with warn_of():
+    with printed_warnings():
         paths = [partition] if partition is not None else _partitions(opened)
-    for found in opened.plan_inserts(dict.fromkeys(paths, inserts)):
+    for planned in opened.plan_inserts(dict.fromkeys(paths, inserts)):
         if as_json:
-            say_json(_described(found))
+            print_json(_as_json(planned))
         else:
-            _show(found)
+            _print_plan(planned)
     return 0
 
 
@@ -63,30 +63,30 @@ def _partitions(table: HudiTable) -> list[str]:
     return sorted({item.partition_path for item in table.file_slices()})
 
 
-def _show(found: PartitionPlan) -> None:
-    say(f"partition {found.partition_path!r}: {found.inserts} new rows", bold=True)
-    average = found.record_size
+def _print_plan(planned: PartitionPlan) -> None:
+    print_line(f"partition {planned.partition_path!r}: {planned.inserts} new rows", bold=True)
+    average = planned.record_size
     source = "the configured estimate" if average.instant is None else f"of commit {average.instant}"
-    say(f"  a row has {average.size} bytes, {source}; a new file group takes {found.records_per_group}")
+    print_line(f"  a row has {average.size} bytes, {source}; a new file group takes {planned.records_per_group}")
     for instant, reason in average.passed_over:
-        say(f"  not of commit {instant}: {reason}")
+        print_line(f"  not of commit {instant}: {reason}")
     rows = Table(*_COLUMNS, indent="  ")
-    for group in found.groups:
+    for group in planned.groups:
         rows.row(group.file_id, group.size, group.room, group.records, group.verdict.value)
-    for bucket in found.buckets:
+    for bucket in planned.buckets:
         if bucket.file_id is None:
-            rows.row("new", None, found.records_per_group, bucket.records, "what is left")
+            rows.row("new", None, planned.records_per_group, bucket.records, "what is left")
 
 
-def _described(found: PartitionPlan) -> dict[str, Any]:
-    average = found.record_size
+def _as_json(planned: PartitionPlan) -> dict[str, Any]:
+    average = planned.record_size
     return {
-        "partition": found.partition_path,
-        "inserts": found.inserts,
+        "partition": planned.partition_path,
+        "inserts": planned.inserts,
         "record_size": average.size,
         "record_size_of": average.instant,
         "passed_over": [{"instant": instant, "reason": reason} for instant, reason in average.passed_over],
-        "records_per_group": found.records_per_group,
+        "records_per_group": planned.records_per_group,
         "groups": [
             {
                 "file_id": group.file_id,
@@ -96,7 +96,7 @@ def _described(found: PartitionPlan) -> dict[str, Any]:
                 "verdict": group.verdict.name,
                 "reason": group.verdict.value,
             }
-            for group in found.groups
+            for group in planned.groups
         ],
-        "new_groups": [bucket.records for bucket in found.buckets if bucket.file_id is None],
+        "new_groups": [bucket.records for bucket in planned.buckets if bucket.file_id is None],
     }

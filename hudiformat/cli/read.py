@@ -1,4 +1,4 @@
-"""``hudiformat read``: the rows of a table, on the terminal or in a file."""
+"""``hudiformat read``: print the rows of a table, or write them to a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
-from hudiformat.cli.output import say, say_json, warn_of
+from hudiformat.cli.output import print_json, print_line, printed_warnings
 from hudiformat.cli.rows import print_rows
 from hudiformat.cli.source import json_option, key_and_value, split
 from hudiformat.cli.values import Row, rows_of
@@ -75,30 +75,30 @@ def read(
         raise click.UsageError(f"--as-of goes with snapshot and read_optimized, not with {query}")
     if not changes and (begin or end):
         raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
-    with warn_of():  # a metadata table that cannot be read, and what is lost to damage
+    with printed_warnings():  # a metadata table that cannot be read, and what is lost to damage
         opened = open_table(table, options={_DAMAGE: damage, **dict(map(key_and_value, options))})
-        schema, batches = _asked(opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns)
+        schema, batches = _run_query(opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns)
         limited = _limited(batches, limit)
         if output is None:
             _print(limited, as_json=as_json)
             return 0
         count = _write(Path(output), schema, limited)
     if as_json:
-        say_json({"file": output, "rows": count})
+        print_json({"file": output, "rows": count})
     else:
-        say(f"{count} rows in {output}")
+        print_line(f"{count} rows in {output}")
     return 0
 
 
-def _asked(
+def _run_query(
     table: HudiTable, query: str, *, as_of: str | None, begin: str, end: str | None, columns: list[str] | None
 ) -> tuple[pa.Schema, Batches]:
     if query == "incremental":
-        found = table.incremental(begin, end, columns=columns)
-        return found.schema, iter(found.to_batches())
+        rows = table.incremental(begin, end, columns=columns)
+        return rows.schema, iter(rows.to_batches())
     if query == "cdc":
-        found = table.cdc(begin, end, columns=columns)
-        return found.schema, iter(found.to_batches())
+        rows = table.cdc(begin, end, columns=columns)
+        return rows.schema, iter(rows.to_batches())
     scan = table.scan(as_of=as_of, columns=columns, with_logs=query == "snapshot")
     return scan.schema, iter(scan)
 
@@ -123,7 +123,7 @@ def _print(batches: Batches, *, as_json: bool) -> None:
         print_rows(_rows(batches))
         return
     for row in _rows(batches):
-        say_json(row)
+        print_json(row)
 
 
 def _write(path: Path, schema: pa.Schema, batches: Batches) -> int:
@@ -135,13 +135,13 @@ def _write(path: Path, schema: pa.Schema, batches: Batches) -> int:
     write = writers.get(path.suffix)
     if write is None:
         raise click.UsageError(f"-o {path}: expected a name that ends in {', '.join(writers)}")
-    with _whole(path) as file:
+    with _complete_file(path) as file:
         return write(file, schema, batches)
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of *path* when it is complete, and leaves nothing when it is not."""
+def _complete_file(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:

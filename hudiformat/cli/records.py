@@ -1,4 +1,4 @@
-"""``hudiformat records``: the records and deletes that the blocks of a log file hold."""
+"""``hudiformat records``: the records and deletes in the blocks of a log file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudiformat.avro import avro_to_arrow
 from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.cli.output import printable, say, say_json, warn
+from hudiformat.cli.output import print_json, print_line, printable, warn
 from hudiformat.cli.rows import print_rows
 from hudiformat.cli.source import file_argument, json_option, open_log, split
 from hudiformat.cli.values import Row, rows_of
@@ -64,7 +64,7 @@ def records(file: str, *, block: int | None, columns: list[str] | None, limit: i
 
 
 def _chosen(reader: LogReader, number: int | None) -> Iterator[tuple[int, LogBlock]]:
-    """The blocks to print, with their numbers."""
+    """Yield the blocks to print, with their numbers."""
     if number is None:
         yield from enumerate(reader)
         return
@@ -77,10 +77,10 @@ def _chosen(reader: LogReader, number: int | None) -> Iterator[tuple[int, LogBlo
 
 
 def _check_columns(reader: LogReader, columns: list[str]) -> None:
-    """See that each column is in some block; files change their schema, so the first block does not decide.
+    """Check that each column is in some block; blocks of a file may have different schemas.
 
     Raises:
-        SchemaError: a column that no block has.
+        SchemaError: no block has one of the columns.
     """
     missing, known = dict.fromkeys(columns), dict[str, None]()
     for names in _schemas(reader):
@@ -100,12 +100,16 @@ def _schemas(reader: LogReader) -> Iterator[list[str]]:
         if block.type not in (*_WITHOUT_ROWS, BlockType.DELETE):
             try:
                 yield avro_to_arrow(block.schema).names
-            except (DecodeError, SchemaError):  # said when the block's turn comes
+            except (DecodeError, SchemaError):  # reported when the block is printed
                 continue
 
 
 def _batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch | None:
-    """The rows of *block*; None for a block that is not there to have any."""
+    """Return the rows of *block*, or None for a command block.
+
+    Raises:
+        HudiFormatError: the block is corrupt, or cannot be decoded.
+    """
     if block.type is BlockType.CORRUPT:
         raise DecodeError(block.reason or "it is corrupt")
     if block.type is BlockType.COMMAND:
@@ -114,8 +118,8 @@ def _batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch | None:
         return block.deletes()
     if columns is None:
         return block.to_arrow()
-    there = avro_to_arrow(block.schema).names
-    return block.to_arrow(columns=[name for name in columns if name in there])
+    present = avro_to_arrow(block.schema).names
+    return block.to_arrow(columns=[name for name in columns if name in present])
 
 
 def _rows(block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> Iterator[Row]:
@@ -127,11 +131,11 @@ def _rows(block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> 
 def _print_json(number: int, block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> None:
     content = "delete" if block.type is BlockType.DELETE else "record"
     for row in _rows(block, batch, columns):
-        say_json({"block": number, "type": block.type.name, "instant": block.instant, content: row})
+        print_json({"block": number, "type": block.type.name, "instant": block.instant, content: row})
 
 
 def _print_table(number: int, block: LogBlock, batch: pa.RecordBatch, columns: list[str] | None) -> None:
-    """A table for the block, as wide as its first rows need."""
-    say(f"block {number} at byte {block.offset}: {block.type.name}, instant {printable(block.instant or '-')}")
+    """Print a table for the block, with the width of its first rows."""
+    print_line(f"block {number} at byte {block.offset}: {block.type.name}, instant {printable(block.instant or '-')}")
     mark = "DELETE" if block.type is BlockType.DELETE else None
     print_rows(_rows(block, batch, columns), mark=mark, indent="  ")

@@ -1,4 +1,4 @@
-"""Rows as a table of fixed columns, as wide as the first of them need."""
+"""Printing rows as a table, whose column widths are those of the first rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from hudiformat.cli.output import Column, Table, printable, shortened
 from hudiformat.cli.values import Row
 
 _MAX_WIDTH = 40
-_MEASURED = 100  # rows that say how wide the columns are
+_MEASURED = 100  # rows that determine the widths of the columns
 
 
 def print_rows(rows: Iterator[Row], *, mark: str | None = None, indent: str = "") -> int:
-    """Print *rows* as they come, long values cut; how many there were.  A *mark* stands in front of each, in colour."""
+    """Print *rows* one by one, with long values truncated, and return their number.
+
+    A *mark* is printed in front of each row, and the row is in colour.
+    """
     head = list(islice(rows, _MEASURED))
     if not head:
         return 0

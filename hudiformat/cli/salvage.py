@@ -1,12 +1,12 @@
-"""``hudiformat salvage``: every intact block of a damaged log file, in a new file."""
+"""``hudiformat salvage``: copy every intact block of a damaged log file to a new file."""
 
 from __future__ import annotations
 
 import click
 
 from hudiformat import logfile
-from hudiformat.cli.findings import FindingTable, described
-from hudiformat.cli.output import printable, say, say_json
+from hudiformat.cli.findings import FindingTable, finding_as_json
+from hudiformat.cli.output import print_json, print_line, printable
 from hudiformat.cli.progress import progress_bar
 from hudiformat.cli.source import file_argument, json_option, open_log
 from hudiformat.logfile import SalvageReport
@@ -37,13 +37,13 @@ def salvage(file: str, *, output: str, as_json: bool) -> int:
 
 
 def _print_json(report: SalvageReport) -> None:
-    say_json(
+    print_json(
         {
             "target": report.target,
             "blocks": report.blocks,
             "size": report.size,
-            "recovered": [described(finding) for finding in report.recovered],
-            "lost": [described(finding) for finding in report.lost],
+            "recovered": [finding_as_json(finding) for finding in report.recovered],
+            "lost": [finding_as_json(finding) for finding in report.lost],
             "instants": list(report.instants),
         }
     )
@@ -51,11 +51,11 @@ def _print_json(report: SalvageReport) -> None:
 
 def _print(report: SalvageReport) -> None:
     lost = sum(finding.length for finding in report.lost)
-    say(f"kept       {_counted(report.blocks, 'block')}, {report.size} bytes: {printable(report.target)}")
-    say(f"recovered  {len(report.recovered)} of them, which queries skip")
-    say(f"lost       {_counted(len(report.lost), 'span')}, {lost} bytes")
+    print_line(f"kept       {_counted(report.blocks, 'block')}, {report.size} bytes: {printable(report.target)}")
+    print_line(f"recovered  {len(report.recovered)} of them, which queries skip")
+    print_line(f"lost       {_counted(len(report.lost), 'span')}, {lost} bytes")
     if report.lost:
-        say(f"affected   {', '.join(report.instants) or 'no instant that can be told'}")
+        print_line(f"affected   {', '.join(report.instants) or 'no instant that can be told'}")
     table = FindingTable()
     for finding in (*report.recovered, *report.lost):
         table.row(finding)

@@ -1,4 +1,4 @@
-"""``hudiformat compact``, ``clean`` and ``rollback``: what keeps a table in shape."""
+"""``hudiformat compact``, ``clean`` and ``rollback``: the services that maintain a table."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import click
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
-from hudiformat.cli.commits import say_commit
-from hudiformat.cli.output import Column, Table, say, say_json, warn_of
+from hudiformat.cli.commits import print_commit
+from hudiformat.cli.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.naming import base_name
 from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, read_content
@@ -31,16 +31,16 @@ def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bo
     Compactions that are planned are run; where there are none, one is planned first.
     """
     opened = _open(table, options)
-    with warn_of():  # a metadata table that is dropped
+    with printed_warnings():  # such as a metadata table that is dropped
         if schedule:
             planned = opened.schedule_compaction()
-            _say_instant(planned, "planned", "nothing to compact", as_json=as_json)
+            _print_instant(planned, "planned", "nothing to compact", as_json=as_json)
             return 0
         commits = opened.compact()
     if not commits:
-        _say_instant(None, "", "nothing to compact", as_json=as_json)
+        _print_instant(None, "", "nothing to compact", as_json=as_json)
     for commit in commits:
-        say_commit(commit, as_json=as_json)
+        print_commit(commit, as_json=as_json)
     return 0
 
 
@@ -51,15 +51,15 @@ def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bo
 def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
     """Delete files of a TABLE that hoodie.clean.policy no longer keeps."""
     opened = _open(table, options)
-    with warn_of():
-        done = opened.clean()
-    if done is None:
-        _say_instant(None, "", "nothing to clean", as_json=as_json)
+    with printed_warnings():
+        completed = opened.clean()
+    if completed is None:
+        _print_instant(None, "", "nothing to clean", as_json=as_json)
         return 0
-    said = read_content(opened.context.storage, opened.config, done)
-    partitions = said.partition_metadata if isinstance(said, CleanMetadata) else {}
-    files = {path: found.success_delete_files for path, found in partitions.items()}
-    _say_deleted(done, files, as_json=as_json)
+    content = read_content(opened.context.storage, opened.config, completed)
+    partitions = content.partition_metadata if isinstance(content, CleanMetadata) else {}
+    files = {path: partition.success_delete_files for path, partition in partitions.items()}
+    _print_deleted(completed, files, as_json=as_json)
     return 0
 
 
@@ -71,12 +71,12 @@ def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
 def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: bool) -> int:
     """Take the write INSTANT, the newest one, out of a TABLE again."""
     opened = _open(table, options)
-    with warn_of():
-        done = opened.rollback(instant)
-    said = read_content(opened.context.storage, opened.config, done)
-    partitions = said.partition_metadata if isinstance(said, RollbackMetadata) else {}
-    files = {path: found.success_delete_files for path, found in partitions.items()}
-    _say_deleted(done, files, as_json=as_json)
+    with printed_warnings():
+        completed = opened.rollback(instant)
+    content = read_content(opened.context.storage, opened.config, completed)
+    partitions = content.partition_metadata if isinstance(content, RollbackMetadata) else {}
+    files = {path: partition.success_delete_files for path, partition in partitions.items()}
+    _print_deleted(completed, files, as_json=as_json)
     return 0
 
 
@@ -84,19 +84,19 @@ def _open(table: str, options: tuple[str, ...]) -> HudiTable:
     return open_table(table, options=dict(map(key_and_value, options)))
 
 
-def _say_instant(instant: Instant | None, what: str, otherwise: str, *, as_json: bool) -> None:
+def _print_instant(instant: Instant | None, what: str, otherwise: str, *, as_json: bool) -> None:
     if as_json:
-        say_json({"instant": None if instant is None else instant.time})
+        print_json({"instant": None if instant is None else instant.time})
     else:
-        say(otherwise if instant is None else f"{what}: {instant.time}")
+        print_line(otherwise if instant is None else f"{what}: {instant.time}")
 
 
-def _say_deleted(instant: Instant, files: dict[str, tuple[str, ...]], *, as_json: bool) -> None:
+def _print_deleted(instant: Instant, files: dict[str, tuple[str, ...]], *, as_json: bool) -> None:
     if as_json:
-        say_json({"instant": instant.time, "deleted": {path: list(names) for path, names in files.items()}})
+        print_json({"instant": instant.time, "deleted": {path: list(names) for path, names in files.items()}})
         return
-    say(f"{instant.time} {instant.action.value}")
-    printed = Table(*_DELETED)
+    print_line(f"{instant.time} {instant.action.value}")
+    printed_table = Table(*_DELETED)
     for path, names in files.items():
         for name in names:
-            printed.row(path, base_name(name))
+            printed_table.row(path, base_name(name))

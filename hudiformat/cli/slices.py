@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, say_json, warn_of
+from hudiformat.cli.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
@@ -38,11 +38,11 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
     Sizes are bytes: of the base file, and of the whole slice.  Files are listed by the table's metadata table where it
     has one.
     """
-    found = found_slices(table, partition=partition, as_of=as_of)
+    listed = newest_slices(table, partition=partition, as_of=as_of)
     rows = None if as_json else Table(*_COLUMNS)
-    for file_slice in found:
+    for file_slice in listed:
         if rows is None:
-            say_json(_described(file_slice))
+            print_json(_as_json(file_slice))
         else:
             base = file_slice.base_file.size if file_slice.base_file else None
             rows.row(
@@ -56,13 +56,13 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
     return 0
 
 
-def found_slices(table: str, *, partition: str | None = None, as_of: str | None = None) -> list[FileSlice]:
-    """The newest file slices of the table at the path *table*; what there is to warn of goes to standard error."""
-    with warn_of():  # a metadata table that cannot be read
+def newest_slices(table: str, *, partition: str | None = None, as_of: str | None = None) -> list[FileSlice]:
+    """Return the newest file slices of the table at the path *table*; warnings are printed on standard error."""
+    with printed_warnings():  # such as a metadata table that cannot be read
         return open_table(table).file_slices(partition, as_of=as_of)
 
 
-def _described(file_slice: FileSlice) -> dict[str, Any]:
+def _as_json(file_slice: FileSlice) -> dict[str, Any]:
     return {
         "partition": file_slice.partition_path,
         "file_id": file_slice.file_id,

@@ -1,4 +1,4 @@
-"""What commands on log files share: the file that they open, and the option for JSON."""
+"""The arguments and options that several commands have: the log file, JSON output, ``KEY=VALUE`` and column names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ json_option = click.option(
 
 
 def open_log(file: str) -> LogReader:
-    """The log file at the path *file*; its blocks are read when they are asked for.
+    """Open the log file at the path *file*; each block is read when it is needed.
 
     Raises:
-        StorageError: there is no such file, it is none, or it cannot be read.
+        StorageError: there is no such file, it is not a regular file, or it cannot be read.
     """
     path = Path(file)
     if path.is_dir():
@@ -30,7 +30,11 @@ def open_log(file: str) -> LogReader:
 
 
 def key_and_value(option: str) -> tuple[str, str]:
-    """The two parts of an option that was given as ``KEY=VALUE``; a UsageError for anything else."""
+    """Split an option ``KEY=VALUE`` into its two parts.
+
+    Raises:
+        UsageError: there is no ``=``.
+    """
     key, separator, value = option.partition("=")
     if not separator:
         raise click.UsageError(f"-o {option}: expected KEY=VALUE")
@@ -38,5 +42,5 @@ def key_and_value(option: str) -> tuple[str, str]:
 
 
 def split(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:
-    """The names in an option's text, each once, as click's callback; None where the option is not given."""
+    """Return the distinct names in the text of an option, or None without the option; a callback for click."""
     return None if value is None else list(dict.fromkeys(value.split(",")))

@@ -1,4 +1,4 @@
-"""``hudiformat stats``: how the bytes of a table lie in its partitions, and what waits to be compacted."""
+"""``hudiformat stats``: the files and bytes of each partition of a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from hudiformat.cli.output import Column, Table, say_json
-from hudiformat.cli.slices import found_slices
+from hudiformat.cli.output import Column, Table, print_json
+from hudiformat.cli.slices import newest_slices
 from hudiformat.cli.source import json_option
 from hudiformat.view import SliceTotals
 
@@ -50,17 +50,17 @@ def stats(table: str, *, as_of: str | None, small_file_limit: int, as_json: bool
     """
     printed = None if as_json else Table(*_COLUMNS)
     total = SliceTotals()
-    for path, slices in groupby(found_slices(table, as_of=as_of), key=lambda item: item.partition_path):
-        one = SliceTotals.of(slices, small_file_limit=small_file_limit)
-        total += one
-        _say(printed, path, one)
-    _say(printed, None, total)
+    for path, slices in groupby(newest_slices(table, as_of=as_of), key=lambda item: item.partition_path):
+        of_partition = SliceTotals.of(slices, small_file_limit=small_file_limit)
+        total += of_partition
+        _print_totals(printed, path, of_partition)
+    _print_totals(printed, None, total)
     return 0
 
 
-def _say(printed: Table | None, partition: str | None, totals: SliceTotals) -> None:
+def _print_totals(printed: Table | None, partition: str | None, totals: SliceTotals) -> None:
     if printed is None:
-        say_json(_described(partition, totals))
+        print_json(_as_json(partition, totals))
         return
     ratio = None if totals.log_ratio is None else f"{totals.log_ratio:.2f}"
     printed.row(
@@ -77,6 +77,6 @@ def _say(printed: Table | None, partition: str | None, totals: SliceTotals) -> N
     )
 
 
-def _described(partition: str | None, totals: SliceTotals) -> dict[str, Any]:
+def _as_json(partition: str | None, totals: SliceTotals) -> dict[str, Any]:
     more = {"average_base_file": totals.average_base_file, "log_ratio": totals.log_ratio}
     return {"partition": partition, **asdict(totals), **more}

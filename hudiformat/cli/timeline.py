@@ -1,4 +1,4 @@
-"""``hudiformat timeline``: what happened to a table, the archived part of it too."""
+"""``hudiformat timeline``: the instants of a table, on request the archived ones too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hudiformat.cli.output import Column, Table, say_json
+from hudiformat.cli.output import Column, Table, print_json
 from hudiformat.cli.source import json_option
 from hudiformat.storage import Storage, open_storage
 from hudiformat.timeline import Instant, TableConfig, load_table_config, load_timeline, read_archived
@@ -40,7 +40,7 @@ def timeline(table: str, *, archived: bool, as_json: bool) -> int:
     printed = None if as_json else Table(*_COLUMNS)
     for instant, is_archived in _instants(storage, config, archived=archived):
         if printed is None:
-            say_json(_described(instant, is_archived=is_archived))
+            print_json(_as_json(instant, is_archived=is_archived))
         else:
             cells = (instant.time, instant.completion_time, instant.action.value, instant.state.name)
             colour = None if instant.is_completed else "yellow"
@@ -49,18 +49,18 @@ def timeline(table: str, *, archived: bool, as_json: bool) -> int:
 
 
 def _instants(storage: Storage, config: TableConfig, *, archived: bool) -> Iterator[tuple[Instant, bool]]:
-    """The instants, and whether they have been archived; one that is in both places still counts as active."""
+    """Yield the instants, and whether each is archived; an instant that is on both timelines counts as active."""
     active = load_timeline(storage, config).instants
     times = {(instant.time, instant.action) for instant in active}
     if archived:
-        for one in read_archived(storage, config, contents=False):
-            if (one.instant.time, one.instant.action) not in times:
-                yield one.instant, True
+        for entry in read_archived(storage, config, contents=False):
+            if (entry.instant.time, entry.instant.action) not in times:
+                yield entry.instant, True
     for instant in active:
         yield instant, False
 
 
-def _described(instant: Instant, *, is_archived: bool) -> dict[str, Any]:
+def _as_json(instant: Instant, *, is_archived: bool) -> dict[str, Any]:
     return {
         "instant": instant.time,
         "completion_time": instant.completion_time,

@@ -1,7 +1,7 @@
-"""Rows of Arrow data as values that JSON has.
+"""Converting rows of Arrow data to JSON values.
 
-Binary is hex; decimals, dates, times and timestamps are text, as Arrow spells them; a map is an object; a float that is
-no number is "NaN", "Infinity" or "-Infinity".
+Binary becomes hex; decimals, dates, times and timestamps become text, as Arrow formats them; a map becomes an object;
+floats that JSON does not have become "NaN", "Infinity" or "-Infinity".
 """
 
 from __future__ import annotations
@@ -14,56 +14,56 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 Row = dict[str, Any]
-_STEP = 1000  # rows that are Python's at a time
+_STEP = 1000  # rows that are converted at a time
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
-    """The rows of *batch*, by column name, made as they are asked for."""
+    """Yield the rows of *batch* as dictionaries by column name."""
     names = batch.schema.names
-    plain = [_plain(kind) for kind in batch.schema.types]
-    spelled = [_spelled(kind) for kind in batch.schema.types]
+    converters = [_converter(kind) for kind in batch.schema.types]
+    text_types = [_with_strings(kind) for kind in batch.schema.types]
     for start in range(0, batch.num_rows, _STEP):
-        arrays = [column.slice(start, _STEP).cast(kind) for column, kind in zip(batch.columns, spelled, strict=True)]
-        columns = [map(change, array.to_pylist()) for change, array in zip(plain, arrays, strict=True)]
+        arrays = [column.slice(start, _STEP).cast(kind) for column, kind in zip(batch.columns, text_types, strict=True)]
+        columns = [map(convert, array.to_pylist()) for convert, array in zip(converters, arrays, strict=True)]
         if not columns:
             yield from ({} for _ in range(min(_STEP, batch.num_rows - start)))
         for values in zip(*columns, strict=True):
             yield dict(zip(names, values, strict=True))
 
 
-def _spelled(kind: pa.DataType) -> pa.DataType:
-    """The type with strings for what Arrow spells better than Python, which has no year 10000 and no nanoseconds."""
+def _with_strings(kind: pa.DataType) -> pa.DataType:
+    """Return *kind* with strings for types that Arrow formats better: Python has no year 10000 and no nanoseconds."""
     if pat.is_temporal(kind) or pat.is_decimal(kind):
         return pa.string()
     if pat.is_list(kind):
-        return pa.list_(_spelled_field(kind.value_field))
+        return pa.list_(_with_strings_field(kind.value_field))
     if pat.is_map(kind):
-        return pa.map_(kind.key_field, _spelled_field(kind.item_field))
+        return pa.map_(kind.key_field, _with_strings_field(kind.item_field))
     if pat.is_struct(kind):
-        return pa.struct([_spelled_field(field) for field in kind])
+        return pa.struct([_with_strings_field(field) for field in kind])
     return kind
 
 
-def _spelled_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _spelled(field.type))  # nullable, for in a struct that is null all fields are
+def _with_strings_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _with_strings(field.type))  # nullable, because all fields of a null struct are null
 
 
-def _plain(kind: pa.DataType) -> Callable[[Any], Any]:
-    """What makes a value that JSON has of one of Arrow's."""
-    change: Callable[[Any], Any]
+def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
+    """Return the function that converts a Python value of this Arrow type to a JSON value."""
+    convert: Callable[[Any], Any]
     if pat.is_floating(kind):
-        change = _number
+        convert = _number
     elif pat.is_binary(kind) or pat.is_large_binary(kind) or pat.is_fixed_size_binary(kind):
-        change = bytes.hex
+        convert = bytes.hex
     elif pat.is_list(kind):
-        change = _list_of(_plain(kind.value_type))
+        convert = _list_of(_converter(kind.value_type))
     elif pat.is_map(kind):
-        change = _map_of(_plain(kind.item_type))
+        convert = _map_of(_converter(kind.item_type))
     elif pat.is_struct(kind):
-        change = _struct_of({field.name: _plain(field.type) for field in kind})
+        convert = _struct_of({field.name: _converter(field.type) for field in kind})
     else:
         return lambda value: value
-    return lambda value: None if value is None else change(value)
+    return lambda value: None if value is None else convert(value)
 
 
 def _number(value: float) -> float | str:

@@ -1,4 +1,4 @@
-"""``hudiformat verify``: what is wrong with a log file, or with a table."""
+"""``hudiformat verify``: the damage in a log file or in a table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.findings import FindingTable, described
-from hudiformat.cli.output import Column, Table, say, say_json
+from hudiformat.cli.findings import FindingTable, finding_as_json
+from hudiformat.cli.output import Column, Table, print_json, print_line
 from hudiformat.cli.progress import progress_bar
 from hudiformat.cli.source import json_option, open_log
 from hudiformat.logfile import findings_of
@@ -44,16 +44,16 @@ def verify(path: str, *, contents: bool, as_json: bool) -> int:
         for finding in findings_of(path, contents=contents, progress=progress):
             count += 1
             if as_json:
-                say_json(described(finding))
+                print_json(finding_as_json(finding))
             else:
                 table.row(finding)
     if not as_json and not count:
-        say(f"nothing is wrong, in {size} bytes")
+        print_line(f"nothing is wrong, in {size} bytes")
     return int(count > 0)
 
 
 def _is_table(path: str) -> bool:
-    """Whether *path* is a table rather than a log file: a folder, or a URI of one."""
+    """Return whether *path* is a table, a folder or a URI, and not a log file."""
     return "://" in path or Path(path).is_dir()
 
 
@@ -64,10 +64,10 @@ def _verify_table(path: str, *, contents: bool, as_json: bool) -> int:
         count += 1
         if as_json:
             kind, instants = finding.kind.name, list(finding.instants)
-            say_json({"kind": kind, "path": finding.path, "instants": instants, "message": finding.message})
+            print_json({"kind": kind, "path": finding.path, "instants": instants, "message": finding.message})
             continue
         printed = printed or Table(*_COLUMNS)
         printed.row(finding.kind.value, ",".join(finding.instants), finding.path, finding.message)
     if not as_json and not count:
-        say("nothing is wrong")
+        print_line("nothing is wrong")
     return int(count > 0)

@@ -1,4 +1,4 @@
-"""``hudiformat write``: the rows of a file into a table."""
+"""``hudiformat write``: write the rows of a file into a table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow.json as json_files
 import pyarrow.parquet as pq
 
 from hudiformat.api import open_table
-from hudiformat.cli.commits import say_commit
-from hudiformat.cli.output import warn_of
+from hudiformat.cli.commits import print_commit
+from hudiformat.cli.output import printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import DataError, StorageError
 
@@ -36,11 +36,11 @@ def write(table: str, input_: str, *, operation: str, options: tuple[str, ...], 
 
     Columns of CSV and JSON files are read as what they are in the table.
     """
-    with warn_of():  # a metadata table that is dropped, and services that fail
+    with printed_warnings():  # such as a metadata table that is dropped, or services that fail
         opened = open_table(table, options=dict(map(key_and_value, options)))
         rows = _rows(Path(input_), opened.schema)
         commit = getattr(opened, operation)(rows)
-    say_commit(commit, as_json=as_json)
+    print_commit(commit, as_json=as_json)
     return 0
 
 
@@ -48,7 +48,7 @@ def _rows(path: Path, schema: pa.Schema) -> pa.Table:
     readers = {
         ".parquet": lambda: pq.read_table(path),
         ".arrow": lambda: _read_arrow(path),
-        ".csv": lambda: csv_files.read_csv(path, convert_options=_as_in(schema)),
+        ".csv": lambda: csv_files.read_csv(path, convert_options=_csv_types(schema)),
         ".jsonl": lambda: json_files.read_json(path, parse_options=json_files.ParseOptions(explicit_schema=schema)),
     }
     read = readers.get(path.suffix)
@@ -62,12 +62,12 @@ def _rows(path: Path, schema: pa.Schema) -> pa.Table:
         raise DataError(f"{path}: cannot be read as {path.suffix}: {error}") from error
 
 
-def _as_in(schema: pa.Schema) -> csv_files.ConvertOptions:
+def _csv_types(schema: pa.Schema) -> csv_files.ConvertOptions:
     return csv_files.ConvertOptions(column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
 
 
 def _read_arrow(path: Path) -> pa.Table:
-    """Both of Arrow's formats: files and streams."""
+    """Read an Arrow file or an Arrow stream."""
     with pa.memory_map(str(path)) as source:
         try:
             return pa.ipc.open_file(source).read_all()

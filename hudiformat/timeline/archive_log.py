@@ -1,7 +1,7 @@
-"""The archived timeline of layout 1: log files of Avro blocks, a record for every state of every instant.
+"""The archived timeline of layout 1: log files of Avro blocks, with a record for every state of every instant.
 
-The files are ``.commits_.archive.<N>_1-0-1``, N rising.  A state may stand in two of them: a writer that died between
-archiving and deleting, or that was merging small files, leaves it so.
+The files are ``.commits_.archive.<N>_1-0-1`` with ascending N.  A state may be in two files, if a writer crashed
+between archiving and deleting, or while it merged small files.
 """
 
 from __future__ import annotations
@@ -45,19 +45,18 @@ _FIELDS: Mapping[str, type[Content]] = {
     "hoodieCleanerPlan": CleanerPlan,
     "hoodieRequestedReplaceMetadata": RequestedReplaceMetadata,
 }
-"""The record's field for each kind of content; source: MetadataConversionUtils.createMetaWrapper, Hudi 1.2.0."""
+"""The field of the record for each type of content.  Source: MetadataConversionUtils.createMetaWrapper, Hudi 1.2.0."""
 
 _FIELD_OF = {kind: name for name, kind in _FIELDS.items()}
 
 
 def read_archive_logs(storage: Storage, config: TableConfig) -> list[ArchivedInstant]:
-    """The archived instants of a table of timeline layout 1, in no particular order.
+    """Return the archived instants of a table of timeline layout 1, in no particular order.
 
-    Instants of which the archive has no completed state are left out.  Blocks that cannot be read are passed over, as
-    Hudi does.
+    Instants without a completed state in the archive are left out.  Corrupt blocks are skipped, as in Hudi.
 
     Raises:
-        CorruptTableError: a record is none of Hudi's; the file is named.
+        CorruptTableError: a record is not one of Hudi's; the error has the path of the file.
 
     Source: ArchivedTimelineV1, ArchivedTimelineLoaderV1, Hudi 1.2.0.
     """
@@ -67,17 +66,17 @@ def read_archive_logs(storage: Storage, config: TableConfig) -> list[ArchivedIns
         for record in _records(storage, path):
             instant, contents = _entry(record, path=f"{storage.root}/{path}")
             key = instant.time, instant.action.completed_as
-            for plan in contents:
-                if isinstance(plan, Plan):
-                    plans[key] = plan
+            for content in contents:
+                if isinstance(content, Plan):
+                    plans[key] = content
             if instant.is_completed:
                 metadata = next((content for content in contents if isinstance(content, Metadata)), None)
                 completed[key] = ArchivedInstant(instant, metadata)
-    return [ArchivedInstant(done.instant, done.metadata, plans.get(key)) for key, done in completed.items()]
+    return [ArchivedInstant(archived.instant, archived.metadata, plans.get(key)) for key, archived in completed.items()]
 
 
 def write_archive_log(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
-    """Add a file with every state of *instants* to the archived timeline of layout 1.
+    """Add a file with all states of *instants* to the archived timeline of layout 1.
 
     Source: TimelineArchiverV1.archive, MetadataConversionUtils.createMetaWrapper, Hudi 1.2.0.
     """
@@ -132,7 +131,7 @@ def _entry(record: Mapping[str, Any], *, path: str) -> tuple[Instant, list[Conte
         time = record["commitTime"]
     except (KeyError, ValueError) as error:
         raise CorruptTableError(f"{path}: expected archived instants: {error!r}", path=path) from error
-    done = state is State.COMPLETED
+    completion_time = record.get("stateTransitionTime") if state is State.COMPLETED else None
     contents = [
         commit_of_record(record[name], path=path)
         if kind is CommitMetadata
@@ -140,7 +139,7 @@ def _entry(record: Mapping[str, Any], *, path: str) -> tuple[Instant, list[Conte
         for name, kind in _FIELDS.items()
         if record.get(name) is not None
     ]
-    return Instant(time, action, state, record.get("stateTransitionTime") if done else None), contents
+    return Instant(time, action, state, completion_time), contents
 
 
 def _record(instant: Instant, content: Content | None) -> dict[str, Any]:
@@ -148,7 +147,7 @@ def _record(instant: Instant, content: Content | None) -> dict[str, Any]:
         "commitTime": instant.time,
         "actionType": instant.action.value,
         "actionState": instant.state.name,
-        # Hudi takes the file's modification time, and cannot read a completed state without one.
+        # Hudi writes the modification time of the file, and cannot read a completed state without a time.
         "stateTransitionTime": instant.time if instant.is_completed else None,
         **({} if content is None else _field(instant, content)),
     }
@@ -156,7 +155,7 @@ def _record(instant: Instant, content: Content | None) -> dict[str, Any]:
 
 def _field(instant: Instant, content: Content) -> dict[str, Any]:
     if not isinstance(content, CommitMetadata):
-        name = _FIELD_OF.get(type(content))  # Hudi has no place for the plans of rollbacks
+        name = _FIELD_OF.get(type(content))  # the record has no field for the plan of a rollback
         return {} if name is None else {name: to_record(content)}
     record = commit_record(content)
     if instant.action is not Action.REPLACE_COMMIT:

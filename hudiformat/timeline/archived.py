@@ -1,4 +1,4 @@
-"""An instant that has left the active timeline, and the files that it left there, as the archive is made from them."""
+"""Archived instants, and the files of an instant that is going to be archived."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hudiformat.timeline.timeline import Instant
 
 @dataclass(frozen=True, slots=True)
 class ArchivedInstant:
-    """A completed instant of the archived timeline, with what its files said; null where they said nothing.
+    """A completed instant of the archived timeline, with the content of its files; None for empty files.
 
-    A compaction's *plan* goes with the commit that it completed as.  An instant of timeline layout 1 has the completion
-    time that the archive names; very old archives name none.
+    The *plan* of a compaction belongs to the commit as which it completed.  The completion time of an instant of
+    timeline layout 1 comes from the archive; very old archives have none.
     """
 
     instant: Instant
@@ -23,7 +23,7 @@ class ArchivedInstant:
 
 @dataclass(frozen=True, slots=True)
 class InstantFiles:
-    """The files that one instant has on the active timeline: what is archived, and deleted, together."""
+    """The states of one instant that have a file on the active timeline; they are archived and deleted together."""
 
     pending: tuple[Instant, ...]
     completed: Instant

@@ -1,7 +1,7 @@
-"""The oldest instants leave the active timeline for the archived one, as far as nobody needs them where they are.
+"""Archiving: moving the oldest instants that are no longer needed from the active to the archived timeline.
 
-Whoever archives holds the table's lock.  An instant is archived before it is deleted, so that a writer that dies in
-between leaves it in both places, and the next one deletes it.
+The caller must hold the lock of the table.  An instant is archived before it is deleted.  If a writer crashes in
+between, the instant is on both timelines, and the next writer deletes it from the active one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from hudiformat.timeline.history import read_history, write_history
 from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
 
-_AFTER_ALL = ":"  # greater than every instant, as text
+_AFTER_ALL = ":"  # as a text, higher than every instant
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """How much stays on the active timeline; the names are those of Hudi's properties.
+    """How many instants remain on the active timeline; the comments have the keys of Hudi's properties.
 
-    When there are more than *max_commits* completed writes, the oldest are archived until *min_commits* are left.
-    *compaction_delta_commits* delta commits stay that no compaction has followed, so that the next one can be told to
-    be due.  Nothing from *retain_from* on is archived: for a metadata table, the earliest instant of its data table.
+    If there are more than *max_commits* completed writes, the oldest are archived until *min_commits* remain.  The
+    newest *compaction_delta_commits* delta commits since the last compaction remain, because the next compaction is
+    scheduled by their number.  Instants from *retain_from* on remain: for a metadata table, that is the earliest
+    instant of its data table.
 
     Source: HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
     """
@@ -51,24 +52,24 @@ class ArchiveLimits:
 
 
 def read_archived(storage: Storage, config: TableConfig, *, contents: bool = True) -> tuple[ArchivedInstant, ...]:
-    """The archived timeline, in the order of requested times; without *contents* the instants alone, which is faster.
+    """Return the archived timeline by requested time; without *contents* only the instants, which is faster.
 
     Raises:
-        CorruptTableError: a file of it is damaged.
+        CorruptTableError: a file of the archived timeline is damaged.
     """
     layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
-    found = read_archive_logs(storage, config) if layout_1 else read_history(storage, config, contents=contents)
-    newest = {(one.instant.time, one.instant.action): one for one in found}
-    return tuple(sorted(newest.values(), key=lambda one: one.instant.sort_key))
+    states = read_archive_logs(storage, config) if layout_1 else read_history(storage, config, contents=contents)
+    newest = {(archived.instant.time, archived.instant.action): archived for archived in states}
+    return tuple(sorted(newest.values(), key=lambda archived: archived.instant.sort_key))
 
 
 def archive(
     storage: Storage, config: TableConfig, limits: ArchiveLimits = ArchiveLimits()
 ) -> tuple[Instant, ...]:  # a frozen default
-    """Move what :func:`instants_to_archive` names into the archived timeline; the completed instants that went.
+    """Move the instants of :func:`instants_to_archive` to the archived timeline; return those that were completed.
 
-    Their files go in Hudi's order: first those of pending states, for whoever meets them without the completed state
-    takes them for work to be done; then the completed ones from the oldest on, so that there is never a gap.
+    Their files are deleted in Hudi's order.  First come the files of pending states: without the completed state they
+    would look like unfinished work.  Then come those of completed states, the oldest first, so that there is no gap.
 
     Raises:
         CorruptTableError: a file to be archived is damaged; nothing has been deleted then.
@@ -76,7 +77,7 @@ def archive(
     Source: TimelineArchiverV1 and V2.archiveIfRequired and deleteArchivedActions, Hudi 1.2.0.
     """
     chosen = instants_to_archive(storage, config, limits)
-    groups = _with_all_states(storage, config, chosen)
+    groups = _files_of(storage, config, chosen)
     if not groups:
         return ()
     layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
@@ -92,7 +93,7 @@ def archive(
 def instants_to_archive(
     storage: Storage, config: TableConfig, limits: ArchiveLimits = ArchiveLimits()
 ) -> tuple[Instant, ...]:
-    """The completed instants that nobody needs on the active timeline any more, the oldest first.
+    """Return the completed instants that are no longer needed on the active timeline, the oldest first.
 
     Source: TimelineArchiverV1 and V2.getInstantsToArchive, Hudi 1.2.0.
     """
@@ -122,32 +123,32 @@ def _commits_to_archive(
         _first_not_in_metadata_table(storage, config, timeline),
     ]
     bound = min((time for time in needed if time is not None), default=_AFTER_ALL)
-    saved = [instant.time for instant in timeline.completed if instant.action is Action.SAVEPOINT]
-    if saved and not limits.beyond_savepoint:
-        bound = min(bound, saved[0])
-    old = [instant for instant in commits if instant.time < bound and instant.time not in saved]
+    savepoints = [instant.time for instant in timeline.completed if instant.action is Action.SAVEPOINT]
+    if savepoints and not limits.beyond_savepoint:
+        bound = min(bound, savepoints[0])
+    old = [instant for instant in commits if instant.time < bound and instant.time not in savepoints]
     return old[: len(commits) - limits.min_commits]
 
 
 def _by_count(instants: Iterable[Instant], limits: ArchiveLimits) -> list[Instant]:
-    """Layout 1: cleans and rollbacks, each action for itself, by the limits of commits."""
+    """Return the cleans and rollbacks to archive in layout 1: each action separately, by the limits of commits."""
     chosen: list[Instant] = []
     for _, group in groupby(sorted(instants, key=lambda instant: instant.action.value), lambda instant: instant.action):
-        those = list(group)
-        chosen += those[: -limits.min_commits] if len(those) > limits.max_commits else []
+        same_action = list(group)
+        chosen += same_action[: -limits.min_commits] if len(same_action) > limits.max_commits else []
     return chosen
 
 
 def _first_beside_pending(timeline: Timeline) -> str | None:
-    """The newest completed write before the first pending one, so that archiving leaves no gap there."""
-    pending = next((one.time for one in timeline.pending if one.action.completed_as.is_write), None)
+    """Return the newest completed write before the first pending one, so that archiving leaves no gap there."""
+    pending = next((instant.time for instant in timeline.pending if instant.action.completed_as.is_write), None)
     if pending is None:
         return None
-    return max((done.time for done in timeline.completed_writes if done.time < pending), default=pending)
+    return max((instant.time for instant in timeline.completed_writes if instant.time < pending), default=pending)
 
 
 def _first_for_compaction(config: TableConfig, timeline: Timeline, count: int) -> str | None:
-    """The first of the *count* newest delta commits since the last compaction, or where there are fewer that itself.
+    """Return the first of the *count* newest delta commits since the last compaction; if there are fewer, that itself.
 
     Source: CompactionUtils.getEarliestInstantToRetainForCompaction, Hudi 1.2.0.
     """
@@ -163,27 +164,29 @@ def _first_for_compaction(config: TableConfig, timeline: Timeline, count: int) -
 
 
 def _first_replace_not_cleaned(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:
-    """The first replace commit whose replaced files may still be there: without it they would be in the table again.
+    """Return the first replace commit whose replaced files may still exist.
+
+    Without it they would be in the table again.
 
     Source: ClusteringUtils.getEarliestInstantToRetainForClustering, Hudi 1.2.0.
     """
-    replaces = [one for one in timeline.instants if one.action.completed_as is Action.REPLACE_COMMIT]
+    replaces = [instant for instant in timeline.instants if instant.action.completed_as is Action.REPLACE_COMMIT]
     cleans = [instant.time for instant in timeline.completed if instant.action is Action.CLEAN]
     if not replaces or not cleans:
         return replaces[0].time if replaces else None
     plan = read_content(storage, config, Instant(cleans[-1], Action.CLEAN, State.REQUESTED))
     bound = _cleaned_up_to(plan, replaces) if isinstance(plan, CleanerPlan) else None
-    return next((one.time for one in replaces if one.time >= (bound or cleans[-1])), None)
+    return next((instant.time for instant in replaces if instant.time >= (bound or cleans[-1])), None)
 
 
 def _cleaned_up_to(plan: CleanerPlan, replaces: Sequence[Instant]) -> str | None:
-    """Where a clean stopped; at its first savepoint, where that held the files of a replace commit back."""
+    """Return the instant up to which a clean deleted files, or its first savepoint if that kept replaced files."""
     earliest = plan.earliest_instant_to_retain.timestamp if plan.earliest_instant_to_retain else None
     savepoint = min((plan.extra_metadata or {}).get(SAVEPOINTED_TIMESTAMPS, "").split(","))
     if plan.policy == KEEP_LATEST_FILE_VERSIONS or not earliest or not savepoint or earliest <= savepoint:
         return earliest
-    held_back = any(one.is_completed and savepoint <= one.time <= earliest for one in replaces)
-    return savepoint if held_back else earliest
+    is_kept = any(instant.is_completed and savepoint <= instant.time <= earliest for instant in replaces)
+    return savepoint if is_kept else earliest
 
 
 def _first_not_in_metadata_table(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:
@@ -191,13 +194,13 @@ def _first_not_in_metadata_table(storage: Storage, config: TableConfig, timeline
     if compacted is None:
         return None
     writes = timeline.completed_writes
-    return next((one.time for one in writes if (one.completion_time or one.time) > compacted), None)
+    return next((instant.time for instant in writes if (instant.completion_time or instant.time) > compacted), None)
 
 
 def _last_metadata_compaction(storage: Storage, config: TableConfig) -> str | None:
-    """The last compaction of the metadata table, which may read the timeline from there on.
+    """Return the last compaction of the metadata table, which may read the timeline of the table from there on.
 
-    Empty where there has been none yet, None without a metadata table.
+    The result is empty if there has been none yet, and None without a metadata table.
 
     Source: HoodieBackedTableMetadata.getLatestCompactionTime, Hudi 1.2.0.
     """
@@ -205,14 +208,16 @@ def _last_metadata_compaction(storage: Storage, config: TableConfig) -> str | No
         return None
     own = FolderStorage(storage, METADATA_FOLDER)
     instants = list_instants(own, config.timeline_folder, layout=config.layout_version)
-    return max((one.time for one in instants if one.action is Action.COMMIT and one.is_completed), default="")
+    return max(
+        (instant.time for instant in instants if instant.action is Action.COMMIT and instant.is_completed), default=""
+    )
 
 
-def _with_all_states(storage: Storage, config: TableConfig, chosen: Iterable[Instant]) -> list[InstantFiles]:
+def _files_of(storage: Storage, config: TableConfig, chosen: Iterable[Instant]) -> list[InstantFiles]:
     states: dict[tuple[str, Action], list[Instant]] = {}
     for instant in list_instants(storage, config.timeline_folder, layout=config.layout_version):
         states.setdefault((instant.time, instant.action.completed_as), []).append(instant)
     return [
-        InstantFiles(tuple(one for one in states[done.time, done.action] if not one.is_completed), done)
-        for done in chosen
+        InstantFiles(tuple(state for state in states[instant.time, instant.action] if not state.is_completed), instant)
+        for instant in chosen
     ]

@@ -1,4 +1,4 @@
-"""What cleans say in their files: what they are going to delete, and what they deleted."""
+"""The contents of the files of a clean: its plan, and the metadata of what it deleted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
-"""A plan's extra metadata: the savepoints that held files back, by commas.  Source: CleanerUtils."""
+"""The key in a plan's extra metadata of the savepoints that kept files, separated by commas.  Source: CleanerUtils."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionInstant:
-    """An instant with its state, in words.  Source: HoodieActionInstant."""
+    """An instant with its action and state as texts.  Source: HoodieActionInstant."""
 
     timestamp: str
     action: str
@@ -22,7 +22,7 @@ class ActionInstant:
 
 @dataclass(frozen=True, slots=True)
 class CleanFileInfo:
-    """A file to be deleted, by its full path.  Source: HoodieCleanFileInfo."""
+    """The full path of a file to be deleted.  Source: HoodieCleanFileInfo."""
 
     file_path: str | None = None
     is_bootstrap_base_file: bool | None = None
@@ -32,8 +32,8 @@ class CleanFileInfo:
 class CleanerPlan:
     """The content of a requested clean.
 
-    Plans of version 2 name files in ``file_paths_to_be_deleted_per_partition``; those of version 1, without their
-    folder, in ``files_to_be_deleted_per_partition``.
+    Plans of version 2 have the paths of the files in ``file_paths_to_be_deleted_per_partition``; those of version 1
+    have their names in ``files_to_be_deleted_per_partition``.
 
     Source: HoodieCleanerPlan, CleanPlanner, Hudi 1.2.0.
     """
@@ -52,7 +52,7 @@ class CleanerPlan:
 
 @dataclass(frozen=True, slots=True)
 class CleanPartitionMetadata:
-    """What a clean did in one partition; files by their names.  Source: HoodieCleanPartitionMetadata."""
+    """The files that a clean deleted in one partition, or failed to delete.  Source: HoodieCleanPartitionMetadata."""
 
     partition_path: str
     policy: str
@@ -64,7 +64,7 @@ class CleanPartitionMetadata:
 
 @dataclass(frozen=True, slots=True)
 class CleanMetadata:
-    """The content of a completed clean.  ``earliest_commit_to_retain`` is empty where the policy has none.
+    """The content of a completed clean.  ``earliest_commit_to_retain`` is empty if the policy has none.
 
     Source: HoodieCleanMetadata, Hudi 1.2.0.
     """

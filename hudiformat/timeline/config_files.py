@@ -1,6 +1,6 @@
-"""From the text of ``hoodie.properties`` to a TableConfig, with every refusal and every inference of Hudi's.
+"""Reading and writing ``.hoodie/hoodie.properties``, and deriving a TableConfig from its properties.
 
-Where configurations are kept: ``.hoodie/hoodie.properties``.
+Properties are inferred and rejected by the same rules as in Hudi.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ MARKER_FOLDER = f"{META_FOLDER}/.temp"
 """The folder of the markers of all instants."""
 METADATA_FOLDER = f"{META_FOLDER}/metadata"
 """The base path of a table's metadata table, which is a table of its own, below that of the table."""
+PROPERTIES_FILE = f"{META_FOLDER}/hoodie.properties"
+BACKUP_FILE = f"{META_FOLDER}/hoodie.properties.backup"
 SUPPORTED_VERSIONS = (6, 8, 9)
 VERSION_WITH_COMPLETION_TIMES = 8
 VERSION_WITH_PARTIAL_UPDATE_MODE = 9
@@ -40,58 +42,105 @@ _EVENT_TIME_PAYLOADS = (f"{_PAYLOADS}DefaultHoodieRecordPayload", f"{_PAYLOADS}E
 _COMMIT_TIME_PAYLOAD = f"{_PAYLOADS}OverwriteWithLatestAvroPayload"
 _KEY_GENERATORS = "org.apache.hudi.keygen."
 _LONGEST_NUMBER = 9
+_ATTEMPTS = 3
 
 _E = TypeVar("_E", bound=Enum)
 
 
-class _Reader:
-    """Looks properties up, under their own or older names, and refuses values that Hudi would not understand."""
+def format_table_config(config: TableConfig, *, saved_at: datetime) -> bytes:
+    """Return the text of ``hoodie.properties`` with all properties of *config* and the checksum.
 
-    def __init__(self, properties: Mapping[str, str], path: str) -> None:
-        self._properties = properties
-        self._path = path
+    Source: HoodieTableConfig.storeProperties, Hudi 1.2.0.
+    """
+    checksum = str(table_checksum(config.name, config.database))
+    return format_properties({**config.properties, CHECKSUM_KEY: checksum}, saved_at=saved_at)
 
-    def text(self, *keys: str) -> str | None:
-        return next((self._properties[key] for key in keys if key in self._properties), None)
 
-    def required(self, key: str) -> str:
-        value = self.text(key)
-        if not value:
-            raise CorruptTableError(f"{self._path}: the property {key} is missing", path=self._path)
-        return value
+def load_table_config(storage: Storage) -> TableConfig:
+    """Load the configuration of the table at the root of *storage*.
 
-    def number(self, key: str) -> int:
-        value = self.required(key)
-        if not value.isascii() or not value.isdigit() or len(value) > _LONGEST_NUMBER:
-            raise self._bad(key, value, "a number")
-        return int(value)
+    While Hudi changes the properties, only their backup exists.  So the backup is read if the file is missing or
+    damaged.
 
-    def flag(self, key: str, *, default: bool = False) -> bool:
-        value = self.text(key)
-        return default if value is None else value.strip().lower() == "true"  # Boolean.parseBoolean
+    Raises:
+        NotATableError: there is no ``.hoodie`` folder.
+        CorruptTableError: there is a ``.hoodie`` folder without an intact properties file.
+        UnsupportedFeatureError: the table version or format is not supported.
 
-    def names(self, *keys: str) -> tuple[str, ...]:
-        return tuple(name for name in (self.text(*keys) or "").split(",") if name)
-
-    def choice(self, key: str, kind: type[_E]) -> _E | None:
-        value = self.text(key)
-        if not value:
-            return None
+    Source: ConfigUtils.fetchConfigs, HoodieTableConfig.modify, Hudi 1.2.0.
+    """
+    damage: CorruptTableError | None = None
+    # A writer may replace the file and its backup between two reads, so that both reads fail.
+    for path in (PROPERTIES_FILE, BACKUP_FILE) * _ATTEMPTS:
         try:
-            return kind[value.strip().upper()]
-        except KeyError:
-            raise self._bad(key, value, " or ".join(member.name for member in kind)) from None
+            return parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
+        except StorageError:  # noqa: PERF203 - at most six iterations
+            continue
+        except CorruptTableError as error:
+            damage = damage or error
+    if damage is not None:
+        raise damage
+    if not storage.exists(META_FOLDER):
+        raise NotATableError(f"{storage.root} is not a Hudi table: it has no folder {META_FOLDER}", path=storage.root)
+    raise CorruptTableError(f"{storage.root}: there is no {PROPERTIES_FILE}, nor its backup", path=storage.root)
 
-    def _bad(self, key: str, value: str, expected: str) -> CorruptTableError:
-        return CorruptTableError(f"{self._path}: expected {expected} for {key}, found {value!r}", path=self._path)
+
+def update_table_config(storage: Storage, changes: Mapping[str, str | None], *, saved_at: datetime) -> TableConfig:
+    """Set properties, remove those whose new value is None, and return the new configuration.
+
+    The file is replaced atomically: a reader sees the old or the new one, and no backup is needed.  The leftovers of a
+    crashed writer of Hudi are repaired before: see :func:`recover_table_config`.
+
+    Raises:
+        CorruptTableError: there is no intact properties file, or the changes would make it invalid.
+        NotATableError: there is no table.
+        UnsupportedFeatureError: the table version or format is not supported, before or after the change.
+
+    Source: HoodieTableConfig.update and delete, Hudi 1.2.0.
+    """
+    recover_table_config(storage)
+    properties = dict(load_table_config(storage).properties)
+    for key, value in changes.items():
+        if value is None:
+            properties.pop(key, None)
+        else:
+            properties[key] = value
+    properties[CHECKSUM_KEY] = str(
+        table_checksum(properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", ""))
+    )
+    config = config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
+    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=saved_at), overwrite=True)
+    return config
+
+
+def recover_table_config(storage: Storage) -> None:
+    """Repair the properties after the crash of a writer that was changing them; afterwards there is no backup.
+
+    If the properties are missing or damaged, they are restored from the backup.  Then the backup is deleted.
+
+    Raises:
+        CorruptTableError: both are damaged; the backup is kept.
+
+    Source: HoodieTableConfig.recover, ConfigUtils.recoverIfNeeded, Hudi 1.2.0.
+    """
+    if not storage.exists(BACKUP_FILE):
+        return
+    try:
+        parse_table_config(storage.read(PROPERTIES_FILE), path=f"{storage.root}/{PROPERTIES_FILE}")
+    except (StorageError, CorruptTableError):
+        backup = storage.read(BACKUP_FILE)
+        parse_table_config(backup, path=f"{storage.root}/{BACKUP_FILE}")
+        storage.create(PROPERTIES_FILE, backup, overwrite=True)
+    storage.delete(BACKUP_FILE)
 
 
 def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
-    """The configuration that a ``hoodie.properties`` holds; *path* is named in errors.
+    """Parse the text of ``hoodie.properties``; errors have *path*.
 
     Raises:
-        CorruptTableError: cut off, a wrong checksum (a missing one is accepted), or a property missing or senseless.
-        UnsupportedFeatureError: a table version other than 6, 8 and 9, or a table format other than Hudi's own.
+        CorruptTableError: the text is truncated, its checksum is wrong (a missing one is accepted), or a property is
+            missing or has an invalid value.
+        UnsupportedFeatureError: the table version is not 6, 8 or 9, or the table format is not Hudi's own.
 
     Source: HoodieTableConfig, ConfigUtils.fetchConfigs, Hudi 1.2.0.
     """
@@ -103,7 +152,11 @@ def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
 
 
 def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
-    """The configuration with these properties; raises as :func:`parse_table_config` does."""
+    """Return the configuration with these properties.
+
+    Raises:
+        CorruptTableError, UnsupportedFeatureError: as :func:`parse_table_config`.
+    """
     read = _Reader(properties, path)
     name = read.required("hoodie.table.name")
     _check_checksum(properties, name, path)
@@ -211,13 +264,13 @@ def _payload_class(read: _Reader) -> str | None:
 
 
 def _key_generator(read: _Reader) -> tuple[KeyGenerator | None, str | None]:
-    """The kind and, where the file names one, the class; a class counts more than a type, as in Hudi."""
+    """Return the key generator and its class, if the file has one; a class takes precedence over a type, as in Hudi."""
     name = read.text("hoodie.table.keygenerator.class") or None
     kind = read.text("hoodie.table.keygenerator.type") or None
     if name is not None:
         short = name.removeprefix(_KEY_GENERATORS).replace("AvroKeyGenerator", "KeyGenerator")
-        found = next((generator for generator in KeyGenerator if generator.value == short), KeyGenerator.OTHER)
-        return found, name
+        known = next((generator for generator in KeyGenerator if generator.value == short), KeyGenerator.OTHER)
+        return known, name
     if kind is None:
         return None, None
     return KeyGenerator.__members__.get(kind.removesuffix("_AVRO"), KeyGenerator.OTHER), None
@@ -230,7 +283,7 @@ def _merge_mode(
     strategy_id: str | None,
     ordering_fields: Iterable[str],
 ) -> MergeMode:
-    """The table's merge mode; below version 8 the payload class decides, whatever the file says.
+    """Return the merge mode; below version 8 it is determined by the payload class, not by the property.
 
     Source: HoodieReaderContext.initRecordMerger, HoodieTableConfig.inferMergingConfigsForPreV9Table, Hudi 1.2.0.
     """
@@ -249,93 +302,43 @@ def _merge_mode(
     return MergeMode.EVENT_TIME_ORDERING if any(ordering_fields) else MergeMode.COMMIT_TIME_ORDERING
 
 
-PROPERTIES_FILE = f"{META_FOLDER}/hoodie.properties"
-BACKUP_FILE = f"{META_FOLDER}/hoodie.properties.backup"
+class _Reader:
+    """Looks up properties by their current or older keys, and rejects values that Hudi would not accept."""
 
-_ATTEMPTS = 3
+    def __init__(self, properties: Mapping[str, str], path: str) -> None:
+        self._properties = properties
+        self._path = path
 
+    def text(self, *keys: str) -> str | None:
+        return next((self._properties[key] for key in keys if key in self._properties), None)
 
-def format_table_config(config: TableConfig, *, saved_at: datetime) -> bytes:
-    """The ``hoodie.properties`` of a configuration, every key of it, with its checksum.
+    def required(self, key: str) -> str:
+        value = self.text(key)
+        if not value:
+            raise CorruptTableError(f"{self._path}: the property {key} is missing", path=self._path)
+        return value
 
-    Source: HoodieTableConfig.storeProperties, Hudi 1.2.0.
-    """
-    checksum = str(table_checksum(config.name, config.database))
-    return format_properties({**config.properties, CHECKSUM_KEY: checksum}, saved_at=saved_at)
+    def number(self, key: str) -> int:
+        value = self.required(key)
+        if not value.isascii() or not value.isdigit() or len(value) > _LONGEST_NUMBER:
+            raise self._bad(key, value, "a number")
+        return int(value)
 
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        value = self.text(key)
+        return default if value is None else value.strip().lower() == "true"  # Boolean.parseBoolean
 
-def load_table_config(storage: Storage) -> TableConfig:
-    """The configuration of the table at a storage's root.
+    def names(self, *keys: str) -> tuple[str, ...]:
+        return tuple(name for name in (self.text(*keys) or "").split(",") if name)
 
-    While Hudi changes the file, it lies under its backup's name: that is read where the file is missing or damaged.
-
-    Raises:
-        NotATableError: there is no ``.hoodie`` folder.
-        CorruptTableError: there is one, without a sound properties file.
-        UnsupportedFeatureError: a table version or format that is not supported.
-
-    Source: ConfigUtils.fetchConfigs, HoodieTableConfig.modify, Hudi 1.2.0.
-    """
-    damage: CorruptTableError | None = None
-    # The file and its backup may swap places between two looks, so that neither is met.
-    for path in (PROPERTIES_FILE, BACKUP_FILE) * _ATTEMPTS:
+    def choice(self, key: str, kind: type[_E]) -> _E | None:
+        value = self.text(key)
+        if not value:
+            return None
         try:
-            return parse_table_config(storage.read(path), path=f"{storage.root}/{path}")
-        except StorageError:  # noqa: PERF203 - six turns at most
-            continue
-        except CorruptTableError as error:
-            damage = damage or error
-    if damage is not None:
-        raise damage
-    if not storage.exists(META_FOLDER):
-        raise NotATableError(f"{storage.root} is not a Hudi table: it has no folder {META_FOLDER}", path=storage.root)
-    raise CorruptTableError(f"{storage.root}: there is no {PROPERTIES_FILE}, nor its backup", path=storage.root)
+            return kind[value.strip().upper()]
+        except KeyError:
+            raise self._bad(key, value, " or ".join(member.name for member in kind)) from None
 
-
-def update_table_config(storage: Storage, changes: Mapping[str, str | None], *, saved_at: datetime) -> TableConfig:
-    """Set properties, and take away those whose new value is None; the configuration that is stored then.
-
-    The file is replaced in one step, so that a reader meets the old or the new one, and no backup is needed.  What a
-    writer of Hudi's that died has left behind is put in order first: see :func:`recover_table_config`.
-
-    Raises:
-        CorruptTableError: there is no sound properties file, or the changes would make it none.
-        NotATableError: there is no table.
-        UnsupportedFeatureError: a table version or format that is not supported, before or after.
-
-    Source: HoodieTableConfig.update and delete, Hudi 1.2.0.
-    """
-    recover_table_config(storage)
-    properties = dict(load_table_config(storage).properties)
-    for key, value in changes.items():
-        if value is None:
-            properties.pop(key, None)
-        else:
-            properties[key] = value
-    properties[CHECKSUM_KEY] = str(
-        table_checksum(properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", ""))
-    )
-    config = config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
-    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=saved_at), overwrite=True)
-    return config
-
-
-def recover_table_config(storage: Storage) -> None:
-    """Finish what a writer that died while it changed the properties has begun: afterwards there is no backup.
-
-    The backup becomes the properties where these are missing or damaged; else it goes.
-
-    Raises:
-        CorruptTableError: both are damaged; the backup stays.
-
-    Source: HoodieTableConfig.recover, ConfigUtils.recoverIfNeeded, Hudi 1.2.0.
-    """
-    if not storage.exists(BACKUP_FILE):
-        return
-    try:
-        parse_table_config(storage.read(PROPERTIES_FILE), path=f"{storage.root}/{PROPERTIES_FILE}")
-    except (StorageError, CorruptTableError):
-        backup = storage.read(BACKUP_FILE)
-        parse_table_config(backup, path=f"{storage.root}/{BACKUP_FILE}")
-        storage.create(PROPERTIES_FILE, backup, overwrite=True)
-    storage.delete(BACKUP_FILE)
+    def _bad(self, key: str, value: str, expected: str) -> CorruptTableError:
+        return CorruptTableError(f"{self._path}: expected {expected} for {key}, found {value!r}", path=self._path)

@@ -1,8 +1,8 @@
-"""The archived timeline of layout 2: Parquet files, and manifests that say which of them count.
+"""The archived timeline of layout 2: Parquet files, and manifests that list the valid files.
 
-A file holds instants in the order of their times, and its name their range and its level:
-``<first>_<last>_<level>.parquet``.  Manifest N lists all files that count; the file ``_version_`` holds the newest N,
-and where it is missing or lies the greatest N that there is counts.
+A file contains instants by time; its name has their range and its level: ``<first>_<last>_<level>.parquet``.  Manifest
+N lists all valid files.  The file ``_version_`` contains the newest N; if it is missing or not a number, the highest N
+of the existing manifests is used.
 """
 
 from __future__ import annotations
@@ -44,27 +44,28 @@ _SCHEMA = pa.schema(
 
 
 def read_history(storage: Storage, config: TableConfig, *, contents: bool = True) -> list[ArchivedInstant]:
-    """The archived instants of a table of timeline layout 2, in no particular order.
+    """Return the archived instants of a table of timeline layout 2, in no particular order.
 
     Raises:
-        CorruptTableError: a manifest or a file is damaged, or a file is missing.
+        CorruptTableError: the manifest or a file is damaged, or a file is missing.
 
     Source: ArchivedTimelineLoaderV2, LSMTimeline, Hudi 1.2.0.
     """
     _, files = _latest_manifest(storage, config.history_folder)
-    found = []
+    archived = []
     for name in files:
         path = f"{config.history_folder}/{name}"
         rows = _read_rows(storage, path, None if contents else _TIMES)
-        found += [_archived(row, path=f"{storage.root}/{path}") for row in rows]
-    return found
+        archived += [_archived(row, path=f"{storage.root}/{path}") for row in rows]
+    return archived
 
 
 def write_history(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
-    """Add a file of *instants*, in the order of their times, to the archived timeline of layout 2.
+    """Add a file of *instants*, which are sorted by time, to the archived timeline of layout 2.
 
-    The manifest makes it count.  A file of that name that counts already was written before a crash, and stays.  Hudi
-    merges ten files of a level into one of the next when it archives; here that is left to it.
+    The file is valid once a manifest lists it.  If a file of the same name is valid already, it was written before a
+    crash and is kept.  Hudi merges ten files of a level into one of the next level when it archives; this function
+    leaves that to Hudi.
 
     Source: LSMTimelineWriter.write and updateManifest, MetadataConversionUtils.createLSMTimelineInstant, Hudi 1.2.0.
     """
@@ -73,9 +74,9 @@ def write_history(storage: Storage, config: TableConfig, instants: Sequence[Inst
     name = f"{instants[0].completed.time}_{instants[-1].completed.time}_0.parquet"
     if name in files:
         return
-    rows = [_row(storage, config, one) for one in instants]
+    rows = [_row(storage, config, files_of_instant) for files_of_instant in instants]
     data = encode_parquet(pa.Table.from_pylist(rows, schema=_SCHEMA), schema_text(_RECORD)).to_pybytes()
-    storage.create(f"{folder}/{name}", data, overwrite=True)  # what does not count is of a writer that died
+    storage.create(f"{folder}/{name}", data, overwrite=True)  # a file that is not valid is from a writer that crashed
     files[name] = len(data)
     manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)
     storage.create(f"{folder}/manifest_{version + 1}", manifest.encode(), overwrite=True)
@@ -91,11 +92,11 @@ def _manifest_versions(storage: Storage, folder: str) -> list[int]:
 
 
 def _latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]:
-    """The number of the newest manifest, 0 for none, and the sizes of the files that it lists."""
+    """Return the number of the newest manifest, 0 for none, and the sizes in bytes of the files that it lists."""
     try:
         text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()
         versions = [int(text)] if text.isdigit() else []
-    except StorageError:  # a writer that is about to write it anew, or no archive at all
+    except StorageError:  # a writer is replacing it, or there is no archive
         versions = []
     version = max(versions or _manifest_versions(storage, folder), default=0)
     if version == 0:
@@ -143,24 +144,24 @@ def _plan(data: bytes, action: Action, *, path: str) -> Plan | None:
     if action is not Action.REPLACE_COMMIT:
         return decode_compaction_plan(data, path=path)
     record = decode_avro_file(data, path=path)
-    # Hudi puts an inflight file that is not empty in the place of the plan.
+    # Hudi archives an inflight file that is not empty instead of the plan.
     is_plan = "clusteringPlan" in record
     return from_record(RequestedReplaceMetadata, record, path=path) if is_plan else None
 
 
 def _row(storage: Storage, config: TableConfig, files: InstantFiles) -> dict[str, Any]:
-    done = files.completed
+    completed = files.completed
     return {
-        "instantTime": done.time,
-        "completionTime": done.completion_time or done.time,
-        "action": done.action.value,
-        "metadata": storage.read(instant_path(config, done)) or None,
+        "instantTime": completed.time,
+        "completionTime": completed.completion_time or completed.time,
+        "action": completed.action.value,
+        "metadata": storage.read(instant_path(config, completed)) or None,
         "plan": _plan_bytes(storage, config, files),
         "version": _RECORD_VERSION,
     }
 
 
-_WITH_PLAN = {
+_PLAN_STATES = {
     Action.CLEAN: (State.REQUESTED,),
     Action.COMPACTION: (State.REQUESTED,),
     Action.LOG_COMPACTION: (State.REQUESTED,),
@@ -170,9 +171,9 @@ _WITH_PLAN = {
 
 
 def _plan_bytes(storage: Storage, config: TableConfig, files: InstantFiles) -> bytes | None:
-    """The first file that is not empty of those that Hudi takes for the plan."""
+    """Return the first file that is not empty among those that Hudi archives as the plan."""
     for instant in sorted(files.pending, key=lambda instant: -instant.state):
-        if instant.state in _WITH_PLAN.get(instant.action, ()):
+        if instant.state in _PLAN_STATES.get(instant.action, ()):
             data = storage.read(instant_path(config, instant))
             if data:
                 return data

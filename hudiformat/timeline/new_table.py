@@ -22,7 +22,7 @@ _MERGERS = {
     MergeMode.EVENT_TIME_ORDERING: ("DefaultHoodieRecordPayload", "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"),
     MergeMode.COMMIT_TIME_ORDERING: ("OverwriteWithLatestAvroPayload", "ce9acb64-bde0-424c-9b91-f6ebba25356d"),
 }
-"""What says the merge mode below table version 9: the payload class and the id of the merge strategy."""
+"""The payload class and the id of the merge strategy, which determine the merge mode below table version 9."""
 
 _ALWAYS = {
     "hoodie.timeline.path": "timeline",
@@ -52,14 +52,14 @@ def new_table_config(
     version: int = _NEWEST_VERSION,
     extra: Mapping[str, str] | None = None,
 ) -> TableConfig:
-    """The configuration of a new table, with the keys that Hudi writes for one of that *version*.
+    """Return the configuration of a new table, with the keys that Hudi writes for a table of that *version*.
 
-    Without *merge_mode* the higher ordering value wins where there are ordering fields, else the later write.  Without
-    *key_generator* it follows from the numbers of fields, as in Hudi.  *extra* properties are added last.
+    Without *merge_mode*, the table uses event-time ordering if it has ordering fields, else commit-time ordering.
+    Without *key_generator*, the numbers of fields determine it, as in Hudi.  *extra* properties are added last.
 
     Raises:
-        OptionError: no name, a field's name that a comma-separated list cannot hold, another version than 6, 8 and
-            9, or several ordering fields below 9.
+        OptionError: the name is empty, the name of a field cannot be in a comma-separated list, *version* is not 6, 8
+            or 9, or there are several ordering fields below version 9.
 
     Source: HoodieTableConfig.create, KeyGenUtils.inferKeyGeneratorType, HoodieTableConfigUtils, and the tables that
         Hudi 1.2.0 (6 and 9) and 1.0.2 (8) create.
@@ -75,7 +75,7 @@ def new_table_config(
         "hoodie.datasource.write.hive_style_partitioning": hive_style_partitioning,
         "hoodie.datasource.write.partitionpath.urlencode": url_encode_partitioning,
     }
-    where_asked = {
+    if_given = {
         "hoodie.table.recordkey.fields": ",".join(record_key_fields),
         "hoodie.database.name": database,
         "hoodie.table.cdc.supplemental.logging.mode": "DATA_BEFORE_AFTER" if cdc_enabled else "",
@@ -86,14 +86,16 @@ def new_table_config(
         "hoodie.table.version": str(version),
         "hoodie.table.timeline.timezone": timeline_zone.value,
         "hoodie.table.partition.fields": ",".join(partition_fields),
-        "hoodie.table.keygenerator.type": (key_generator or _inferred(record_key_fields, partition_fields)).name,
+        "hoodie.table.keygenerator.type": (
+            key_generator or _inferred_generator(record_key_fields, partition_fields)
+        ).name,
         CHECKSUM_KEY: str(table_checksum(name, database)),
         **_ALWAYS,
         **{key: "true" if value else "false" for key, value in flags.items()},
-        **{key: value for key, value in where_asked.items() if value},
-        **_versions_own(version, mode, ordering_fields),
+        **{key: value for key, value in if_given.items() if value},
+        **_properties_of_version(version, mode, ordering_fields),
     }
-    if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 did not have these
+    if version != VERSION_WITH_COMPLETION_TIMES:  # Hudi 1.0.2 does not write these keys
         extractor = _extractor(partition_fields, hive_style=hive_style_partitioning)
         properties |= {"hoodie.table.format": "native", "hoodie.table.partition_extractor_class": extractor}
     return config_of({**properties, **(extra or {})}, path="hoodie.properties")
@@ -126,20 +128,20 @@ def _extractor(partition_fields: Sequence[str], *, hive_style: bool) -> str:
     return f"{_EXTRACTORS}{'HiveStyle' if hive_style else 'SinglePart'}PartitionValueExtractor"
 
 
-def _inferred(record_key_fields: Sequence[str], partition_fields: Sequence[str]) -> KeyGenerator:
+def _inferred_generator(record_key_fields: Sequence[str], partition_fields: Sequence[str]) -> KeyGenerator:
     if not partition_fields:
         return KeyGenerator.NON_PARTITION
     is_simple = len(partition_fields) == 1 and len(record_key_fields) <= 1
     return KeyGenerator.SIMPLE if is_simple else KeyGenerator.COMPLEX
 
 
-def _versions_own(version: int, mode: MergeMode, ordering_fields: Sequence[str]) -> dict[str, str]:
-    """What says the layout, the merge mode and the ordering fields, which differs from version to version."""
+def _properties_of_version(version: int, mode: MergeMode, ordering_fields: Sequence[str]) -> dict[str, str]:
+    """Return the properties of the layout, the merge mode and the ordering fields, which depend on the version."""
     ordering = ",".join(ordering_fields)
     properties = {"hoodie.timeline.layout.version": "1" if version < VERSION_WITH_COMPLETION_TIMES else "2"}
     if version < _NEWEST_VERSION:
         if ordering:
-            properties["hoodie.table.precombine.field"] = ordering  # Hudi up to 1.0 knows no other
+            properties["hoodie.table.precombine.field"] = ordering  # the only key that Hudi up to 1.0 reads
         if mode in _MERGERS:
             payload, strategy = _MERGERS[mode]
             properties["hoodie.compaction.payload.class"] = f"org.apache.hudi.common.model.{payload}"

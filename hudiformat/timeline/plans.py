@@ -1,4 +1,4 @@
-"""Plans of compactions, clusterings and indexings: what a pending action is going to do."""
+"""The plans of compactions, clusterings and indexings, in the files of their requested instants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hudiformat.timeline.records import decode_record_file
 
 @dataclass(frozen=True, slots=True)
 class CompactionOperation:
-    """One file slice that a compaction will merge.  File names carry no folder.
+    """One file slice that a compaction merges.  File names are without folder.
 
     Log files of the group that are written after the compaction was scheduled belong to its next slice.
 
@@ -29,7 +29,7 @@ class CompactionOperation:
 
 @dataclass(frozen=True, slots=True)
 class CompactionStrategy:
-    """Who is to run a plan; log compactions name themselves here.  Source: HoodieCompactionStrategy."""
+    """The class that executes a plan; a log compaction is recognized by it.  Source: HoodieCompactionStrategy."""
 
     compactor_class_name: str | None = None
     strategy_params: Mapping[str, str] | None = field(default=None, hash=False)
@@ -50,7 +50,7 @@ class CompactionPlan:
 
 @dataclass(frozen=True, slots=True)
 class SliceInfo:
-    """A file slice that a clustering reads; files by their full paths.  Source: HoodieSliceInfo."""
+    """A file slice that a clustering reads; paths are full paths.  Source: HoodieSliceInfo."""
 
     data_file_path: str | None = None
     delta_file_paths: tuple[str, ...] | None = None
@@ -62,7 +62,7 @@ class SliceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringGroup:
-    """Slices whose rows are written anew together.  Source: HoodieClusteringGroup."""
+    """File slices whose rows are rewritten together.  Source: HoodieClusteringGroup."""
 
     slices: tuple[SliceInfo, ...] | None = None
     metrics: Mapping[str, float] | None = field(default=None, hash=False)
@@ -73,7 +73,7 @@ class ClusteringGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringStrategy:
-    """Who is to run a clustering.  Source: HoodieClusteringStrategy."""
+    """The class that executes a clustering.  Source: HoodieClusteringStrategy."""
 
     strategy_class_name: str | None = None
     strategy_params: Mapping[str, str] | None = field(default=None, hash=False)
@@ -82,7 +82,7 @@ class ClusteringStrategy:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringPlan:
-    """What a clustering is going to do.  Source: HoodieClusteringPlan, Hudi 1.2.0."""
+    """The plan of a clustering.  Source: HoodieClusteringPlan, Hudi 1.2.0."""
 
     input_groups: tuple[ClusteringGroup, ...] | None = None
     strategy: ClusteringStrategy | None = None
@@ -94,7 +94,7 @@ class ClusteringPlan:
 
 @dataclass(frozen=True, slots=True)
 class RequestedReplaceMetadata:
-    """The content of a requested replace commit or clustering; all null for an insert overwrite.
+    """The content of a requested replace commit or clustering; every field is None for an insert overwrite.
 
     Source: HoodieRequestedReplaceMetadata, Hudi 1.2.0.
     """
@@ -133,10 +133,12 @@ class IndexCommitMetadata:
 
 
 def decode_compaction_plan(data: bytes, *, path: str) -> CompactionPlan:
-    """The plan of a compaction or log compaction.  Plans before version 2 name files with their folder, which is lost.
+    """Decode the plan of a compaction or log compaction.
+
+    Plans before version 2 have file names with their folders, which are removed.
 
     Raises:
-        CorruptTableError: not an Avro file, or not a plan; *path* is named.
+        CorruptTableError: *data* is not an Avro file, or not a plan; the error has *path*.
 
     Source: CompactionUtils.getCompactionPlan, CompactionV2MigrationHandler, Hudi 1.2.0.
     """

@@ -1,4 +1,4 @@
-"""What rollbacks, restores and savepoints say in their files."""
+"""The contents of the files of rollbacks, restores and savepoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hudiformat.timeline.records import AVRO_NAME
 
 @dataclass(frozen=True, slots=True)
 class InstantInfo:
-    """An instant, by its requested time and the word for its action.  Source: HoodieInstantInfo."""
+    """The requested time and the action of an instant.  Source: HoodieInstantInfo."""
 
     commit_time: str
     action: str
@@ -18,7 +18,7 @@ class InstantInfo:
 
 @dataclass(frozen=True, slots=True)
 class RollbackRequest:
-    """What a rollback has to do in one partition, often for one file group.
+    """The work of a rollback in one partition, often for one file group.
 
     ``files_to_be_deleted`` are full paths.  ``log_blocks_to_be_deleted`` maps full paths of log files to their sizes in
     bytes: below table version 8 a rollback adds a command block to the group instead of deleting them.
@@ -46,7 +46,7 @@ class RollbackPlan:
 
 @dataclass(frozen=True, slots=True)
 class RollbackPartitionMetadata:
-    """What a rollback did in one partition; the mappings go from the full paths of log files to their sizes.
+    """What a rollback did in one partition; the mappings have the sizes of log files, in bytes, by their full paths.
 
     Source: HoodieRollbackPartitionMetadata, Hudi 1.2.0.
     """
@@ -73,7 +73,7 @@ class RollbackMetadata:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """The content of a requested restore: what it rolls back, the newest first.  Source: HoodieRestorePlan."""
+    """The content of a requested restore: the instants to roll back, the newest first.  Source: HoodieRestorePlan."""
 
     instants_to_rollback: tuple[InstantInfo, ...] = ()
     version: int | None = 2
@@ -82,7 +82,7 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreMetadata:
-    """The content of a completed restore; ``hoodie_restore_metadata`` is by the instants that were rolled back.
+    """The content of a completed restore; ``hoodie_restore_metadata`` has the rolled-back instants as keys.
 
     Source: HoodieRestoreMetadata, Hudi 1.2.0.
     """

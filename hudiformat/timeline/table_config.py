@@ -1,9 +1,7 @@
-"""``hoodie.properties`` as text: Java's properties format, and the checksum that guards it.
+"""The configuration of a table, and the text form of ``hoodie.properties`` with its checksum.
 
-The table's configuration: a typed view of ``hoodie.properties`` that loses none of its keys.
-
-``properties`` is the truth; every other attribute is derived from it when the text is parsed.  What Hudi needs and
-hudiformat does not know stays in the file.
+A :class:`TableConfig` keeps all ``properties``, also those that hudiformat does not use; every other attribute is
+derived from them.  The text is in Java's properties format.
 """
 
 from __future__ import annotations
@@ -17,41 +15,6 @@ from enum import Enum
 import javaproperties
 
 CHECKSUM_KEY = "hoodie.table.checksum"
-
-
-def table_checksum(name: str, database: str = "") -> int:
-    """The CRC-32 of ``<database>.<name>``.  It guards against files that were cut off, not against changed values.
-
-    Source: HoodieTableConfig.generateChecksum, Hudi 1.2.0.
-    """
-    return zlib.crc32(f"{database}.{name}".encode())
-
-
-def parse_properties(text: str | bytes) -> dict[str, str]:
-    """The entries of a Java properties text, in its order; the last of several with one key counts.
-
-    Raises:
-        ValueError: a Unicode escape that four hexadecimal digits do not follow.
-
-    Source: java.util.Properties.load.
-    """
-    decoded = text.decode("iso-8859-1") if isinstance(text, bytes) else text
-    return dict(javaproperties.loads(decoded))
-
-
-def format_properties(entries: Mapping[str, str], *, saved_at: datetime) -> bytes:
-    """A Java properties text with its keys sorted, under the comment that Hudi writes; the same input, the same bytes.
-
-    *saved_at* counts as UTC when it has no zone.
-
-    Source: java.util.Properties.store, HoodieTableConfig.storeProperties, Hudi 1.2.0.
-    """
-    utc = saved_at.replace(tzinfo=timezone.utc) if saved_at.tzinfo is None else saved_at.astimezone(timezone.utc)
-    comment = f"Properties saved on {utc.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
-    text: str = javaproperties.dumps(entries, comments=comment, timestamp=False, sort_keys=True)
-    return text.encode("iso-8859-1")
-
-
 MERGE_PROPERTY_PREFIX = "hoodie.record.merge.property."
 _VERSION_WITH_ONE_KEY_FORM = 9
 
@@ -102,7 +65,7 @@ class TableType(str, Enum):
 
 
 class MergeMode(str, Enum):
-    """Which of two records with one key wins.  Source: RecordMergeMode, Hudi 1.2.0."""
+    """The rule by which one of two records with the same key wins.  Source: RecordMergeMode, Hudi 1.2.0."""
 
     COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
     EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
@@ -110,21 +73,21 @@ class MergeMode(str, Enum):
 
 
 class PartialUpdateMode(str, Enum):
-    """What stands for "not set" in a record that updates some columns only.  Source: PartialUpdateMode, Hudi 1.2.0."""
+    """The values that mean "not set" in a partial record.  Source: PartialUpdateMode, Hudi 1.2.0."""
 
     IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
     FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
 
 
 class TimelineZone(str, Enum):
-    """Whose wall clock instants show: the writer's, or UTC.  Source: HoodieTimelineTimeZone, Hudi 1.2.0."""
+    """The time zone of instants: the writer's local one, or UTC.  Source: HoodieTimelineTimeZone, Hudi 1.2.0."""
 
     LOCAL = "LOCAL"
     UTC = "UTC"
 
 
 class KeyGenerator(str, Enum):
-    """How record keys and partition paths are made.  The values are the names of Hudi's classes, without package."""
+    """How record keys and partition paths are computed.  The values are names of Hudi's classes, without package."""
 
     SIMPLE = "SimpleKeyGenerator"
     COMPLEX = "ComplexKeyGenerator"
@@ -132,16 +95,16 @@ class KeyGenerator(str, Enum):
     TIMESTAMP = "TimestampBasedKeyGenerator"
     CUSTOM = "CustomKeyGenerator"
     OTHER = ""
-    """A class of the user's, or one of Hudi's that hudiformat does not know."""
+    """A class of the user, or a class of Hudi that hudiformat does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """What ``hoodie.properties`` says; made by ``parse_table_config`` or ``new_table_config``.
+    """The configuration of a table; made by ``parse_table_config`` or ``new_table_config``.
 
-    *partition_types* go with *partition_fields*: ``simple`` or ``timestamp`` of the CUSTOM key generator, else null.
-    *payload_class* is null where the merge mode says all; *merge_properties* have lost their prefix.
-    *metadata_partitions* are those of the metadata table that can be read.
+    *partition_types* has an item per partition field: ``simple`` or ``timestamp`` for the CUSTOM key generator, else
+    None.  *payload_class* is None if the merge mode alone determines merging.  The keys of *merge_properties* are
+    without their prefix.  *metadata_partitions* are the partitions of the metadata table that are complete.
 
     Source: HoodieTableConfig, Hudi 1.2.0.
     """
@@ -183,7 +146,7 @@ class TableConfig:
 
     @property
     def extra(self) -> dict[str, str]:
-        """The properties that no attribute stands for."""
+        """The properties that have no attribute."""
         return {
             key: value
             for key, value in self.properties.items()
@@ -194,8 +157,8 @@ class TableConfig:
     def uses_complex_keys(self) -> bool:
         """Whether record keys have the form ``a:1,b:2``.
 
-        With one key field the COMPLEX generator has it from version 9; tables below may hold either form, as Hudi
-        0.14.1 to 1.0.2 wrote the plain value.
+        From version 9 on, the COMPLEX generator uses this form for one key field too.  Older tables may have either
+        form, because Hudi 0.14.1 to 1.0.2 wrote the plain value.
 
         Source: ComplexAvroKeyGenerator, KeyGenUtils.encodeSingleKeyFieldNameForComplexKeyGen, Hudi 1.2.0.
         """
@@ -203,9 +166,42 @@ class TableConfig:
 
     @property
     def has_ambiguous_keys(self) -> bool:
-        """Whether nothing says if record keys have the form ``a:1`` or ``1``: see :attr:`uses_complex_keys`.
+        """Whether record keys may have the form ``a:1`` or the form ``1``: see :attr:`uses_complex_keys`.
 
         Source: KeyGenUtils.isComplexKeyGeneratorWithSingleRecordKeyField, HUDI-7001.
         """
         is_complex = self.key_generator is KeyGenerator.COMPLEX
         return is_complex and len(self.record_key_fields) == 1 and self.version < _VERSION_WITH_ONE_KEY_FORM
+
+
+def table_checksum(name: str, database: str = "") -> int:
+    """Return the CRC-32 of ``<database>.<name>``.  It detects truncated files, but not changed values.
+
+    Source: HoodieTableConfig.generateChecksum, Hudi 1.2.0.
+    """
+    return zlib.crc32(f"{database}.{name}".encode())
+
+
+def parse_properties(text: str | bytes) -> dict[str, str]:
+    """Return the entries of a Java properties text, in its order; of several with the same key the last one is used.
+
+    Raises:
+        ValueError: a Unicode escape is not followed by four hexadecimal digits.
+
+    Source: java.util.Properties.load.
+    """
+    decoded = text.decode("iso-8859-1") if isinstance(text, bytes) else text
+    return dict(javaproperties.loads(decoded))
+
+
+def format_properties(entries: Mapping[str, str], *, saved_at: datetime) -> bytes:
+    """Return a Java properties text with sorted keys and Hudi's comment; the same input gives the same bytes.
+
+    *saved_at* is in UTC if it has no time zone.
+
+    Source: java.util.Properties.store, HoodieTableConfig.storeProperties, Hudi 1.2.0.
+    """
+    utc = saved_at.replace(tzinfo=timezone.utc) if saved_at.tzinfo is None else saved_at.astimezone(timezone.utc)
+    comment = f"Properties saved on {utc.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+    text: str = javaproperties.dumps(entries, comments=comment, timestamp=False, sort_keys=True)
+    return text.encode("iso-8859-1")

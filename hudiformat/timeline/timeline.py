@@ -1,13 +1,9 @@
-"""One instant of the timeline: an action at a time, in a state; and the name of the file that says so.
+"""Instants and the active timeline: the actions on a table that have not been archived, and their files.
 
-Every instant leaves a file for each state it went through; the newest state counts.  What is pending under one action
-may complete under another: a compaction as a commit, a log compaction as a delta commit, a clustering as a replace
-commit.
-
-The active timeline: what happened to a table, as far as it has not been archived; and how an instant is written.
-
-A state is reached by creating its file, whole and only once.  The file of the completed state is the commit: with it
-everything that the instant wrote becomes visible, without it nothing is.
+An instant is an action with a time and a state.  It has one file for each state that it has reached; the newest state
+is the current one.  A state is reached by creating its file, whole and only once.  The file of the completed state is
+the commit: it makes everything visible that the instant wrote.  Some pending actions complete as another action: a
+compaction as a commit, a log compaction as a delta commit, a clustering as a replace commit.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ _COMPLETION_LAYOUT = 2
 
 
 class Action(str, Enum):
-    """What an instant does to the table.  The values are the words in file names."""
+    """The kind of change that an instant makes to the table.  The values are the extensions of file names."""
 
     COMMIT = "commit"
     DELTA_COMMIT = "deltacommit"
@@ -47,7 +43,7 @@ class Action(str, Enum):
 
     @property
     def completed_as(self) -> Action:
-        """The action under which an instant of this one completes.
+        """The action as which an instant of this action completes.
 
         Source: InstantComparatorV2.getComparableAction, Hudi 1.2.0.
         """
@@ -68,7 +64,7 @@ class Action(str, Enum):
 
 
 class State(IntEnum):
-    """How far an instant has come, in this order."""
+    """The states of an instant, in their order."""
 
     REQUESTED = 0
     INFLIGHT = 1
@@ -86,11 +82,12 @@ _COMPLETED_AS = {
 
 
 def _extensions() -> dict[str, tuple[Action, State]]:
+    """Return the action and the state for each extension of a timeline file."""
     known: dict[str, tuple[Action, State]] = {}
     for action in Action:
         if action is not Action.SAVEPOINT:
             known[f"{action.value}.requested"] = action, State.REQUESTED
-        # The first action that there was: its inflight files do not name it.
+        # Commit was the first action of all, and its inflight files do not have its name.
         inflight = "inflight" if action is Action.COMMIT else f"{action.value}.inflight"
         known[inflight] = action, State.INFLIGHT
         if action.completed_as is action:
@@ -104,10 +101,10 @@ _EXTENSION_OF = {key: extension for extension, key in _BY_EXTENSION.items()}
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """An action at a time.
+    """An action on the table, identified by the time at which it was requested, in one of its states.
 
-    *time* is when it was requested, which names it.  *completion_time* is known for completed instants of timeline
-    layout 2; those of layout 1, and those that an upgraded table kept from it, have none.
+    *completion_time* is known for completed instants of timeline layout 2.  Instants of layout 1, and those that an
+    upgraded table kept from layout 1, have none.
     """
 
     time: str
@@ -117,16 +114,16 @@ class Instant:
 
     @property
     def is_completed(self) -> bool:
-        """Whether the action is done and visible."""
+        """Whether the action is completed, so that its changes are visible."""
         return self.state is State.COMPLETED
 
     @property
     def file_name(self) -> str:
-        """The name of the file that stands for this instant in this state.
+        """The name of the file of this instant in this state.
 
         Raises:
-            NameFormatError: the action has no such state (compactions complete as commits), or a completion time where
-                there can be none.
+            NameFormatError: the action does not have this state (compactions complete as commits), or a pending instant
+                has a completion time.
 
         Source: InstantFileNameGeneratorV1 and V2, Hudi 1.2.0.
         """
@@ -138,7 +135,7 @@ class Instant:
 
     @property
     def sort_key(self) -> tuple[str, str, int]:
-        """The timeline's order: by requested time, then action, then state.
+        """The sort key of the timeline: requested time, then action, then state.
 
         Source: InstantComparators.RequestedTimeBasedComparator, Hudi 1.2.0.
         """
@@ -149,10 +146,11 @@ class Instant:
 
 
 def parse_instant_name(name: str, *, layout: int) -> Instant:
-    """The instant that a timeline file's name stands for; its ``file_name`` is *name* again.
+    """Parse the name of a timeline file; ``file_name`` of the result is *name* again.
 
     Raises:
-        NameFormatError: not an instant's file; in layout 1 also one with a completion time or of a clustering.
+        NameFormatError: the name is not that of an instant.  In layout 1 that includes names with a completion time and
+            clusterings.
 
     Source: InstantGeneratorV1 and V2.createNewInstant, ActiveTimelineV2.VALID_EXTENSIONS_IN_ACTIVE_TIMELINE,
         Hudi 1.2.0.
@@ -181,7 +179,7 @@ class Timeline:
 
     @classmethod
     def of(cls, instants: Iterable[Instant]) -> Timeline:
-        """The timeline of instants in any order and in several states.
+        """Return the timeline of *instants*, which are in any order, each in one or several states.
 
         Source: TimelineLayout.filterHoodieInstantsByLatestState, Hudi 1.2.0.
         """
@@ -197,12 +195,12 @@ class Timeline:
 
     @property
     def pending(self) -> tuple[Instant, ...]:
-        """All instants that were requested or begun and have not completed."""
+        """All instants that are requested or inflight."""
         return tuple(instant for instant in self.instants if not instant.is_completed)
 
     @property
     def completed_writes(self) -> tuple[Instant, ...]:
-        """Completed commits, delta commits and replace commits: what changes the table's rows or files.
+        """The completed commits, delta commits and replace commits, which change rows or files of the table.
 
         Source: BaseTimelineV2.getCommitsTimeline, Hudi 1.2.0.
         """
@@ -210,36 +208,36 @@ class Timeline:
 
     @property
     def by_completion_time(self) -> tuple[Instant, ...]:
-        """All completed instants in the order in which they were completed.
-
-        Those of layout 1, whose names do not say when, count by their requested times.
+        """All completed instants by completion time; instants of layout 1, which have none, by requested time.
 
         Source: InstantComparators.CompletionTimeBasedComparator, Hudi 1.2.0.
         """
-        return tuple(sorted(self.completed, key=lambda done: (done.completion_time or done.time, done.time)))
+        return tuple(
+            sorted(self.completed, key=lambda instant: (instant.completion_time or instant.time, instant.time))
+        )
 
     @property
     def latest_instant_time(self) -> str | None:
-        """The greatest of all requested and completion times, which a new instant has to exceed; None when empty."""
+        """The highest of all requested and completion times, which a new instant must exceed; None without instants."""
         times = [instant.time for instant in self.instants]
         times += [instant.completion_time for instant in self.instants if instant.completion_time is not None]
         return max(times, default=None)
 
     @property
     def first_active(self) -> str | None:
-        """The time of the first write that is here: what was written before and is not here has been archived.
+        """The time of the first write on the active timeline; older writes that are not on it have been archived.
 
-        Commits with a savepoint stay when their neighbours are archived, so they mark no beginning.
+        Commits with a savepoint are ignored, because they remain when the writes before and after them are archived.
 
         Source: BaseHoodieTimeline.getFirstNonSavepointCommit, Hudi 1.2.0.
         """
-        saved = {instant.time for instant in self.instants if instant.action is Action.SAVEPOINT}
+        savepoints = {instant.time for instant in self.instants if instant.action is Action.SAVEPOINT}
         writes = (instant.time for instant in self.instants if instant.action.completed_as.is_write)
-        return next((time for time in writes if time not in saved), None)
+        return next((time for time in writes if time not in savepoints), None)
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
-    """The active timeline of a table.  Files that do not name an instant are passed over, as Hudi does.
+    """Load the active timeline of a table.  Other files in its folder are skipped, as in Hudi.
 
     Source: ActiveTimelineV1, ActiveTimelineV2, Hudi 1.2.0.
     """
@@ -247,7 +245,7 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 
 
 def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant]:
-    """Every instant in every state that a file in *folder* stands for, in the timeline's order."""
+    """List the instants in *folder* in all states that have a file, in the order of the timeline."""
     instants = []
     for info in storage.list(folder):
         if info.is_dir:
@@ -260,31 +258,31 @@ def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant
 
 
 def read_metadata(storage: Storage, config: TableConfig, instant: Instant) -> CommitMetadata:
-    """What the file of a commit, delta commit or replace commit says, completed or inflight.
+    """Read the metadata of a commit, delta commit or replace commit, completed or inflight.
 
     Raises:
         CorruptTableError: the file is damaged.
-        StorageError: it is not there (any more).
+        StorageError: the file does not exist (any more).
     """
     path = instant_path(config, instant)
     return decode_commit_metadata(storage.read(path), path=f"{storage.root}/{path}")
 
 
 def read_compaction_plan(storage: Storage, config: TableConfig, instant: Instant) -> CompactionPlan:
-    """What a pending compaction or log compaction is going to merge; its plan is in the requested file.
+    """Read the plan of a compaction or log compaction from its requested file.
 
     Raises:
         CorruptTableError: the file is damaged.
-        StorageError: it is not there (any more).
+        StorageError: the file does not exist (any more).
     """
     path = instant_path(config, Instant(instant.time, instant.action, State.REQUESTED))
     return decode_compaction_plan(storage.read(path), path=f"{storage.root}/{path}")
 
 
 def latest_schema(storage: Storage, config: TableConfig, timeline: Timeline | None = None) -> str | None:
-    """The Avro schema of the table's rows, without meta fields, as JSON; None when no commit has named one yet.
+    """Return the Avro schema of the table's rows, without meta fields, as JSON; None if no commit has a schema yet.
 
-    The newest completed write by requested time that names a schema; whatever its operation.
+    It is the schema in the newest completed write, by requested time, that has one, whatever its operation.
 
     Raises:
         CorruptTableError: a commit's file is damaged.
@@ -300,5 +298,5 @@ def latest_schema(storage: Storage, config: TableConfig, timeline: Timeline | No
 
 
 def instant_path(config: TableConfig, instant: Instant) -> str:
-    """Where the file of an instant lies, relative to the table."""
+    """Return the path of an instant's file, relative to the table."""
     return f"{config.timeline_folder}/{instant.file_name}"

@@ -1,4 +1,4 @@
-"""Log files for the tests of this folder, and what the command line answered."""
+"""Log files for the tests of this folder, and the result of a command."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ EVOLVED = encode_block(data_block(WIDER, instant="20260101000000004"))
 JUNK = b"\xa5" * 37
 SOUND = DATA + DELETES + ROLLBACK + EVOLVED
 DAMAGED = DATA + DELETES[:80] + EVOLVED
+HIDDEN = DATA + ROLLBACK + JUNK + DELETES[:-5]
 UNDECODABLE = encode_block(
     LogBlock(
         BlockType.AVRO_DATA, BlockHeader({HeaderKey.INSTANT_TIME: "5", HeaderKey.SCHEMA: "{"}), b"\0\0\0\3\0\0\0\0"
@@ -44,7 +45,7 @@ class Result:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 Command = Callable[..., Result]

@@ -131,7 +131,7 @@ def test_deletes_of_a_class_that_is_not_known_are_not_counted(command: Command, 
     assert (result.code, result.lines[1].split()[-1]) == (0, "?")
 
 
-def test_what_a_file_holds_cannot_steer_the_terminal(command: Command, log: Log) -> None:
+def test_the_content_of_a_file_cannot_control_the_terminal(command: Command, log: Log) -> None:
     result = command("blocks", "--headers", log(envelope(header=b"\0\0\0\1" + entry(0, b"\x1b[2J\n9"))))
     assert "\x1b" not in result.out
     assert len(result.lines) == 3
@@ -156,7 +156,7 @@ class Hole(bytes):
         return 512 << 20
 
 
-def test_contents_are_not_touched(command: Command, log: Log) -> None:
+def test_contents_are_not_read(command: Command, log: Log) -> None:
     head, content, tail = encode_block_parts(LogBlock(BlockType.AVRO_DATA, BlockHeader(), Hole()))
     path = log(b"")
     with path.open("wb") as file:

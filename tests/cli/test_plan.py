@@ -22,7 +22,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_every_group_says_why_it_takes_rows_or_not(command: Command, table: Path) -> None:
+def test_every_group_has_the_reason_why_it_takes_rows_or_not(command: Command, table: Path) -> None:
     result = command("plan", "--inserts", "200000", table)
     assert (result.code, result.err) == (0, "")
     assert result.lines[0] == "partition 'x': 200000 new rows"
@@ -65,7 +65,7 @@ def test_options_and_the_rules_are_chosen(command: Command, table: Path) -> None
     assert "of commit 2024" in measured.lines[1]
 
 
-def test_what_is_no_option_is_wrong_usage(command: Command, table: Path) -> None:
+def test_a_text_that_is_not_an_option_is_wrong_usage(command: Command, table: Path) -> None:
     result = command("plan", "-o", "hoodie.parquet.small.file.limit", table)
     assert result.code == 2
     assert "expected KEY=VALUE" in result.err

@@ -1,4 +1,4 @@
-"""``hudiformat read`` and ``write``."""
+"""``hudiformat read``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hudiformat import Table
 from tests.cli.support import Command
 from tests.table.golden import unpack
-from tests.table.support import SCHEMA, content, new_table, rows
+from tests.table.support import content, new_table, rows
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_rows_into_a_file(command: Command, table: Table, tmp_path: Path, ending
         found = pq.read_table(target).to_pylist()
     assert sorted(tuple(row.values()) for row in found) == content(table)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    (said,) = command("read", "--json", "-o", target, table.path).json
-    assert said == {"file": str(target), "rows": 2}
+    (report,) = command("read", "--json", "-o", target, table.path).json
+    assert report == {"file": str(target), "rows": 2}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_rows_into_a_file(command: Command, table: Table, tmp_path: Path, ending
         (["--columns", "kk"], "no column 'kk'"),
     ],
 )
-def test_what_cannot_be_asked(command: Command, table: Table, arguments: list[str], message: str) -> None:
+def test_options_that_contradict_each_other(command: Command, table: Table, arguments: list[str], message: str) -> None:
     result = command("read", *arguments, table.path)
     assert result.code == 2
     assert message in result.err
@@ -92,57 +92,7 @@ def test_a_file_that_cannot_be_completed_is_not_there(command: Command, table: T
     assert {path.name for path in tmp_path.iterdir()} == {"t"}
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow", "stream.arrow", "csv", "jsonl"])
-def test_writing_a_file(command: Command, table: Table, tmp_path: Path, ending: str) -> None:
-    source, new = tmp_path / f"in.{ending}", rows(("a", 3, "x", 3), ("c", 3, "y", 3))
-    if ending == "parquet":
-        pq.write_table(new, source)
-    elif ending.endswith("arrow"):
-        make = pa.ipc.new_stream if "stream" in ending else pa.ipc.new_file
-        with make(source, SCHEMA) as writer:
-            writer.write_table(new)
-    elif ending == "csv":
-        source.write_text("k,ts,p,v\na,3,x,3\nc,3,y,3\n")
-    else:
-        source.write_text("".join(json.dumps(row) + "\n" for row in new.to_pylist()))
-    result = command("write", table.path, source)
-    assert (result.code, result.err) == (0, "")
-    assert result.lines[0].split()[1:] == ["deltacommit:", "2", "written,", "0", "deleted"]
-    assert content(table) == [("a", 3, "x", 3), ("b", 1, "x", 1), ("c", 3, "y", 3)]
-
-
-def test_deleting_by_a_file(command: Command, table: Table, tmp_path: Path) -> None:
-    (tmp_path / "keys.csv").write_text("k,p\na,x\n")
-    (said,) = command("write", "--operation", "delete", "--json", table.path, tmp_path / "keys.csv").json
-    assert (said["writes"], said["deletes"], len(said["files"])) == (0, 1, 1)
-    assert content(table) == [("b", 1, "x", 1)]
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (("in.xlsx", ""), "expected a file that ends in .parquet, .arrow, .csv, .jsonl"),
-        (("missing.parquet", None), "cannot read"),
-        (("in.parquet", "no parquet"), "cannot be read as .parquet"),
-        (("in.csv", "k,ts,p,v\na,x,x,1\n"), "cannot be read as .csv"),
-        (("in.jsonl", "{"), "cannot be read as .jsonl"),
-        (("in.csv", "k,ts\na,1\n"), "p"),
-    ],
-)
-def test_input_that_cannot_be_written(
-    command: Command, table: Table, tmp_path: Path, source: tuple[str, str | None], message: str
-) -> None:
-    name, text = source
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    before = table.timeline
-    result = command("write", table.path, tmp_path / name)
-    assert result.code == 2
-    assert message in result.err
-    assert table.timeline == before
-
-
-def test_damage_is_passed_over_or_fails_or_is_warned_of(command: Command, tmp_path: Path) -> None:
+def test_damage_is_skipped_or_fails_or_gives_a_warning(command: Command, tmp_path: Path) -> None:
     path = unpack("v9-mor-damaged-h120-flip-size", tmp_path).table
     silent = command("read", "--json", "--columns", "k", path)
     assert (silent.code, silent.err, len(silent.json)) == (0, "", 32)

@@ -128,14 +128,14 @@ def test_a_limit_counts_records_and_deletes(command: Command, log: Log, limit: i
     assert (result.code, [line["block"] for line in result.json]) == (0, blocks)
 
 
-def test_what_comes_behind_the_limit_is_not_looked_at(command: Command, log: Log) -> None:
+def test_blocks_beyond_the_limit_are_not_read(command: Command, log: Log) -> None:
     assert command("records", "--limit", 3, log(DAMAGED)).code == 0
 
 
 # Damage
 
 
-def test_a_corrupt_block_is_passed_over_and_said(command: Command, log: Log) -> None:
+def test_a_corrupt_block_is_skipped_and_reported(command: Command, log: Log) -> None:
     path = log(DAMAGED)
     result = command("records", "--json", path)
     assert (result.code, [line["record"]["id"] for line in result.json]) == (1, ["a", "b", "c", "d"])
@@ -145,7 +145,7 @@ def test_a_corrupt_block_is_passed_over_and_said(command: Command, log: Log) -> 
     assert result.err.count("\n") == 1
 
 
-def test_a_content_that_cannot_be_decoded_is_passed_over_and_unreadable(command: Command, log: Log) -> None:
+def test_a_content_that_cannot_be_decoded_is_skipped_and_unreadable(command: Command, log: Log) -> None:
     path = log(UNDECODABLE + DAMAGED)
     result = command("records", "--json", path)
     assert (result.code, [line["record"]["id"] for line in result.json]) == (2, ["a", "b", "c", "d"])

@@ -29,17 +29,17 @@ def test_compacting(command: Command, table: Table) -> None:
 
 
 def test_compacting_for_programs(command: Command, table: Table) -> None:
-    (said,) = command("compact", "--json", table.path).json
-    assert [(file["records"], file["size"] > 0) for file in said["files"]] == [(1, True)]
-    assert said["files"][0]["path"].startswith("x/")
+    (result,) = command("compact", "--json", table.path).json
+    assert [(file["records"], file["size"] > 0) for file in result["files"]] == [(1, True)]
+    assert result["files"][0]["path"].startswith("x/")
     assert command("compact", "--json", table.path).json == [{"instant": None}]
 
 
 def test_planning_a_compaction(command: Command, table: Table) -> None:
-    (said,) = command("compact", "--schedule", "--json", table.path).json
-    assert [pending.time for pending in table.timeline.pending] == [said["instant"]]
+    (result,) = command("compact", "--schedule", "--json", table.path).json
+    assert [pending.time for pending in table.timeline.pending] == [result["instant"]]
     assert command("compact", "--schedule", table.path).lines == ["nothing to compact"]
-    assert command("compact", "--json", table.path).json[0]["instant"] == said["instant"]
+    assert command("compact", "--json", table.path).json[0]["instant"] == result["instant"]
 
 
 def test_cleaning(command: Command, table: Table) -> None:
@@ -54,8 +54,8 @@ def test_cleaning(command: Command, table: Table) -> None:
 
 def test_rolling_back(command: Command, table: Table) -> None:
     newest = table.timeline.completed_writes[-1].time
-    (said,) = command("rollback", "--json", table.path, newest).json
-    assert [len(names) for names in said["deleted"].values()] == [1]
+    (result,) = command("rollback", "--json", table.path, newest).json
+    assert [len(names) for names in result["deleted"].values()] == [1]
     assert open_table(table.path).timeline.completed_writes[-1].time < newest
     refused = command("rollback", table.path, newest)
     assert refused.code == 2

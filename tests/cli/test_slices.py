@@ -60,16 +60,14 @@ def test_one_partition_as_of_an_instant(command: Command, table: Path) -> None:
 
 def test_a_slice_without_a_base_file_has_none(command: Command, tmp_path: Path) -> None:
     log_only = unpack("v9-mor-log-only-h120", tmp_path).table
-    described = [item for item in command("slices", "--json", log_only).json if item["base_file"] is None]
-    assert described
-    assert all(item["log_files"] for item in described)
+    finding_as_json = [item for item in command("slices", "--json", log_only).json if item["base_file"] is None]
+    assert finding_as_json
+    assert all(item["log_files"] for item in finding_as_json)
     rows = [line.split() for line in command("slices", log_only).lines[1:]]
-    assert sum("-" in row for row in rows) == len(described)
+    assert sum("-" in row for row in rows) == len(finding_as_json)
 
 
-def test_an_unreadable_metadata_table_is_passed_over_with_one_line(
-    command: Command, table: Path, tmp_path: Path
-) -> None:
+def test_an_unreadable_metadata_table_is_skipped_with_one_line(command: Command, table: Path, tmp_path: Path) -> None:
     damaged = unpack("v9-mor-metadata-table-h120", tmp_path).table
     for file in (damaged / ".hoodie" / "metadata" / "files").glob("*.hfile"):
         file.write_bytes(b"junk")
@@ -79,13 +77,13 @@ def test_an_unreadable_metadata_table_is_passed_over_with_one_line(
     assert result.err.count("\n") == 1
 
 
-def test_what_is_no_table_is_one_line(command: Command, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_table_is_one_line(command: Command, tmp_path: Path) -> None:
     result = command("slices", tmp_path)
     assert (result.code, result.out) == (2, "")
     assert result.err == f"hudiformat: {tmp_path} is not a Hudi table: it has no folder .hoodie\n"
 
 
-def test_what_is_no_instant_is_one_line(command: Command, table: Path) -> None:
+def test_a_text_that_is_not_an_instant_is_one_line(command: Command, table: Path) -> None:
     result = command("slices", "--as-of", "yesterday", table)
     assert (result.code, result.out) == (2, "")
     assert "expected an instant of 17 (or 14) digits, found 'yesterday'" in result.err

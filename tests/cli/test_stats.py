@@ -27,11 +27,11 @@ def test_a_row_for_each_partition_and_one_for_all(command: Command, table: Path)
 
 
 def test_totals_are_those_of_the_slices(command: Command, table: Path) -> None:
-    described = command("stats", "--json", "--small-file-limit", "5000", table).json
+    finding_as_json = command("stats", "--json", "--small-file-limit", "5000", table).json
     slices = open_table(table).file_slices()
     bases = [item.base_file.size for item in slices if item.base_file is not None]
     logs = [log.size for item in slices for log in item.log_files]
-    assert described[-1] == {
+    assert finding_as_json[-1] == {
         "partition": None,
         "file_groups": len(slices),
         "base_files": len(bases),
@@ -47,6 +47,6 @@ def test_totals_are_those_of_the_slices(command: Command, table: Path) -> None:
 def test_a_table_without_files(command: Command, tmp_path: Path) -> None:
     emptied = unpack("v9-mor-emptied-h120", tmp_path).table
     first = open_table(emptied).timeline.completed[0].time
-    described = command("stats", "--json", "--as-of", str(int(first) - 1), emptied).json
-    assert [(item["partition"], item["base_files"], item["log_ratio"]) for item in described] == [(None, 0, None)]
+    finding_as_json = command("stats", "--json", "--as-of", str(int(first) - 1), emptied).json
+    assert [(item["partition"], item["base_files"], item["log_ratio"]) for item in finding_as_json] == [(None, 0, None)]
     assert command("stats", "--as-of", str(int(first) - 1), emptied).lines[-1].split()[-1] == "-"

@@ -1,3 +1,5 @@
+"""``hudiformat timeline``."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -62,7 +64,7 @@ def test_a_damaged_archive_is_one_line(command: Command, archived: Path) -> None
     assert result.err.count("\n") == 1
 
 
-def test_what_is_no_table_is_one_line(command: Command, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_table_is_one_line(command: Command, tmp_path: Path) -> None:
     result = command("timeline", tmp_path)
     assert (result.code, result.err) == (
         2,

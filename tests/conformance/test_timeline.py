@@ -43,7 +43,7 @@ from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import READ_OPTIMIZED
 from tests.effort import LONG, every
 from tests.timeline.conftest import GOLDEN, golden_tables, unpacked_table
-from tests.timeline.test_archiving import Table, number_of, time
+from tests.timeline.support import Table, number_of, time
 
 __all__ = ["golden_tables"]
 

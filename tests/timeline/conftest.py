@@ -1,4 +1,4 @@
-"""The ``.hoodie`` folders of the golden tables, unpacked once."""
+"""The ``.hoodie`` folders of the golden tables, unpacked once, and tables with numbered instants."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hudiformat.timeline import TableType
+from tests.timeline.support import Table
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -36,3 +39,13 @@ def golden_tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def manifests(golden_tables: dict[str, Path]) -> dict[str, Any]:
     """What was done to each golden table, and what came out."""
     return {name: json.loads((folder / "manifest.json").read_text()) for name, folder in golden_tables.items()}
+
+
+@pytest.fixture
+def newest(tmp_path: Path) -> Table:
+    return Table(tmp_path, 9, TableType.COPY_ON_WRITE)
+
+
+@pytest.fixture
+def oldest(tmp_path: Path) -> Table:
+    return Table(tmp_path, 6, TableType.COPY_ON_WRITE)

@@ -1,75 +1,22 @@
+"""The text of table properties with its checksum, and what follows from a configuration."""
+
 from __future__ import annotations
 
-import contextlib
-import pickle
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.errors import (
-    CorruptTableError,
-    HudiFormatError,
-    NotATableError,
-    OptionError,
-    UnsupportedFeatureError,
-)
-from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     KeyGenerator,
-    MergeMode,
-    PartialUpdateMode,
-    TableConfig,
-    TableType,
-    TimelineZone,
     format_properties,
-    format_table_config,
-    load_table_config,
     new_table_config,
     parse_properties,
-    parse_table_config,
-    recover_table_config,
     table_checksum,
-    update_table_config,
 )
 
 SAVED = datetime(2024, 2, 29, 12, 0, 0, 7_000, timezone.utc)
-PATH = "/table/.hoodie/hoodie.properties"
-
-V9 = {
-    "hoodie.table.name": "t",
-    "hoodie.table.type": "MERGE_ON_READ",
-    "hoodie.table.version": "9",
-    "hoodie.timeline.layout.version": "2",
-    "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
-}
-V6 = {**V9, "hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"}
-del V6["hoodie.record.merge.mode"]
-
-
-def config(base: dict[str, str], **changes: str | None) -> TableConfig:
-    properties = {**base, **{f"hoodie.{key.replace('__', '.')}": value for key, value in changes.items()}}
-    present = {key: value for key, value in properties.items() if value is not None}
-    return parse_table_config(format_properties(present, saved_at=SAVED), path=PATH)
-
-
-def test_the_page_in_spec_holds_this_example() -> None:
-    text = (Path(__file__).parents[2] / "spec" / "table-properties.md").read_text()
-    example = text.split("```properties\n", 1)[1].split("```", 1)[0]
-    parsed = parse_table_config(example, path=PATH)
-    made = new_table_config(
-        name="flights",
-        record_key_fields=["flight_id"],
-        partition_fields=["month"],
-        ordering_fields=["ts"],
-        timeline_zone=TimelineZone.UTC,
-    )
-    assert parsed == made
-    assert format_table_config(made, saved_at=SAVED).decode() == example
 
 
 def test_the_checksum_is_that_of_database_and_name() -> None:
@@ -90,275 +37,6 @@ def test_a_time_without_a_zone_is_utc_and_others_become_it(saved: datetime) -> N
     assert format_properties({}, saved_at=saved).startswith(b"#Properties saved on 2024-02-29T12:00:00.007Z")
 
 
-def test_the_golden_tables_say_what_their_makers_asked_for(
-    golden_tables: dict[str, Path], manifests: dict[str, Any]
-) -> None:
-    for name, folder in golden_tables.items():
-        loaded = load_table_config(LocalStorage(folder / "table"))
-        manifest = manifests[name]
-        options = manifest["write_options"]
-        assert loaded.name == options["hoodie.table.name"]
-        assert loaded.version == manifest["table_version"]
-        assert loaded.table_type.value == manifest["table_type"]
-        assert list(loaded.record_key_fields) == manifest["record_key_fields"]
-        if loaded.key_generator is not KeyGenerator.TIMESTAMP:  # there the manifest names the column as Hudi shows it
-            assert list(loaded.partition_fields) == manifest["partition_fields"]
-        assert ",".join(loaded.ordering_fields) == options["hoodie.datasource.write.precombine.field"]
-        assert loaded.cdc_enabled is ("cdc" in manifest["features"])
-        again = parse_table_config(format_table_config(loaded, saved_at=SAVED), path=PATH)
-        assert again == loaded
-        assert pickle.loads(pickle.dumps(loaded)) == loaded  # noqa: S301
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "v6-mor-avro-h120",
-        "v8-mor-avro-h102",
-        "v9-mor-avro-h120",
-        "v9-cow-small-files-h120",
-        "v9-mor-multilevel-hive-h120",
-        "v9-cow-dropped-partition-columns-h120",
-        "v9-mor-cdc-h120",
-        "v9-mor-commit-time-h120",
-        "v9-mor-two-ordering-fields-h120",
-        "v9-mor-parquet-partition-file-h120",
-    ],
-)
-def test_a_new_table_has_exactly_the_keys_of_hudis(name: str, golden_tables: dict[str, Path]) -> None:
-    theirs = load_table_config(LocalStorage(golden_tables[name] / "table"))
-    ours = new_table_config(
-        name=theirs.name,
-        record_key_fields=theirs.record_key_fields,
-        partition_fields=theirs.partition_fields,
-        ordering_fields=theirs.ordering_fields,
-        table_type=theirs.table_type,
-        merge_mode=theirs.merge_mode,
-        hive_style_partitioning=theirs.hive_style_partitioning,
-        url_encode_partitioning=theirs.url_encode_partitioning,
-        drop_partition_columns=theirs.drop_partition_columns,
-        partition_metafile_use_base_format=theirs.partition_metafile_use_base_format,
-        cdc_enabled=theirs.cdc_enabled,
-        version=theirs.version,
-    )
-    # Hudi 0.15 needs the old name, Hudi 1.2.0 writes the new one alone.
-    more = {"hoodie.table.precombine.field": "ts"} if theirs.version == 6 else {}
-    assert ours.properties == {**theirs.properties, **more}
-    assert replace(ours, properties=theirs.properties) == theirs
-
-
-def test_a_new_table_without_keys_or_ordering_goes_by_commit_time() -> None:
-    made = new_table_config(name="t", record_key_fields=[], database="d", extra={"hoodie.x": "y"})
-    assert made.merge_mode is MergeMode.COMMIT_TIME_ORDERING
-    assert (made.record_key_fields, made.ordering_fields, made.partition_fields) == ((), (), ())
-    assert made.extra["hoodie.x"] == "y"
-    assert made.database == "d"
-
-
-@pytest.mark.parametrize(
-    ("keys", "partitions", "kind", "is_complex"),
-    [
-        (["a"], [], KeyGenerator.NON_PARTITION, False),
-        (["a", "b"], [], KeyGenerator.NON_PARTITION, True),
-        (["a"], ["p"], KeyGenerator.SIMPLE, False),
-        (["a", "b"], ["p"], KeyGenerator.COMPLEX, True),
-        (["a"], ["p", "q"], KeyGenerator.COMPLEX, True),
-    ],
-)
-def test_the_key_generator_follows_from_the_fields(
-    keys: list[str], partitions: list[str], kind: KeyGenerator, is_complex: bool
-) -> None:
-    made = new_table_config(name="t", record_key_fields=keys, partition_fields=partitions)
-    assert made.key_generator is kind
-    assert made.uses_complex_keys is is_complex
-
-
-def test_a_new_table_needs_a_name_and_fields_that_a_list_can_hold() -> None:
-    with pytest.raises(OptionError, match="needs a name"):
-        new_table_config(name="", record_key_fields=["a"])
-    for field in ("", "a,b", "a:b"):
-        with pytest.raises(OptionError, match="expected the name of a column"):
-            new_table_config(name="t", record_key_fields=["a"], partition_fields=[field])
-
-
-def test_below_version_9_payload_and_strategy_say_the_merge_mode() -> None:
-    made = new_table_config(name="t", record_key_fields=["k"], version=6, database="d")
-    assert made.merge_mode is MergeMode.COMMIT_TIME_ORDERING
-    assert made.payload_class == "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
-    assert (made.layout_version, made.timeline_folder) == (1, ".hoodie")
-    mine = {"hoodie.compaction.payload.class": "com.example.Mine"}
-    custom = new_table_config(name="t", record_key_fields=["k"], version=8, merge_mode=MergeMode.CUSTOM, extra=mine)
-    assert (custom.merge_mode, custom.payload_class) == (MergeMode.CUSTOM, "com.example.Mine")
-
-
-@pytest.mark.parametrize("version", [5, 7, 10])
-def test_a_new_table_of_another_version_is_refused(version: int) -> None:
-    with pytest.raises(OptionError, match=f"expected a table version of 6, 8, 9, found {version}"):
-        new_table_config(name="t", record_key_fields=["k"], version=version)
-
-
-def test_several_ordering_fields_need_version_9() -> None:
-    with pytest.raises(OptionError, match="a table of version 8 has one ordering field, found a, b"):
-        new_table_config(name="t", record_key_fields=["k"], ordering_fields=["a", "b"], version=8)
-
-
-def test_defaults_are_hudis() -> None:
-    found = config(V9)
-    assert found.table_type is TableType.MERGE_ON_READ
-    assert config(V9, table__type=None).table_type is TableType.COPY_ON_WRITE
-    assert found.populate_meta_fields
-    assert not found.hive_style_partitioning
-    assert found.timeline_zone is TimelineZone.LOCAL
-    assert (found.timeline_folder, found.history_folder) == (".hoodie/timeline", ".hoodie/timeline/history")
-    assert (config(V6).timeline_folder, config(V6).history_folder) == (".hoodie", ".hoodie/archived")
-    assert found.key_generator is None
-    assert hash(found) == hash(config(V9))
-
-
-def test_partition_fields_of_the_custom_key_generator_lose_their_types() -> None:
-    found = config(V9, table__partition__fields="p:simple,ts:TIMESTAMP,q", table__keygenerator__type="CUSTOM_AVRO")
-    assert found.partition_fields == ("p", "ts", "q")
-    assert found.partition_types == ("simple", "timestamp", None)
-    assert found.key_generator is KeyGenerator.CUSTOM
-
-
-def test_a_key_generators_class_counts_more_than_its_type() -> None:
-    found = config(V9, table__keygenerator__class="org.apache.hudi.keygen.ComplexAvroKeyGenerator")
-    assert found.key_generator is KeyGenerator.COMPLEX
-    theirs = config(V9, table__keygenerator__class="com.example.Mine", table__keygenerator__type="SIMPLE")
-    assert (theirs.key_generator, theirs.key_generator_class) == (KeyGenerator.OTHER, "com.example.Mine")
-    assert config(V9, table__keygenerator__type="SPARK_SQL_UUID").key_generator is KeyGenerator.OTHER
-
-
-COMMIT, EVENT, CUSTOM = MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING, MergeMode.CUSTOM
-MODEL = "org.apache.hudi.common.model."
-PAYLOAD = "compaction__payload__class"
-
-
-@pytest.mark.parametrize(
-    ("base", "properties", "expected"),
-    [
-        (V9, {"record__merge__mode": "COMMIT_TIME_ORDERING", "table__ordering__fields": "ts"}, COMMIT),
-        (V9, {"record__merge__mode": "CUSTOM", PAYLOAD: f"{MODEL}DefaultHoodieRecordPayload"}, CUSTOM),
-        (V9, {"record__merge__mode": None, "table__ordering__fields": "ts"}, EVENT),
-        (V9, {"record__merge__mode": None}, COMMIT),
-        (V9, {"record__merge__mode": None, "record__merge__strategy__id": "some"}, CUSTOM),
-        (V6, {PAYLOAD: f"{MODEL}OverwriteWithLatestAvroPayload", "record__merge__strategy__id": "some"}, COMMIT),
-        (V6, {PAYLOAD: f"{MODEL}EventTimeAvroPayload"}, EVENT),
-        (V6, {PAYLOAD: "com.uber.hoodie.common.model.DefaultHoodieRecordPayload"}, EVENT),
-        (V6, {PAYLOAD: f"{MODEL}PartialUpdateAvroPayload", "table__precombine__field": "ts"}, CUSTOM),
-        (V6, {}, EVENT),
-        (V6, {"record__merge__mode": "COMMIT_TIME_ORDERING", "table__precombine__field": "ts"}, COMMIT),
-    ],
-)
-def test_the_merge_mode_is_the_one_that_hudi_takes(
-    base: dict[str, str], properties: dict[str, str | None], expected: MergeMode
-) -> None:
-    assert config(base, **properties).merge_mode is expected
-
-
-def test_what_merging_needs_besides_the_mode_is_kept() -> None:
-    found = config(
-        V9,
-        table__partial__update__mode="FILL_UNAVAILABLE",
-        record__merge__property__a__b="c",
-        table__legacy__payload__class="X",
-        unheard__of="kept",
-    )
-    assert found.partial_update_mode is PartialUpdateMode.FILL_UNAVAILABLE
-    assert found.merge_properties == {"a.b": "c"}
-    assert found.legacy_payload_class == "X"
-    assert found.extra == {"hoodie.unheard.of": "kept"}
-    assert b"hoodie.unheard.of=kept" in format_table_config(found, saved_at=SAVED)
-    assert config(V6, table__partial__update__mode="FILL_UNAVAILABLE").partial_update_mode is None
-
-
-@pytest.mark.parametrize("key", ["table.name", "table.version", "timeline.layout.version"])
-def test_a_missing_property_is_named(key: str) -> None:
-    with pytest.raises(CorruptTableError, match=f"{PATH}: the property hoodie.{key} is missing"):
-        config(V9, **{key.replace(".", "__"): None})
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
-        ("table.version", "nine", "a number"),
-        ("table.version", "9" * 5000, "a number"),
-        ("table.type", "MOR", "COPY_ON_WRITE or MERGE_ON_READ"),
-        ("record.merge.mode", "NEWEST", "COMMIT_TIME_ORDERING or"),
-        ("table.timeline.timezone", "CET", "LOCAL or UTC"),
-    ],
-)
-def test_a_senseless_value_is_named_with_what_was_expected(key: str, value: str, expected: str) -> None:
-    with pytest.raises(CorruptTableError, match=f"expected {expected}.*for hoodie.{key}"):
-        config(V9, **{key.replace(".", "__"): value})
-
-
-@pytest.mark.parametrize("checksum", ["1", "x", ""])
-def test_a_wrong_checksum_is_refused(checksum: str) -> None:
-    with pytest.raises(CorruptTableError, match=r"expected hoodie\.table\.checksum \d+, found"):
-        config(V9, table__checksum=checksum)
-
-
-def test_a_layout_that_does_not_go_with_the_version_is_refused() -> None:
-    with pytest.raises(CorruptTableError, match="table version 9 with timeline layout 1"):
-        config(V9, timeline__layout__version="1")
-
-
-@pytest.mark.parametrize(
-    ("version", "advice"),
-    [
-        ("0", "upgrade it to version 6"),
-        ("5", "upgrade it to version 6"),
-        ("7", "halfway through an upgrade"),
-        ("10", "newer Apache Hudi"),
-        ("11", "newer Apache Hudi"),
-    ],
-)
-def test_other_table_versions_are_refused_by_name_with_advice(version: str, advice: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=f"table version {version} is not supported.*{advice}") as caught:
-        config(V9, table__version=version)
-    assert caught.value.feature == f"table version {version}"
-
-
-def test_another_table_format_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="table format 'iceberg'"):
-        config(V9, table__format="iceberg")
-
-
-def test_a_broken_escape_is_damage() -> None:
-    with pytest.raises(CorruptTableError, match="not a Java properties file"):
-        parse_table_config(b"a=\\u12", path=PATH)
-
-
-def test_the_backup_is_read_while_the_file_is_missing_or_damaged(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    made = new_table_config(name="t", record_key_fields=["a"])
-    storage.create(".hoodie/hoodie.properties.backup", format_table_config(made, saved_at=SAVED))
-    assert load_table_config(storage) == made
-    storage.create(".hoodie/hoodie.properties", b"")
-    assert load_table_config(storage) == made
-    storage.create(".hoodie/hoodie.properties", format_table_config(made, saved_at=SAVED), overwrite=True)
-    storage.delete(".hoodie/hoodie.properties.backup")
-    assert load_table_config(storage) == made
-
-
-def test_damage_without_a_backup_is_named(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    storage.create(".hoodie/hoodie.properties", b"hoodie.table.name=t\nhoodie.table.checksum=1\n")
-    with pytest.raises(CorruptTableError, match=r"hoodie\.properties: expected hoodie\.table\.checksum"):
-        load_table_config(storage)
-
-
-def test_a_folder_without_hoodie_is_no_table_and_one_with_it_a_damaged_one(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    with pytest.raises(NotATableError, match="is not a Hudi table"):
-        load_table_config(storage)
-    (tmp_path / ".hoodie").mkdir()
-    with pytest.raises(CorruptTableError, match=r"there is no \.hoodie/hoodie\.properties"):
-        load_table_config(storage)
-
-
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
@@ -367,63 +45,25 @@ def test_any_entries_survive_their_text(entries: dict[str, str]) -> None:
     assert parse_properties(format_properties(entries, saved_at=SAVED)) == entries
 
 
-@given(st.binary())
-def test_any_bytes_are_a_configuration_or_refused(junk: bytes) -> None:
-    for text in (junk, format_properties(V9, saved_at=SAVED) + junk):
-        with contextlib.suppress(HudiFormatError):
-            parse_table_config(text, path=PATH)
-
-
-def stored(tmp_path: Path, **files: str) -> LocalStorage:
-    """A table whose ``.hoodie`` has these files, with properties that differ in the key ``hoodie.x``."""
-    storage = LocalStorage(tmp_path)
-    for name, value in files.items():
-        text = format_properties({**V9, "hoodie.x": value, "hoodie.table.checksum": CHECKSUM}, saved_at=SAVED)
-        storage.create(f".hoodie/hoodie.properties{'.backup' if name == 'backup' else ''}", text if value else b"a")
-    return storage
-
-
-CHECKSUM = str(table_checksum("t"))
-
-
-def test_properties_are_changed_and_taken_away(tmp_path: Path) -> None:
-    storage = stored(tmp_path, properties="1")
-    changed = update_table_config(storage, {"hoodie.x": None, "hoodie.y": "2", "hoodie.gone": None}, saved_at=SAVED)
-    assert changed.extra == {"hoodie.y": "2"}
-    assert load_table_config(storage) == changed
-
-
-def test_the_checksum_follows_the_name(tmp_path: Path) -> None:
-    changed = update_table_config(stored(tmp_path, properties="1"), {"hoodie.table.name": "u"}, saved_at=SAVED)
-    assert changed.properties["hoodie.table.checksum"] == str(table_checksum("u"))
-
-
-def test_changes_that_make_no_table_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    storage = stored(tmp_path, properties="1")
-    with pytest.raises(CorruptTableError, match=r"hoodie\.table\.name is missing"):
-        update_table_config(storage, {"hoodie.table.name": None}, saved_at=SAVED)
-    assert load_table_config(storage).extra == {"hoodie.x": "1"}
-
-
 @pytest.mark.parametrize(
-    ("files", "expected"),
+    ("fields", "generator", "version", "uses_complex_keys", "is_ambiguous"),
     [
-        ({"properties": "new", "backup": "old"}, "new"),
-        ({"properties": "", "backup": "old"}, "old"),
-        ({"backup": "old"}, "old"),
-        ({"properties": "new", "backup": ""}, "new"),
+        (["a"], KeyGenerator.SIMPLE, 9, False, False),
+        (["a", "b"], KeyGenerator.SIMPLE, 9, True, False),
+        (["a"], KeyGenerator.COMPLEX, 9, True, False),
+        (["a"], KeyGenerator.COMPLEX, 8, True, True),
+        (["a", "b"], KeyGenerator.COMPLEX, 8, True, False),
     ],
-    ids=["both sound", "cut off", "missing", "backup cut off"],
 )
-def test_what_a_writer_that_died_left_is_put_in_order(tmp_path: Path, files: dict[str, str], expected: str) -> None:
-    storage = stored(tmp_path, **files)
-    recover_table_config(storage)
-    assert [info.name for info in storage.list(".hoodie")] == ["hoodie.properties"]
-    assert load_table_config(storage).extra == {"hoodie.x": expected}
+def test_the_form_of_record_keys(
+    fields: list[str], generator: KeyGenerator, version: int, uses_complex_keys: bool, is_ambiguous: bool
+) -> None:
+    config = new_table_config(name="t", record_key_fields=fields, key_generator=generator, version=version)
+    assert config.uses_complex_keys is uses_complex_keys
+    assert config.has_ambiguous_keys is is_ambiguous
 
 
-def test_two_damaged_files_stay(tmp_path: Path) -> None:
-    storage = stored(tmp_path, properties="", backup="")
-    with pytest.raises(CorruptTableError, match="backup: the property hoodie.table.name is missing"):
-        update_table_config(storage, {}, saved_at=SAVED)
-    assert len(storage.list(".hoodie")) == 2
+def test_properties_without_an_attribute_are_kept() -> None:
+    config = new_table_config(name="t", record_key_fields=["k"], extra={"my.property": "1", "hoodie.x": "2"})
+    assert {"my.property": "1", "hoodie.x": "2"}.items() <= config.extra.items()
+    assert "hoodie.table.name" not in config.extra

@@ -1,6 +1,10 @@
+"""Instants, their file names and states, and the active timeline."""
+
 from __future__ import annotations
 
+import contextlib
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.errors import CommitError, StorageError
+from hudiformat.errors import CommitError, NameFormatError, StorageError
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
@@ -28,12 +32,134 @@ from hudiformat.timeline import (
     load_table_config,
     load_timeline,
     new_table_config,
+    parse_instant_name,
     read_compaction_plan,
     read_content,
     read_metadata,
     remove_pending,
     transition_inflight,
 )
+from hudiformat.timeline.timeline import _BY_EXTENSION
+
+T, C = "20240229120000007", "20240229120001000"
+BOTH_LAYOUTS = [
+    (f"{T}.commit.requested", Action.COMMIT, State.REQUESTED),
+    (f"{T}.inflight", Action.COMMIT, State.INFLIGHT),
+    (f"{T}.commit", Action.COMMIT, State.COMPLETED),
+    (f"{T}.deltacommit.requested", Action.DELTA_COMMIT, State.REQUESTED),
+    (f"{T}.deltacommit.inflight", Action.DELTA_COMMIT, State.INFLIGHT),
+    (f"{T}.deltacommit", Action.DELTA_COMMIT, State.COMPLETED),
+    (f"{T}.compaction.requested", Action.COMPACTION, State.REQUESTED),
+    (f"{T}.compaction.inflight", Action.COMPACTION, State.INFLIGHT),
+    (f"{T}.logcompaction.requested", Action.LOG_COMPACTION, State.REQUESTED),
+    (f"{T}.replacecommit.inflight", Action.REPLACE_COMMIT, State.INFLIGHT),
+    (f"{T}.clean", Action.CLEAN, State.COMPLETED),
+    (f"{T}.rollback.inflight", Action.ROLLBACK, State.INFLIGHT),
+    (f"{T}.restore", Action.RESTORE, State.COMPLETED),
+    (f"{T}.savepoint.inflight", Action.SAVEPOINT, State.INFLIGHT),
+    (f"{T}.savepoint", Action.SAVEPOINT, State.COMPLETED),
+    (f"{T}.indexing.requested", Action.INDEXING, State.REQUESTED),
+    ("00000000000000010.deltacommit", Action.DELTA_COMMIT, State.COMPLETED),
+]
+NO_INSTANTS = [
+    "",
+    "hoodie.properties",
+    f"{T}",
+    f"{T}.",
+    f"{T}.commits",
+    f"{T}.commit.inflight",  # commits have a plain .inflight
+    f"{T}.commit.completed",
+    f"{T}.commit.crc",
+    f".{T}.commit.crc",
+    f"{T}.requested",
+    f"{T}.compaction",  # completes as a commit
+    f"{T}.logcompaction",
+    f"{T}.clustering",
+    f"{T}.savepoint.requested",
+    f"{T}_.commit",
+    f"_{C}.commit",
+    f"{T}_{C}_{C}.commit",
+    f"{T}.Commit",
+    f"x{T}.commit",
+    f"{T}.commit\n",
+    f"{'٣' * 17}.commit",
+]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(("name", "action", "state"), BOTH_LAYOUTS)
+def test_the_names_of_both_layouts(name: str, action: Action, state: State, layout: int) -> None:
+    instant = parse_instant_name(name, layout=layout)
+    assert instant == Instant(name.split(".", maxsplit=1)[0], action, state)
+    assert instant.file_name == name
+
+
+@pytest.mark.parametrize("action", ["commit", "deltacommit", "replacecommit", "clean", "rollback", "indexing"])
+def test_completed_files_of_layout_2_have_their_completion_time(action: str) -> None:
+    name = f"{T}_{C}.{action}"
+    instant = parse_instant_name(name, layout=2)
+    assert instant == Instant(T, Action(action), State.COMPLETED, C)
+    assert instant.file_name == name
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("name", NO_INSTANTS)
+def test_other_files_are_refused(name: str, layout: int) -> None:
+    with pytest.raises(NameFormatError, match="expected a timeline file"):
+        parse_instant_name(name, layout=layout)
+
+
+@pytest.mark.parametrize("name", [f"{T}_{C}.commit.requested", f"{T}_{C}.inflight", f"{T}_{C}.compaction.inflight"])
+def test_a_pending_file_with_a_completion_time_is_refused(name: str) -> None:
+    with pytest.raises(NameFormatError, match="has a completion time"):
+        parse_instant_name(name, layout=2)
+
+
+def test_layout_1_has_neither_completion_times_nor_clusterings() -> None:
+    with pytest.raises(NameFormatError, match="has a completion time"):
+        parse_instant_name(f"{T}_{C}.commit", layout=1)
+    with pytest.raises(NameFormatError, match="calls clustering a replacecommit"):
+        parse_instant_name(f"{T}.clustering.requested", layout=1)
+
+
+def test_an_instant_that_has_no_file_has_no_name() -> None:
+    for instant in (
+        Instant(T, Action.COMPACTION, State.COMPLETED, C),
+        Instant(T, Action.SAVEPOINT, State.REQUESTED),
+        Instant(T, Action.COMMIT, State.INFLIGHT, C),
+    ):
+        with pytest.raises(NameFormatError, match="there is no file name"):
+            _ = instant.file_name
+
+
+def test_a_pending_action_may_complete_as_another() -> None:
+    assert Action.COMPACTION.completed_as is Action.COMMIT
+    assert Action.LOG_COMPACTION.completed_as is Action.DELTA_COMMIT
+    assert Action.CLUSTERING.completed_as is Action.REPLACE_COMMIT
+    assert Action.CLEAN.completed_as is Action.CLEAN
+
+
+def test_the_text_of_an_instant() -> None:
+    assert str(Instant(T, Action.DELTA_COMMIT, State.INFLIGHT)) == f"{T} deltacommit (inflight)"
+
+
+DIGITS = st.text("0123456789", min_size=1)
+
+
+@given(DIGITS, st.none() | DIGITS, st.sampled_from(sorted(_BY_EXTENSION.values())))
+def test_an_instant_survives_its_file_name(time: str, completion: str | None, kind: tuple[Action, State]) -> None:
+    action, state = kind
+    instant = Instant(time, action, state, completion if state is State.COMPLETED else None)
+    assert parse_instant_name(instant.file_name, layout=2) == instant
+    assert pickle.loads(pickle.dumps(instant)) == instant  # noqa: S301
+
+
+@given(st.text() | st.from_regex(r"[0-9]{1,3}(_[0-9]{1,3})?\.(commit|inflight|clean)(\.requested|\.inflight)?"))
+def test_any_name_is_accepted_exactly_or_refused(name: str) -> None:
+    for layout in (1, 2):
+        with contextlib.suppress(NameFormatError):
+            assert parse_instant_name(name, layout=layout).file_name == name
+
 
 T1, T2, T3, T4 = ("20240229120000001", "20240229120000002", "20240229120000003", "20240229120000004")
 
@@ -52,7 +178,9 @@ def done(time: str, completion: str | None, action: Action = Action.DELTA_COMMIT
     return Instant(time, action, State.COMPLETED, completion)
 
 
-def test_the_golden_timelines_are_what_hudi_said(golden_tables: dict[str, Path], manifests: dict[str, Any]) -> None:
+def test_the_golden_timelines_are_those_that_hudi_reported(
+    golden_tables: dict[str, Path], manifests: dict[str, Any]
+) -> None:
     for name, folder in golden_tables.items():
         storage = LocalStorage(folder / "table")
         timeline = load_timeline(storage, load_table_config(storage))
@@ -86,7 +214,7 @@ def test_a_pending_compaction_has_its_plan_in_the_requested_file(golden_tables: 
         assert read_compaction_plan(storage, config, Instant(pending.time, pending.action, State.INFLIGHT)).operations
 
 
-def test_only_the_newest_state_of_an_instant_counts() -> None:
+def test_an_instant_is_in_its_newest_state() -> None:
     states = [Instant(T1, Action.COMPACTION, State.REQUESTED), Instant(T1, Action.COMPACTION, State.INFLIGHT)]
     completed = done(T1, T2, Action.COMMIT)
     assert Timeline.of([states[1], states[0]]).instants == (states[1],)
@@ -98,7 +226,7 @@ def test_two_actions_may_share_a_time() -> None:
     assert Timeline.of(reversed(both)).instants == both
 
 
-def test_what_a_timeline_answers() -> None:
+def test_the_instants_of_a_timeline_by_state_and_action() -> None:
     clean = done(T3, T4, Action.CLEAN)
     pending = Instant(T2, Action.DELTA_COMMIT, State.INFLIGHT)
     timeline = Timeline.of([clean, pending, done(T1, T3)])
@@ -113,12 +241,12 @@ def test_an_empty_timeline_has_no_times() -> None:
     assert (Timeline().latest_instant_time, Timeline().first_active, Timeline().completed_writes) == (None, None, ())
 
 
-def test_a_saved_commit_does_not_mark_the_beginning() -> None:
+def test_a_commit_with_a_savepoint_is_not_the_first_active_one() -> None:
     timeline = Timeline.of([done(T1, T2), done(T1, T2, Action.SAVEPOINT), done(T3, T4)])
     assert timeline.first_active == T3
 
 
-def test_files_that_are_no_instants_are_passed_over(storage: LocalStorage, config: TableConfig) -> None:
+def test_other_files_are_skipped(storage: LocalStorage, config: TableConfig) -> None:
     create_requested(storage, config, T1, Action.DELTA_COMMIT)
     for name in ("notes.txt", f"{T2}.unheardof", f".{T1}.deltacommit.requested.crc", f"history/{T2}.commit"):
         storage.create(f".hoodie/timeline/{name}", b"")
@@ -227,7 +355,7 @@ def test_layout_1_has_no_clustering(storage: LocalStorage) -> None:
         create_requested(storage, config, T1, Action.CLUSTERING)
 
 
-def test_a_clean_carries_its_plan_and_what_it_did(storage: LocalStorage, config: TableConfig) -> None:
+def test_a_clean_has_its_plan_and_its_metadata(storage: LocalStorage, config: TableConfig) -> None:
     plan = CleanerPlan(ActionInstant(T1, "commit", "COMPLETED"), T1)
     requested = create_requested(storage, config, T2, Action.CLEAN, plan)
     metadata = CleanMetadata(T2, 5, 0, T1, T1, {})
@@ -246,7 +374,7 @@ def test_a_savepoint_begins_inflight(storage: LocalStorage, config: TableConfig)
     assert read_content(storage, config, instant) == metadata
 
 
-def test_completion_orders_otherwise_than_requests() -> None:
+def test_the_order_of_completion_is_not_that_of_requests() -> None:
     late, early = done(T1, T4), done(T2, T3)
     timeline = Timeline.of([late, early, Instant(T3, Action.COMMIT, State.INFLIGHT)])
     assert timeline.completed == (late, early)

@@ -1,0 +1,111 @@
+"""The configuration of a new table has the keys that Hudi writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hudiformat.errors import (
+    OptionError,
+)
+from hudiformat.storage import LocalStorage
+from hudiformat.timeline import (
+    KeyGenerator,
+    MergeMode,
+    load_table_config,
+    new_table_config,
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "v6-mor-avro-h120",
+        "v8-mor-avro-h102",
+        "v9-mor-avro-h120",
+        "v9-cow-small-files-h120",
+        "v9-mor-multilevel-hive-h120",
+        "v9-cow-dropped-partition-columns-h120",
+        "v9-mor-cdc-h120",
+        "v9-mor-commit-time-h120",
+        "v9-mor-two-ordering-fields-h120",
+        "v9-mor-parquet-partition-file-h120",
+    ],
+)
+def test_a_new_table_has_exactly_the_keys_that_hudi_writes(name: str, golden_tables: dict[str, Path]) -> None:
+    theirs = load_table_config(LocalStorage(golden_tables[name] / "table"))
+    ours = new_table_config(
+        name=theirs.name,
+        record_key_fields=theirs.record_key_fields,
+        partition_fields=theirs.partition_fields,
+        ordering_fields=theirs.ordering_fields,
+        table_type=theirs.table_type,
+        merge_mode=theirs.merge_mode,
+        hive_style_partitioning=theirs.hive_style_partitioning,
+        url_encode_partitioning=theirs.url_encode_partitioning,
+        drop_partition_columns=theirs.drop_partition_columns,
+        partition_metafile_use_base_format=theirs.partition_metafile_use_base_format,
+        cdc_enabled=theirs.cdc_enabled,
+        version=theirs.version,
+    )
+    # Hudi 0.15 needs the old name, Hudi 1.2.0 writes the new one alone.
+    more = {"hoodie.table.precombine.field": "ts"} if theirs.version == 6 else {}
+    assert ours.properties == {**theirs.properties, **more}
+    assert replace(ours, properties=theirs.properties) == theirs
+
+
+def test_a_new_table_without_keys_or_ordering_uses_commit_time() -> None:
+    made = new_table_config(name="t", record_key_fields=[], database="d", extra={"hoodie.x": "y"})
+    assert made.merge_mode is MergeMode.COMMIT_TIME_ORDERING
+    assert (made.record_key_fields, made.ordering_fields, made.partition_fields) == ((), (), ())
+    assert made.extra["hoodie.x"] == "y"
+    assert made.database == "d"
+
+
+@pytest.mark.parametrize(
+    ("keys", "partitions", "kind", "is_complex"),
+    [
+        (["a"], [], KeyGenerator.NON_PARTITION, False),
+        (["a", "b"], [], KeyGenerator.NON_PARTITION, True),
+        (["a"], ["p"], KeyGenerator.SIMPLE, False),
+        (["a", "b"], ["p"], KeyGenerator.COMPLEX, True),
+        (["a"], ["p", "q"], KeyGenerator.COMPLEX, True),
+    ],
+)
+def test_the_key_generator_follows_from_the_fields(
+    keys: list[str], partitions: list[str], kind: KeyGenerator, is_complex: bool
+) -> None:
+    made = new_table_config(name="t", record_key_fields=keys, partition_fields=partitions)
+    assert made.key_generator is kind
+    assert made.uses_complex_keys is is_complex
+
+
+def test_a_new_table_needs_a_name_and_fields_that_a_list_can_hold() -> None:
+    with pytest.raises(OptionError, match="needs a name"):
+        new_table_config(name="", record_key_fields=["a"])
+    for field in ("", "a,b", "a:b"):
+        with pytest.raises(OptionError, match="expected the name of a column"):
+            new_table_config(name="t", record_key_fields=["a"], partition_fields=[field])
+
+
+def test_below_version_9_payload_and_strategy_determine_the_merge_mode() -> None:
+    made = new_table_config(name="t", record_key_fields=["k"], version=6, database="d")
+    assert made.merge_mode is MergeMode.COMMIT_TIME_ORDERING
+    assert made.payload_class == "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+    assert (made.layout_version, made.timeline_folder) == (1, ".hoodie")
+    mine = {"hoodie.compaction.payload.class": "com.example.Mine"}
+    custom = new_table_config(name="t", record_key_fields=["k"], version=8, merge_mode=MergeMode.CUSTOM, extra=mine)
+    assert (custom.merge_mode, custom.payload_class) == (MergeMode.CUSTOM, "com.example.Mine")
+
+
+@pytest.mark.parametrize("version", [5, 7, 10])
+def test_a_new_table_of_another_version_is_refused(version: int) -> None:
+    with pytest.raises(OptionError, match=f"expected a table version of 6, 8, 9, found {version}"):
+        new_table_config(name="t", record_key_fields=["k"], version=version)
+
+
+def test_several_ordering_fields_need_version_9() -> None:
+    with pytest.raises(OptionError, match="a table of version 8 has one ordering field, found a, b"):
+        new_table_config(name="t", record_key_fields=["k"], ordering_fields=["a", "b"], version=8)
