@@ -1,6 +1,6 @@
 """PySpark: tables are written by functions on data frames, and read and written as the data source ``hudiformat``.
 
-Thin: this room plans tasks, moves rows to them and commits; the format is the other rooms' business.  The functions
+Thin: this room plans tasks, shuffles rows to them and commits; the other rooms know the format.  The functions
 work on PySpark 3.5 and 4, the data source on PySpark 4.
 """
 

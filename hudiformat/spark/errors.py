@@ -15,7 +15,7 @@ _RAISED = re.compile(r"^hudiformat\.errors\.(\w+): (.*(?:\n(?!\s*$|Traceback|\ta
 
 @contextmanager
 def reraised() -> Iterator[None]:
-    """Raise the error of ours that a task stopped with, in place of Spark's."""
+    """Raise the error of ours that a task stopped with, instead of Spark's."""
     try:
         yield
     except Exception as error:

@@ -60,7 +60,7 @@ class SourceOptions:
         """Where the table is.
 
         Raises:
-            OptionError: nobody said it.
+            OptionError: no path was given.
         """
         path = self.get("path")
         if path is None:
@@ -96,7 +96,7 @@ class SourceOptions:
 
     @property
     def operation(self) -> Operation:
-        """What a write does with its rows, upsert unless it is said.
+        """What a write does with its rows; upsert by default.
 
         Raises:
             OptionError: there is no such operation.
@@ -104,7 +104,7 @@ class SourceOptions:
         return self._operation() or Operation.UPSERT
 
     def batch_operation(self, *, overwrite: bool) -> Operation:
-        """What a batch does with its rows; with mode *overwrite* they take the place of all others unless it is said.
+        """What a batch does with its rows; with mode *overwrite* they replace all others by default.
 
         Raises:
             OptionError: there is no such operation, or it is none of those that overwrite.

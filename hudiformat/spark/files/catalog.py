@@ -1,4 +1,4 @@
-"""Spark's catalog as the metastore that a file sink tells of its partitions."""
+"""Spark's catalog as the metastore in which a file sink registers its partitions."""
 
 from __future__ import annotations
 

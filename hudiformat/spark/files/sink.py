@@ -1,6 +1,6 @@
 """A stream into plain files: the file sink on Structured Streaming, by ``foreachBatch``.
 
-Tasks write what nobody sees, and send the driver a message each; the driver has the batch merged, again by tasks, shows
+Tasks write hidden files, and send the driver a message each; the driver has the batch merged, again by tasks, shows
 it, and commits partitions.  Rules: spec/sink.md.
 """
 
@@ -59,14 +59,14 @@ class FileBatches:
         self._newest: int | None = None  # not known before what an earlier process left is finished or thrown away
 
     def __call__(self, df: DataFrame, batch_id: int) -> BatchCommit | None:
-        """Write a batch; None where it is there already, since the query was stopped before Spark had noted it.
+        """Write a batch; None where it was written before, and the query was stopped before Spark had recorded that.
 
         Raises:
             SchemaError: *df* has a column that no file can hold, or lacks one that is asked for.
-            HudiFormatError: whatever else stops the batch; the same batch, when it comes again, goes on.
+            HudiFormatError: whatever else stops the batch; the same batch, when it comes again, continues.
         """
         schema = arrow_schema(df.schema)
-        rows_writer(file_schema(schema, self._share.partition_by), self._share.options)  # says what does not fit
+        rows_writer(file_schema(schema, self._share.partition_by), self._share.options)  # raises where they do not fit
         _check_event_time(schema, self._share.event_time)
         sink = self._make_sink(run=partial(_run_in_tasks, df.sparkSession))
         if self._newest is None:
@@ -100,7 +100,7 @@ def file_sink(
 ) -> FileBatches:
     """A sink into Parquet or Avro files under *path*, for ``df.writeStream.foreachBatch``.
 
-    The columns *partition_by* name the folders.  *options* are Flink's keys: spec/sink.md.  *name* tells queries apart
+    The columns *partition_by* name the folders.  *options* are Flink's keys: spec/sink.md.  *name* identifies queries
     that write into one folder.  *event_time* is the column that gives the watermark of the trigger partition-time: a
     task's is the latest of its batch less *lateness* milliseconds.  *metastore*, *custom* and *extractor* go with the
     options that ask for them.
@@ -121,7 +121,7 @@ def file_sink(
         custom=custom,
         extractor=extractor,
     )
-    make_sink()  # says what contradicts
+    make_sink()  # raises for contradictions
     return FileBatches(share, make_sink)
 
 

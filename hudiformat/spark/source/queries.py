@@ -94,7 +94,7 @@ def _pieces(path: str, plan: SlicePlan) -> list[Piece]:
 
 
 def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece as Spark was told that they are.
+    """The rows of a piece in the schema that was declared to Spark.
 
     Where there is nothing to read, Spark makes up one task with a partition of its own.
     """

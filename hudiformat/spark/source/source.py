@@ -1,7 +1,7 @@
 """The data source ``hudiformat`` (PySpark 4).
 
 Spark makes the writer in one process, runs ``write`` in others and ``commit`` in a third: what travels is the plan and
-the messages.  A task has no say in which rows it gets.  With a bucket index and log files that does not matter: several
+the messages.  A task cannot choose its rows.  With a bucket index and log files that does not matter: several
 tasks may add log files to one file group; nor for a bulk insert, which opens file groups of its own.  Else it
 does, since two tasks could open a file group each for one new key, or rewrite one base file: there the tasks stage
 their rows, and the commit writes them.
@@ -54,7 +54,7 @@ class HudiDataSource(DataSource):
     cdc) with ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
     ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
     (insert, upsert, bulk_insert, delete, insert_overwrite or insert_overwrite_table) and Hudi's keys.  Mode overwrite
-    puts the rows in place of all others, or with ``insert_overwrite`` of those in their partitions.
+    replaces all other rows, or with ``insert_overwrite`` those in the same partitions.
     """
 
     @classmethod
@@ -174,7 +174,7 @@ class HudiWriter(DataSourceArrowWriter):
 
 
 def _tasks_write(plan: WritePlan) -> bool:
-    """Whether tasks can write what they get, whoever else gets rows with the same keys."""
+    """Whether tasks can write their rows, even if other tasks have rows with the same keys."""
     is_replacing = plan.operation in REPLACING
     if plan.uses_buckets:  # of which several tasks may have rows: log files they may all add to a file group
         return plan.config.table_type is TableType.MERGE_ON_READ and not is_replacing

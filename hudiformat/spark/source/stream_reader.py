@@ -1,6 +1,6 @@
 """A table as a stream: what was written, or changed, after one completion time and up to another.
 
-An offset is the completion time of a commit, so that a stream ends and goes on between commits, and misses none that
+An offset is the completion time of a commit, so that a stream stops and continues between commits, and misses none that
 was begun early and completed late.
 """
 
@@ -24,7 +24,7 @@ _BEFORE_ALL = "000"
 
 
 class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a table as it grows; ``maxCommitsPerTrigger`` says how much of it at a time."""
+    """Reads a table as it grows; ``maxCommitsPerTrigger`` limits how much of it is read at a time."""
 
     def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
         if options.get(QUERY) is not None and options.query not in _STREAMED:

@@ -1,8 +1,8 @@
 """A stream into a table: a commit for each batch, exactly once.
 
 Spark makes the writer twice for a batch, before its tasks and before its commit, so neither has an instant: tasks stage
-their rows, and the commit writes them.  It says whose batch it is, and a batch that comes again, as its query was
-stopped between our commit and Spark's, is found on the timeline and passed over.
+their rows, and the commit writes them.  The commit records the batch.  A batch that comes again, as its query was
+stopped between our commit and Spark's, is found on the timeline and skipped.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ _LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = str(2**31 - 1)
 
 _GATHERED_AT_ONCE = 16 * 1024 * 1024
-"""Bytes of rows that are worked on at once: the more, the fewer calls, and the fewer values to move."""
+"""Bytes of rows that are worked on at once: the more, the fewer calls, and the fewer values to shuffle."""
 
 
 @contextmanager
 def cut_by_rows(spark: SparkSession) -> Iterator[None]:
-    """Have Spark cut batches by the number of their rows alone, unless the session says how many bytes they may have.
+    """Have Spark cut batches by the number of their rows alone, unless the session limits their bytes.
 
     From Spark 4.1 on it asks after each row how many bytes the batch has by now, which takes as long as adding the row.
     """

@@ -51,7 +51,7 @@ def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df* in new file groups, in one commit: every task opens its own.
 
-    ``hoodie.bulkinsert.sort.mode`` says in which order: NONE as the rows come, PARTITION_SORT each task's by partition
+    ``hoodie.bulkinsert.sort.mode`` sets the order: NONE as the rows come, PARTITION_SORT each task's by partition
     path and record key, GLOBAL_SORT all.
 
     Raises:
@@ -63,7 +63,7 @@ def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None =
 
 
 def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Put the rows of *df* in place of all rows of the partitions that it has rows for, in one commit.
+    """Replace all rows of the partitions that *df* has rows for by those of *df*, in one commit.
 
     Raises:
         HudiFormatError: as for :func:`insert`.
@@ -74,7 +74,7 @@ def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | N
 
 
 def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Put the rows of *df* in place of all rows of the table, in one commit.
+    """Replace all rows of the table by those of *df*, in one commit.
 
     Raises:
         HudiFormatError: as for :func:`insert`.
@@ -85,7 +85,7 @@ def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, st
 
 
 def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
-    """Delete the rows with the record keys and partitions of *df*, in one commit; other columns are not looked at.
+    """Delete the rows with the record keys and partitions of *df*, in one commit; other columns are ignored.
 
     Raises:
         HudiFormatError: as for :func:`insert`.

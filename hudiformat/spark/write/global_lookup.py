@@ -1,7 +1,7 @@
-"""Writing with a global index: a row's key is looked for in all partitions, and a row may leave the one that it is in.
+"""Writing with a global index: a row's key is looked up in all partitions, and a row may relocate to another one.
 
-    tag -> one row per record key -> join with the rows of all newest slices, by record key -> where each goes
-        -> count the new rows, plan, place, shuffle, write as after any look-up
+    tag -> one row per record key -> join with the rows of all newest slices, by record key -> where each belongs
+        -> count the new rows, plan, assign, shuffle, write as after any look-up
 
 The rules are those of hudiformat.index.global_index.
 Source: HoodieGlobalSimpleIndex, HoodieIndexUtils.tagGlobalLocationBackToRecords, Hudi 1.2.0.
@@ -28,14 +28,14 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice, list_partitions
 
-_PLACES, _ROUTE, _ORDERING = "_hudiformat_places", "_hudiformat_route", "_hudiformat_ordering"
+_LOCATIONS, _ROUTE, _ORDERING = "_hudiformat_locations", "_hudiformat_route", "_hudiformat_ordering"
 
 
 def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
     """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
 
     Raises:
-        DataError: a record key is null, or there already where it must not be.
+        DataError: a record key is null, or exists where it must not.
     """
     is_combined = plan.combines
     if not (is_combined or plan.looks_everywhere):
@@ -57,33 +57,33 @@ def _absent(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack
 
     Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
     """
-    joined = cached(_with_places(rows, plan, slices, pa.schema([])), stack)
-    is_there = functions.col(_PLACES).isNotNull()
+    joined = cached(_with_locations(rows, plan, slices, pa.schema([])), stack)
+    is_there = functions.col(_LOCATIONS).isNotNull()
     if (
         plan.options.insert_duplicates is DuplicatePolicy.FAIL
         and (row := joined.where(is_there).select(KEY).first()) is not None
     ):
         raise DataError(f"the record key {row[0]!r} is in the table already")
-    return joined.where(~is_there).drop(_PLACES).withColumn(NEW, functions.lit(True))
+    return joined.where(~is_there).drop(_LOCATIONS).withColumn(NEW, functions.lit(True))
 
 
 def _routed(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice]) -> DataFrame:
-    """The rows, once for each place that they are updated in or leave, and once more if none of them stays anywhere."""
+    """The rows: once for each location that they are updated in or leave, and once more if they stay in none."""
     moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
     names = plan.ordering_fields if moves else ()
     ordering = pa.schema([plan.schema.arrow.field(name) for name in names])
-    found = _with_places(rows, plan, slices, ordering)
+    found = _with_locations(rows, plan, slices, ordering)
 
-    def leaves(place: Column) -> Column:
-        return _may_leave(place, plan, spark_schema(ordering)) if moves else functions.lit(False)
+    def leaves(location: Column) -> Column:
+        return _may_leave(location, plan, spark_schema(ordering)) if moves else functions.lit(False)
 
-    def stays(place: Column) -> Column:
-        return ~leaves(place)
+    def stays(location: Column) -> Column:
+        return ~leaves(location)
 
-    places = functions.col(_PLACES)
-    updated = functions.transform(functions.filter(places, stays), lambda one: _route(one[PATH], one[GROUP]))
-    left = functions.transform(functions.filter(places, leaves), lambda one: _route(one[PATH], one[GROUP], out=True))
-    is_new = ~functions.coalesce(functions.exists(places, stays), functions.lit(False))
+    locations = functions.col(_LOCATIONS)
+    updated = functions.transform(functions.filter(locations, stays), lambda one: _route(one[PATH], one[GROUP]))
+    left = functions.transform(functions.filter(locations, leaves), lambda one: _route(one[PATH], one[GROUP], out=True))
+    is_new = ~functions.coalesce(functions.exists(locations, stays), functions.lit(False))
     added = functions.array(_route(functions.col(PATH), functions.lit(""), new=True))
     routes = [updated, left, functions.when(is_new, added)][: 1 if plan.operation is Operation.DELETE else 3]
     every = functions.concat(*(functions.coalesce(one, functions.array()) for one in routes))
@@ -92,19 +92,19 @@ def _routed(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice]) -> Da
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
 
 
-def _with_places(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], ordering: pa.Schema) -> DataFrame:
-    """The rows with the places of their keys in the table, and the *ordering* values there; null if there are none."""
+def _with_locations(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], ordering: pa.Schema) -> DataFrame:
+    """The rows with the locations of their keys in the table and the *ordering* values there, or null."""
     reader = plan.slice_reader()
     live = live_rows(rows.sparkSession, plan.root, reader, slices, ordering, group=GROUP)
-    place = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
-    return rows.join(live.groupBy(KEY).agg(functions.collect_list(place).alias(_PLACES)), KEY, "left")
+    location = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
+    return rows.join(live.groupBy(KEY).agg(functions.collect_list(location).alias(_LOCATIONS)), KEY, "left")
 
 
-def _may_leave(place: Column, plan: WritePlan, ordering: StructType) -> Column:
-    """Whether a row may leave a place for its partition: it wins there, and is no delete."""
-    leaves = functions.col(PATH) != place[PATH]
+def _may_leave(location: Column, plan: WritePlan, ordering: StructType) -> Column:
+    """Whether a row may leave a location for its partition: it wins there, and is no delete."""
+    leaves = functions.col(PATH) != location[PATH]
     for values in _ordering_values(ordering):
-        leaves &= values >= place[_ORDERING]
+        leaves &= values >= location[_ORDERING]
     if plan.schema.delete_column is not None:
         leaves &= ~functions.coalesce(functions.col(quoted(plan.schema.delete_column)), functions.lit(False))
     return leaves

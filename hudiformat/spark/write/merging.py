@@ -1,7 +1,7 @@
 """Merging a data frame into a table: what Spark SQL's MERGE INTO does, with columns for expressions.
 
 A source row matches the row of the table with its record key and partition path.  Of the clauses for rows that match,
-or for those that do not, the first counts whose condition holds; a row for which none does is passed over.  In
+or for those that do not, the first whose condition holds is applied; a row for which none holds is skipped.  In
 conditions and values the columns are called ``source.<name>`` and ``target.<name>``.
 """
 
@@ -74,7 +74,7 @@ def merge(
 
     Raises:
         SchemaError: a clause names a column that the table does not have, or one that keys are made of.
-        DataError: several source rows have one key, and nothing says which counts; the table is as it was.
+        DataError: several source rows have one key, and no ordering column decides; the table is as it was.
         HudiFormatError: as for :func:`hudiformat.spark.upsert`.
 
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
@@ -147,7 +147,7 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
         values = [_value(clause, field.name, in_source=field.name in has) for clause in clauses]
         value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _chosen(values)
         columns.append(value.cast(field.dataType).alias(field.name))
-    deletes = [place for place, clause in enumerate(clauses) if isinstance(clause, Delete)]
+    deletes = [number for number, clause in enumerate(clauses) if isinstance(clause, Delete)]
     out = functions.when(functions.col(_CLAUSE).isin(deletes), functions.col(OUT)).alias(OUT)
     group = functions.col(GROUP) if plan.uses_buckets else functions.coalesce(OUT, functions.lit("")).alias(GROUP)
     return chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
@@ -172,9 +172,9 @@ def _named(side: str, name: str) -> str:
 
 
 def _first(conditions: Sequence[Column]) -> Column:
-    """The place of the first of *conditions* that holds; null where none does."""
+    """The number of the first of *conditions* that holds; null where none does."""
     return functions.coalesce(
-        *(functions.when(condition, place) for place, condition in enumerate(conditions)),
+        *(functions.when(condition, number) for number, condition in enumerate(conditions)),
         functions.lit(None).cast("int"),
     )
 

@@ -1,9 +1,9 @@
-"""Rows of a data frame -> the tasks that write them: tagged, looked up, placed, and moved to their file groups.
+"""Rows of a data frame -> the tasks that write them: tagged, looked up, assigned, and shuffled to their file groups.
 
     hash buckets: tag -> shuffle by bucket -> write
-    inserts: count the rows of each partition -> plan, once, on the driver -> place -> shuffle by file group -> write
-    other indexes: tag -> join with the record keys that are there -> count the new rows -> plan, once, on the driver
-                   -> place -> shuffle by file group -> write
+    inserts: count the rows of each partition -> plan, once, on the driver -> assign -> shuffle by file group -> write
+    other indexes: tag -> join with the existing record keys -> count the new rows -> plan, once, on the driver
+                   -> assign -> shuffle by file group -> write
     bulk insert and overwriting: sort as asked -> write, each task into file groups of its own
 
 One file group is written by one task, to which its rows go packed.  No Python per row.  Where rows are shuffled,
@@ -58,7 +58,7 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
     """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
 
     Raises:
-        DataError: a record key is null, or there already where it must not be.
+        DataError: a record key is null, or exists where it must not.
     """
     if opens_groups(plan):
         return _written(_as_bulk_inserts_are_sorted(df, plan, schema), plan, schema)
@@ -92,7 +92,7 @@ def _written(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[
 
 
 def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
-    """The rows in the tasks that write them, where their keys say which file group each belongs to."""
+    """The rows in the tasks that write them, where the file group of each follows from its key."""
     return shuffled(df.mapInArrow(partial(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
 
 
@@ -113,7 +113,7 @@ def _only_adds(plan: WritePlan) -> bool:
 
 
 def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Mapping[str, int]:
-    """How many rows of an insert each partition gets: Spark counts them by what stands in the partition columns."""
+    """How many rows of an insert each partition gets: Spark counts them by the values of the partition columns."""
     names = list(RowKeys.of(plan.config).partition_fields)
     rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
     counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
@@ -133,7 +133,7 @@ def _with_paths(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Recor
 
 
 def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
-    assert plan.sizing is not None  # noqa: S101 - whoever asks has looked
+    assert plan.sizing is not None  # noqa: S101 - the callers have checked
     there: dict[str, list[FileSlice]] = {}
     for one in slices:
         there.setdefault(one.partition_path, []).append(one)
@@ -216,5 +216,5 @@ def _placed(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         placement = plan.placements.get(path)
         if placement is not None:
             part = new.take(pa.array(rows))
-            place = part.schema.get_field_index(GROUP)
-            yield part.set_column(place, part.schema.field(place), groups_of_new(placement, part[KEY]))
+            column = part.schema.get_field_index(GROUP)
+            yield part.set_column(column, part.schema.field(column), groups_of_new(placement, part[KEY]))

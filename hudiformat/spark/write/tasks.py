@@ -1,7 +1,4 @@
-"""What a task tells the driver, and what it calls itself.
-
-What the tasks of a write do: rows, packed by file group or as they come -> files, and their statistics.
-"""
+"""What the tasks of a write do: rows, packed by file group or as they come -> files; what they report to the driver."""
 
 from __future__ import annotations
 
@@ -111,11 +108,13 @@ def _without_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _relocated(task: WriteTask, path: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Delete the rows that move to another partition; the other rows."""
-    goes = pc.is_valid(batch[OUT])
-    gone = pa.Table.from_batches([batch.select([OUT, KEY]).filter(goes)]).group_by(OUT).aggregate([(KEY, "list")])
-    for file_id, keys in zip(gone[OUT], gone[f"{KEY}_list"], strict=True):
+    relocates = pc.is_valid(batch[OUT])
+    deleted = (
+        pa.Table.from_batches([batch.select([OUT, KEY]).filter(relocates)]).group_by(OUT).aggregate([(KEY, "list")])
+    )
+    for file_id, keys in zip(deleted[OUT], deleted[f"{KEY}_list"], strict=True):
         task.remove(path, file_id.as_py(), keys.values)
-    return batch.filter(pc.invert(goes))
+    return batch.filter(pc.invert(relocates))
 
 
 def last_of_each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
