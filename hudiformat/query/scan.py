@@ -1,7 +1,4 @@
-"""The answer to a query, before it is read.
-
-The slices of a query, one after the other, as batches.
-"""
+"""The rows of a query, before they are read: file slice after file slice, batch by batch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rows put aside on disk in parts by their keys, for what looks at all rows of a key and does not fit into memory.
-
-A merge that does not fit into memory: by way of files, one part of the keys after the other.
-"""
+"""Merging a file slice whose log records do not fit into memory: through files, one part of the keys at a time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Numbers as Java writes them.
-
-The values that a query shows in partition columns: those of the partition path, not those in the files.
+"""The values that a query shows in partition columns: those of the partition path, not those in the files.
 
 A path cannot give everything back.  Where the key generator formats times into paths, the files' values are shown after
 all, as texts.  Source: HoodieBaseHadoopFsRelationFactory.partitionColumnsToRead, SparkParsePartitionUtil, Hudi 1.2.0.

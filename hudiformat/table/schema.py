@@ -1,7 +1,4 @@
-"""A table's schema: Avro on disk, Arrow in memory, with and without the meta fields.
-
-Record keys and partition paths of rows, as the table's key generator makes them.
-"""
+"""The rows of a table: their schema in Avro and Arrow, and the record keys and partition paths made of them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What keeps the writers of a table from choosing instants and committing at the same moment.
+"""Locks and heartbeats: how the writers of a table exclude each other, and how they recognise a dead one.
 
 The file-system lock is the one of Hudi's FileSystemBasedLockProvider, file for file: Java's writers and these exclude
 each other.  It is held for the moments of a state change on the timeline, never while rows are written.
 
 Heartbeats: a file per writer, written again at intervals as long as the writer lives.
 
-Who finds a write that did not complete asks for its heartbeat before taking it away.
+A writer that finds an incomplete write checks its heartbeat before it rolls it back.
 Source: HoodieHeartbeatClient, HoodieHeartbeatUtils, Hudi 1.2.0.
 """
 
@@ -194,7 +194,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more, and take the file away."""
+        """Stop beating, and delete the file."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -210,7 +210,7 @@ class Heartbeat:
 
 
 def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
-    """The instants of writers that gave a sign of life within the last *tolerance* seconds.
+    """The instants of writers whose heartbeat was written within the last *tolerance* seconds.
 
     Where the storage does not record when a file was written, every heartbeat counts.
     """
@@ -221,6 +221,6 @@ def living(storage: Storage, *, tolerance: float) -> frozenset[str]:
 
 
 def forget(storage: Storage, instant: str) -> None:
-    """Take away the heartbeat of a writer, alive or dead."""
+    """Delete the heartbeat of a writer, alive or dead."""
     with contextlib.suppress(StorageError):
         storage.delete(f"{_FOLDER}/{instant}")

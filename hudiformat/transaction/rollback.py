@@ -1,14 +1,14 @@
-"""Taking a write back in table version 6, where a log file may hold blocks of several writes.
+"""Rolling back writes: those that did not complete, and completed ones that the user wants removed.
 
-What it added to a file group that was there stays, and a command block in a further log file says that it does not
-count.  Base files, and the log files that began a file group, are deleted.
-Source: MarkerBasedRollbackStrategy, RollbackHelperV1, Hudi 1.2.0; spec/timeline.md.
+A rollback is an instant of its own.  Its plan is on the timeline before the first file is deleted: if the process is
+stopped half-way, the next writer finishes the rollback.
 
-Taking away writes that did not complete, or that shall not have been.
+In table version 6 a log file may contain blocks of several writes.  Blocks that the write added to an existing file
+group stay, and a command block in a further log file makes readers skip them.  Base files, and the log files that began
+a file group, are deleted.
 
-A rollback is an instant of its own: its plan is on the timeline before the first file goes, so that whoever is stopped
-half-way leaves the next writer something to finish.
-Source: BaseRollbackPlanActionExecutor, BaseRollbackActionExecutor, Hudi 1.2.0; spec/timeline.md.
+Source: BaseRollbackPlanActionExecutor, BaseRollbackActionExecutor, MarkerBasedRollbackStrategy, RollbackHelperV1, Hudi
+1.2.0; spec/timeline.md.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from hudiformat.transaction.publishing import publish
 from hudiformat.view import list_partitions
 
 
-def requests_of_blocks(storage: Storage, target: str) -> Iterator[RollbackRequest]:
-    """What it takes to take back the write *target*; its log files are found by their blocks.
+def rollback_requests(storage: Storage, target: str) -> Iterator[RollbackRequest]:
+    """What has to be done to roll back the write *target*; its log files are recognised by their blocks.
 
     Markers would name them faster, but Hudi keeps them in forms of its own, and a commit has none any more.
     """
@@ -69,10 +69,10 @@ def requests_of_blocks(storage: Storage, target: str) -> Iterator[RollbackReques
             yield RollbackRequest(folder, file_id, instant, (), logs)
 
 
-def carry_out(
+def run_requests(
     storage: Storage, requests: Iterable[RollbackRequest], *, target: str, at: str
 ) -> dict[str, dict[str, int]]:
-    """Do what *requests* ask for, *at* the instant of the rollback; the new log files and their sizes by partition.
+    """Run *requests*, *at* the instant of the rollback; the new log files and their sizes by partition.
 
     Doing it twice does no harm.
     """
@@ -176,7 +176,7 @@ def _execute(
     _hide(state, target)
     appended: dict[str, dict[str, int]] = {}
     if state.logs_name_slices:
-        appended = carry_out(storage, requests, target=target.commit_time, at=at)
+        appended = run_requests(storage, requests, target=target.commit_time, at=at)
         delete_traces(storage, target.commit_time)
     else:
         delete_files(storage, config, target.commit_time)
@@ -209,7 +209,7 @@ def _remove(state: TableState, target: InstantInfo) -> None:
 def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
     storage = state.storage
     if state.logs_name_slices:
-        yield from requests_of_blocks(storage, instant)
+        yield from rollback_requests(storage, instant)
         return
     for path in sorted({*marked_files(storage, instant), *files_of(storage, instant)}):
         folder, _, name = path.rpartition("/")
@@ -233,7 +233,7 @@ def _plan(state: TableState, rollback: Instant) -> RollbackPlan:
 
 
 def _target(plan: RollbackPlan) -> InstantInfo:
-    assert plan.instant_to_rollback is not None  # noqa: S101 - _plan has looked
+    assert plan.instant_to_rollback is not None  # noqa: S101 - _plan has checked
     return plan.instant_to_rollback
 
 

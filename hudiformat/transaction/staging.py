@@ -1,4 +1,4 @@
-"""Rows that tasks put aside for the commit to write, as Arrow files among the markers.
+"""Rows that tasks store for the commit to write, as Arrow files among the markers.
 
 A batch write's are in the folder of its instant.  A stream's have a folder of their own, as the instant of a batch is
 chosen when its tasks are done.
@@ -18,7 +18,7 @@ from hudiformat.timeline import MARKER_FOLDER
 def stage(
     storage: Storage, folder: str, token: WriteToken, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> str:
-    """Put *batches* aside in *folder*, an instant or a stream's name; where they are, below the table."""
+    """Store *batches* in *folder*, an instant or a stream's name; where they are, below the table."""
     path = f"{MARKER_FOLDER}/{folder}/staged-{token}.arrow"
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, schema) as writer:
@@ -29,11 +29,11 @@ def stage(
 
 
 def read_staged(storage: Storage, schema: pa.Schema, paths: Sequence[str]) -> pa.Table:
-    """The rows that were put aside in *paths*, mapped and not loaded."""
+    """The rows that were stored in *paths*, mapped and not loaded."""
     tables = [pa.ipc.open_file(pa.py_buffer(storage.map(path))).read_all() for path in paths]
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
 def delete_staged(storage: Storage, folder: str) -> None:
-    """Take away what was put aside in *folder*."""
+    """Delete what was stored in *folder*."""
     storage.delete(f"{MARKER_FOLDER}/{folder}")

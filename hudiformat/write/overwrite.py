@@ -1,4 +1,4 @@
-"""Writes that take file groups out of the table: overwriting partitions or all of it, and deleting partitions.
+"""Writes that remove file groups from the table: overwriting partitions or all of it, and deleting partitions.
 
 They complete as replace commits; the files stay for readers of the past until cleaning takes them.
 Source: SparkInsertOverwriteCommitActionExecutor, SparkInsertOverwriteTableCommitActionExecutor,

@@ -1,4 +1,4 @@
-"""Partial updates: an upsert that brings some columns of rows that are there.  Rules: spec/writing.md.
+"""Partial updates: an upsert that brings some of the columns of existing rows.  Rules: spec/writing.md.
 
 Source: HoodieAppendHandle, MergeIntoHoodieTableCommand, Hudi 1.2.0.
 """

@@ -1,6 +1,6 @@
-"""Where the rows of a write go that were counted before its tasks run: to file groups by name.
+"""Assigning new rows to file groups where the rows have been counted before the tasks of the write run.
 
-A group that is there goes by its file id, one that the write is going to open by its number in its partition.
+An existing file group is named by its file id, one that the write is going to open by its number in its partition.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What is to change in a base file, as its rows stream by.
+"""The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group.
 
-The merge handle: a base file and new rows, updates and deletes -> the next base file of the same file group.
-
-A bucket that is not there yet has no base file; its first one is written in the same way.
+A bucket without a base file gets its first one in the same way.
 """
 
 from __future__ import annotations
@@ -37,25 +35,25 @@ from hudiformat.write.rows import combine, deleted_rows
 _LOWER_HALF = 0xFFFFFFFF
 
 
-class Meetings(Protocol):
-    """Which rows of a base file which changes are about."""
+class Matches(Protocol):
+    """Finds the rows of a base file that changes belong to."""
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """The places in *rows* that meet a change, in ascending order, and which change each of them meets."""
+        """The rows of *rows* that a change belongs to, in ascending order, and the number of the change of each."""
 
     def missed(self) -> Booleans:
-        """Which changes have met no row, once all rows have come by."""
+        """Which changes have matched no row, once all rows have been passed to :meth:`of`."""
 
 
-class KeyMeetings:
-    """By record key: of several rows with one key only the first meets its change, as in Hudi."""
+class KeyMatches:
+    """By record key: of several rows with one key only the first gets the change, as in Hudi."""
 
     def __init__(self, keys: pa.ChunkedArray) -> None:
         self._index = KeyIndex.of(keys)
         self._seen = np.zeros(len(keys), np.bool_)
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """As :meth:`Meetings.of`."""
+        """As :meth:`Matches.of`."""
         at, numbers = self._index.find(pa.chunked_array([rows.head[RECORD_KEY]]))
         change = self._index.rows[numbers]
         first = np.unique(change, return_index=True)[1]
@@ -64,38 +62,39 @@ class KeyMeetings:
         return at[new], change[new]
 
     def missed(self) -> Booleans:
-        """As :meth:`Meetings.missed`."""
+        """As :meth:`Matches.missed`."""
         return ~self._seen
 
 
-class PositionMeetings:
+class PositionMatches:
     """By row of the base file, as an index found it, or NOT_IN_BASE_FILE; no two changes have the same row."""
 
     def __init__(self, positions: Integers) -> None:
         self._missed: Booleans = positions == NOT_IN_BASE_FILE
-        # Sorted with their places in the lower half: several times as fast as argsort.
+        # Positions in the upper half and numbers of changes in the lower one: sorting these is several times as fast as
+        # argsort.  Positions [7, 2, 5] become [2 | 1, 5 | 2, 7 | 0], so the changes in the order of rows are [1, 2, 0].
         ascending = np.sort(positions << 32 | np.arange(len(positions)))
         self._changes, self._positions = ascending & _LOWER_HALF, ascending >> 32
 
     def of(self, rows: BaseRows) -> tuple[Integers, Integers]:
-        """As :meth:`Meetings.of`."""
+        """As :meth:`Matches.of`."""
         first, last = np.searchsorted(self._positions, [rows.numbers[0], rows.numbers[-1] + 1])
         return self._positions[first:last] - rows.numbers[0], self._changes[first:last]
 
     def missed(self) -> Booleans:
-        """As :meth:`Meetings.missed`."""
+        """As :meth:`Matches.missed`."""
         return self._missed
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to change in a base file: ``rows`` take the place of those they meet, which go where ``deleted``.
+    """What is to change in a base file: ``rows`` replace those that they match, or delete them where ``deleted``.
 
-    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` gives the others
-    to those that are taken, which then have ``schema``.
+    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` adds the others
+    to those that are written, which then have ``schema``.
     """
 
-    meetings: Meetings
+    matches: Matches
     rows: RowSource
     stored: Callable[[pa.Table], pa.Table]
     schema: pa.Schema
@@ -104,11 +103,11 @@ class Changes:
     ordering_fields: tuple[str, ...]
 
     def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
-        """What takes the place of *rows*, in their order; what is done to them is told to *log*."""
+        """What replaces *rows*, in their order; the changes are added to *log*."""
         head = pa.Table.from_batches([rows.head])
-        at, change = self.meetings.of(rows)
-        beaten = self._beaten(head, at, change)
-        at, change = at[beaten], change[beaten]
+        at, change = self.matches.of(rows)
+        loses = self._loses(head, at, change)
+        at, change = at[loses], change[loses]
         kept = np.ones(head.num_rows, np.bool_)
         kept[at] = False
         updated = ~self.deleted[change]
@@ -125,16 +124,19 @@ class Changes:
         if not updated.any():
             return base.filter(pa.array(kept)), counts
         both = pa.concat_tables([base, new]).combine_chunks()
-        places = np.where(kept, np.arange(base.num_rows), -1)
-        places[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
-        return both.take(pa.array(places[places >= 0])), counts
+        # Three old rows, the second updated, the third deleted:
+        #   both     old 0, old 1, old 2, new 0
+        #   indices  0  3  -1    of the row in `both` that replaces each old row, -1 for none
+        indices = np.where(kept, np.arange(base.num_rows), -1)
+        indices[at[updated]] = base.num_rows + np.arange(int(updated.sum()))
+        return both.take(pa.array(indices[indices >= 0])), counts
 
     def left(self) -> pa.Table:
         """The rows whose key was not there."""
-        return self.stored(self.rows.rows.filter(pa.array(self.meetings.missed() & ~self.deleted)))
+        return self.stored(self.rows.rows.filter(pa.array(self.matches.missed() & ~self.deleted)))
 
-    def _beaten(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
-        """Which of the rows that meet a change lose to it: all, but those with a higher ordering value."""
+    def _loses(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
+        """Which of the rows that match a change lose to it: all but those with a higher ordering value."""
         if not self.ordering_fields:
             return np.ones(len(at), np.bool_)
         new = self.rows.at(change, self.ordering_fields)
@@ -143,8 +145,8 @@ class Changes:
             for name in self.ordering_fields
         )
         ranks = comparable(columns, 2 * len(at))
-        beaten: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
-        return beaten
+        loses: Booleans = self.wins[change] | (ranks[: len(at)] >= ranks[len(at) :])
+        return loses
 
 
 Numbered = tuple[KeyedRows, int]
@@ -152,7 +154,7 @@ Numbered = tuple[KeyedRows, int]
 
 
 class MergeHandle:
-    """Gathers what is to change in a file group, and writes its next base file at the end.
+    """Gathers the changes of a file group, and writes its next base file at the end.
 
     The old base file streams through, a batch after the other: memory is bounded by a row group, the record keys, and
     what is to change.  Rows that stay keep their meta fields but for the file's name.
@@ -183,7 +185,7 @@ class MergeHandle:
         self._changes.append((rows, first_counter))
 
     def delete(self, record_keys: pa.Array, *, positions: Integers | None = None) -> None:
-        """Take keys of rows that go, whatever their ordering values."""
+        """Take keys of rows to delete, whatever their ordering values."""
         self._deleted_keys.append(record_keys)
         self._deleted_positions.append(positions)
 
@@ -270,13 +272,13 @@ class MergeHandle:
         wins = deleted & without_ordering([rows[name] for name in fields], rows.num_rows)
         deleted, wins = (np.append(flags, np.ones(gone.num_rows, np.bool_)) for flags in (deleted, wins))
         rows = in_one_piece(pa.concat_tables([rows, gone]))
-        meetings = KeyMeetings(rows[self._key]) if positions is None else PositionMeetings(positions)
+        matches = KeyMatches(rows[self._key]) if positions is None else PositionMatches(positions)
         return Changes(
-            meetings, RowSource(rows), self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields
+            matches, RowSource(rows), self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields
         )
 
     def _positions(self) -> Integers | None:
-        """The rows of the base file that the changes are about, the deletes last; None where the keys have to tell."""
+        """The rows of the base file that the changes belong to; deletes last. None: keys have to be compared."""
         every = [*(rows.positions for rows, _ in self._changes), *self._deleted_positions]
         known = [positions for positions in every if positions is not None]
         if len(known) < len(every) or not self._plan.combines:
@@ -284,7 +286,7 @@ class MergeHandle:
         return np.concatenate([np.empty(0, np.int64), *known])
 
     def _gone(self, schema: pa.Schema) -> pa.Table:
-        """The keys of rows that go, with nothing else."""
+        """The keys of rows to delete, with no other values."""
         keys = pa.chunked_array(self._deleted_keys, pa.string()).combine_chunks()
         if self._positions() is None:
             keys = keys.unique()
