@@ -79,7 +79,7 @@ def encode_records(
             cells += _cells(node, rows.field(index), None, name)
         lengths = size(cells, len(rows))
         if framed:
-            cells.insert(0, _length_prefix(lengths))
+            cells.insert(0, length_prefix(lengths))
             lengths += _LENGTH_SIZE
         data, _ = join(cells, lengths)
         output.append(data)
@@ -175,7 +175,12 @@ def _not_too_large(chunk: pa.RecordBatch) -> pa.RecordBatch:
     return chunk
 
 
-def _length_prefix(lengths: Longs) -> Word:
+def length_prefix(lengths: Longs) -> Word:
+    """The length in front of each record.
+
+    Raises:
+        EncodeError: a record of 2 GiB or more.
+    """
     if int(lengths.max(initial=0)) > INT32_MAX:
         raise EncodeError(f"a record of {lengths.max()} bytes: Hudi's lengths are 32-bit")
     return small(lengths.astype(np.uint32).byteswap().astype(np.uint64), _LENGTH_SIZE, None)

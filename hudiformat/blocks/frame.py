@@ -10,7 +10,6 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeVar
 
 from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import INT32_MAX, int32
@@ -150,7 +149,6 @@ _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _KEYS: Mapping[int, HeaderKey] = {int(key): key for key in HeaderKey}
 _TYPES: Mapping[int, BlockType] = {int(kind): kind for kind in BlockType if kind is not BlockType.CORRUPT}
-_Code = TypeVar("_Code", HeaderKey, BlockType)
 Buffer = bytes | bytearray | memoryview
 
 
@@ -191,7 +189,8 @@ def parse_frame(data: Buffer, start: int = 0, *, base: int = 0) -> Frame:
         raise UnsupportedVersionError(
             f"log format version {version}; only version {FORMAT_VERSION} can be read, by Hudi too", offset=base + start
         )
-    kind = _code(_TYPES, fields, "block type")
+    if (kind := _TYPES.get(number := fields.int32("block type"))) is None:
+        raise _unknown(_TYPES, "block type", number, fields)
     header_count = fields.int32("header count")
     entries = _parse_entries(fields, header_count)
     length, length_wraps = fields.wrapped_int("content length")
@@ -270,7 +269,8 @@ def _parse_entries(fields: _Fields, count: int) -> tuple[tuple[HeaderKey, int, i
         raise CorruptBlockError(f"header count {count}; at most {MAX_HEADER_ENTRIES} are read", offset=fields.offset)
     entries = []
     for _ in range(count):
-        key = _code(_KEYS, fields, "header key")
+        if (key := _KEYS.get(number := fields.int32("header key"))) is None:
+            raise _unknown(_KEYS, "header key", number, fields)
         start = fields.take(fields.int32("header value length"), "header value")
         entries.append((key, start, fields.pos))
     return tuple(entries)
@@ -290,9 +290,7 @@ def _parse_tail(fields: _Fields, length: int, size: int) -> int:
     return count
 
 
-def _code(known: Mapping[int, _Code], fields: _Fields, what: str) -> _Code:
-    offset = fields.offset
-    number = fields.int32(what)
-    if (code := known.get(number)) is None:
-        raise CorruptBlockError(f"unknown {what} {number}; known are {', '.join(map(str, known))}", offset=offset)
-    return code
+def _unknown(known: Iterable[int], what: str, number: int, fields: _Fields) -> CorruptBlockError:
+    """The error for the int32 that was just read, which is none of the codes in *known*."""
+    message = f"unknown {what} {number}; known are {', '.join(map(str, known))}"
+    return CorruptBlockError(message, offset=fields.offset - _INT32.size)

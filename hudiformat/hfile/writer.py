@@ -56,7 +56,7 @@ def encode_hfile(
     _check_keys(rows)
     sizes = entry_sizes(rows, contents)
     file = _File(codec)
-    for start, end in _block_ranges(rows, sizes, block_size):
+    for start, end in block_ranges(rows, sizes, block_size):
         content = encode_entries(rows[start:end], contents[start:end])
         file.add_data(content, first_key=rows[start].as_py(), last_entry=int(sizes[end - 1]))
     extras = dict(meta_blocks or {})
@@ -141,7 +141,7 @@ def _check_keys(keys: pa.Array) -> None:
         raise EncodeError(f"keys out of order: {pair[0]!r} before {pair[1]!r}, at {row}")
 
 
-def _block_ranges(keys: pa.Array, sizes: Longs, block_size: int) -> Iterator[tuple[int, int]]:
+def block_ranges(keys: pa.Array, sizes: Longs, block_size: int) -> Iterator[tuple[int, int]]:
     """The first entry of each block, and the entry behind its last one.
 
     Four entries of 40 bytes with the keys a, b, b, c and a block size of 100:

@@ -151,7 +151,7 @@ def scan_runs(data: memoryview, start: int = 0) -> Iterator[LogBlock | BlockRun]
     """The blocks as :func:`scan_blocks`, sound ones in runs, which saves the time of making a value of each."""
     trail = Trail(data, start)
     while len(data) - start >= len(MAGIC):
-        block = _block_at(data, start)
+        block = block_at(data, start)
         run = None
         for run in runs_like(data, block):
             yield run
@@ -179,14 +179,15 @@ def scan_blocks_reversed(data: memoryview) -> Iterator[LogBlock]:
         if block is None or block.offset is None:
             # Only the offsets are kept: a forged file may have a block for every six bytes.
             starts = array("q", (block.offset or 0 for block in _blocks_before(data, end)))
-            yield from (_block_at(data, start) for start in reversed(starts))
+            yield from (block_at(data, start) for start in reversed(starts))
             return
         yield block
         end = block.offset
         trail.reach(end)
 
 
-def _block_at(data: memoryview, start: int) -> LogBlock:
+def block_at(data: memoryview, start: int) -> LogBlock:
+    """The block at *start*, which is CORRUPT up to the next magic if it is not sound."""
     try:
         return block_in_frame(data, sound_frame(data, start))
     except DecodeError as error:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hudiformat.avro import (
     avro_to_arrow,
@@ -15,7 +17,19 @@ from hudiformat.avro import (
     encode_datums,
     encode_records,
 )
-from hudiformat.avro.arrays import numbers, offsets
+from hudiformat.avro.arrays import (
+    bitmap,
+    decode_varints,
+    encode_varints,
+    numbers,
+    offsets,
+    one_batch,
+    unzigzag,
+    validity,
+    varint_sizes,
+    varint_stops,
+    zigzag,
+)
 from tests.avro.builders import record_schema
 
 
@@ -67,3 +81,60 @@ def test_arrays_without_buffers() -> None:
     nothing = pa.Array.from_buffers(pa.int32(), 0, [None, None])
     assert offsets(empty).tolist() == [0]
     assert numbers(nothing, np.int32).tolist() == []
+
+
+def test_varints_are_words_and_lengths() -> None:
+    [(words, lengths, longest)] = encode_varints(np.array([5, 300, 16384], np.uint64))
+    assert words.tolist() == [0x05, 0x02AC, 0x018080]
+    assert isinstance(lengths, np.ndarray)
+    assert (lengths.tolist(), longest) == ([1, 2, 3], 3)
+
+
+@pytest.mark.parametrize("values", [[5], [300, 200], [16384, 2**21 - 1]])
+def test_equal_lengths_are_one_number(values: list[int]) -> None:
+    [(_, lengths, longest)] = encode_varints(np.array(values, np.uint64))
+    assert lengths == longest
+
+
+def test_varints_at_the_start_of_words_are_decoded() -> None:
+    words = np.array([0x77777705, 0x777702AC, 0x77018080, 0x80808080], np.uint32)
+    stops = varint_stops(words)
+    values, sizes = decode_varints(words, stops)
+    assert values[:3].tolist() == [5, 300, 16384]
+    assert sizes.tolist() == varint_sizes(stops).tolist() == [1, 2, 3, 0]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_zigzag_is_reversed(values: list[int]) -> None:
+    numbers = np.array(values, np.int64)
+    assert unzigzag(zigzag(numbers)).tolist() == values
+    assert zigzag(np.array([0, -1, 1, -2])).tolist() == [0, 1, 2, 3]
+
+
+def test_validity_respects_slices_and_comes_back() -> None:
+    array = pa.array([1, None, 3, None])
+    assert validity(array.slice(2, 1)) is None
+    valid = validity(array.slice(1, 3))
+    assert valid is not None
+    assert valid.tolist() == [False, True, False]
+    buffer = bitmap(valid)
+    assert buffer is not None
+    assert buffer.to_pybytes() == bytes([0b010])
+    assert bitmap(None) is None
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.list_(pa.int8()), pa.large_list(pa.int8()), pa.list_(pa.int8(), 2)]
+)
+def test_offsets_of_slices(kind: pa.DataType) -> None:
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    array = pa.array(["ab", "cd", "ef"] if text else [[1, 2], [3, 4], [5, 6]], kind)
+    assert offsets(array).tolist() == [0, 2, 4, 6]
+    assert offsets(array.slice(1)).tolist() == [2, 4, 6]
+
+
+def test_a_table_of_any_number_of_chunks_becomes_one_batch() -> None:
+    batch = pa.RecordBatch.from_pydict({"n": [1, 2]})
+    assert one_batch(batch) is batch
+    assert one_batch(pa.Table.from_batches([batch, batch])).to_pydict() == {"n": [1, 2, 1, 2]}
+    assert one_batch(pa.Table.from_batches([], batch.schema)).num_rows == 0

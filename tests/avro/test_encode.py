@@ -22,7 +22,7 @@ from hudiformat.avro import (
     encode_records,
     resolve,
 )
-from hudiformat.avro.encode import _length_prefix
+from hudiformat.avro.encode import length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
 from tests.avro.builders import record_schema
@@ -237,7 +237,7 @@ def test_wide_rows_go_in_smaller_chunks(limit: int, monkeypatch: pytest.MonkeyPa
 
 def test_a_record_of_two_gigabytes_is_refused() -> None:
     with pytest.raises(EncodeError, match="2147483648 bytes"):
-        _length_prefix(np.array([5, 2**31]))
+        length_prefix(np.array([5, 2**31]))
 
 
 def test_no_rows_and_no_columns() -> None:

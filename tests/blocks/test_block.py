@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hudiformat
 from hudiformat.blocks import (
     BlockHeader,
     BlockType,
@@ -22,6 +25,7 @@ from hudiformat.blocks import (
     encode_block_parts,
     rollback_block,
 )
+from hudiformat.blocks.batches import record_batches
 from hudiformat.blocks.block import decode_positions, encode_positions
 from hudiformat.errors import (
     CorruptBlockError,
@@ -318,3 +322,37 @@ def test_a_block_that_no_reader_takes_is_not_written() -> None:
         encode_block(block._replace(version=2))
     with pytest.raises(EncodeError, match="log format version 1 with 1 footer entries"):
         encode_block(block._replace(footer=BlockHeader({INSTANT: "001"})))
+
+
+def deepest(call: Callable[[], object]) -> list[str]:
+    """The functions of the package in the deepest stack of *call*."""
+    package, best = str(Path(hudiformat.__file__).parent), list[str]()
+
+    def profile(frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal best
+        stack, caller = list[str](), frame if event == "call" else None
+        while caller is not None:
+            if caller.f_code.co_filename.startswith(package):
+                stack.append(caller.f_code.co_name)
+            caller = caller.f_back
+        best = max(best, stack[::-1], key=len)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return best
+
+
+def test_tracebacks_and_profiles_of_blocks_stay_short() -> None:
+    texts = pa.array([None if row % 5 == 0 else f"text {row}" * (row % 3) for row in range(500)])
+    numbers = pa.array([None if row % 7 == 0 else row**4 for row in range(500)])
+    nested = pa.StructArray.from_arrays([texts, numbers], names=["text", "number"], mask=texts.is_null())
+    rows = pa.RecordBatch.from_pydict({"text": texts, "number": numbers, "nested": nested})
+    block = data_block(rows, instant="001")
+    assert block.to_arrow().equals(rows)
+    assert len(deepest(lambda: data_block(rows, instant="001"))) <= 9
+    assert len(deepest(block.to_arrow)) <= 10
+    assert len(deepest(lambda: list(record_batches([block])))) <= 10

@@ -8,7 +8,7 @@ import pytest
 from hudiformat.errors import DataError, EncodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.hfile.file_info import RESERVED
-from hudiformat.hfile.writer import _block_ranges
+from hudiformat.hfile.writer import block_ranges
 from tests.hfile.files import hfile, numbered
 
 ENTRIES = numbered(500)
@@ -146,4 +146,4 @@ def test_a_name_without_utf8_is_refused(option: str) -> None:
 
 def test_a_block_of_2_gib_is_refused() -> None:
     with pytest.raises(EncodeError, match="a data block of 2147483648 bytes; sizes are kept in 32 bits"):
-        list(_block_ranges(pa.array([b"a"], pa.large_binary()), pa.array([2**31], pa.int64()).to_numpy(), 2**40))
+        list(block_ranges(pa.array([b"a"], pa.large_binary()), pa.array([2**31], pa.int64()).to_numpy(), 2**40))

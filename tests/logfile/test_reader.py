@@ -32,7 +32,7 @@ from hudiformat.blocks import (
 from hudiformat.blocks.batches import record_batches
 from hudiformat.errors import CorruptBlockError, HudiFormatError, SchemaError, StorageError
 from hudiformat.logfile import LogReader, reader, scan_blocks, scan_blocks_reversed
-from hudiformat.logfile.reader import _block_at, scan_runs
+from hudiformat.logfile.reader import block_at, scan_runs
 from tests.blocks.vectors import entry, envelope
 from tests.effort import examples
 from tests.logfile.memory_storage import MemoryStorage
@@ -446,7 +446,7 @@ def _alike(count: int) -> list[bytes]:
 def _one_by_one(data: bytes) -> list[LogBlock]:
     found, start = [], 0
     while len(data) - start >= 6:
-        found.append(_block_at(memoryview(data), start))
+        found.append(block_at(memoryview(data), start))
         start += found[-1].size or 0
     return found
 
