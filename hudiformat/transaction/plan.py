@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ from hudiformat.naming import record_key_buckets
 from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
 from hudiformat.query import SliceReader
 from hudiformat.sizing import (
+    Commits,
     FlinkAssigner,
     GroupVerdict,
     Kind,
@@ -45,16 +48,34 @@ Groups = frozenset[tuple[str, str]]
 """File groups as (partition path, file id)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SizingProfile:
-    """What sizing has to know of a table besides its file slices.  It is pickled: plain values only."""
+    """What sizing has to know of a table besides its file slices.
+
+    ``commits`` reads the completed commits, the newest first.  That costs a request each, so it happens when the record
+    size is first needed: not for updates that only go to log files.  A pickled profile has the size itself.
+    """
 
     kind: Kind
     engine: SizingEngine
     options: SizingOptions
-    record_size: RecordSize
+    commits: Callable[[], Commits]
     in_compaction: Groups = frozenset()
     in_clustering: Groups = frozenset()
+
+    def __reduce__(self) -> tuple[Callable[..., SizingProfile], tuple[object, ...]]:
+        known = (self.kind, self.engine, self.options, self.in_compaction, self.in_clustering)
+        return _with_record_size, (self.record_size, *known)
+
+    @cached_property
+    def record_size(self) -> RecordSize:
+        """The bytes of a record in a base file, and the commit that they are known from.
+
+        Raises:
+            CorruptTableError: a commit that is needed is damaged.
+        """
+        estimate = flink_record_size if self.engine is SizingEngine.FLINK else spark_record_size
+        return estimate(self.commits(), self.options)
 
     def small_files(self, partition_path: str, slices: Sequence[FileSlice]) -> tuple[GroupVerdict, ...]:
         """The file groups of a partition in the order in which they are filled; *slices* are the newest of each."""
@@ -71,6 +92,14 @@ class SizingProfile:
             assigner = FlinkAssigner(profile, self.options, lambda: f"new {next(numbers)}")
             return plan_in_order(partition_path, inserts, assigner)
         return plan_partition(partition_path, inserts, groups, self.record_size, self.options)
+
+
+def _with_record_size(size: RecordSize, *known: Any) -> SizingProfile:
+    """A profile whose record size is known; *known* are the other values that it is pickled with."""
+    kind, engine, options, in_compaction, in_clustering = known
+    profile = SizingProfile(kind, engine, options, lambda: iter(()), in_compaction, in_clustering)
+    profile.__dict__["record_size"] = size
+    return profile
 
 
 def _ids_in(groups: Iterable[tuple[str, str]], partition_path: str) -> frozenset[str]:
@@ -213,20 +242,18 @@ def _is_sized(state: TableState, operation: Operation) -> bool:
 
 
 def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
-    """The profile of a table; commits are read, from the newest on, until one gives the record size."""
+    """The profile of a table; its commits are read, from the newest on, until one gives the record size."""
     options = state.options
     sizing = options.sizing
     if partial_schema(operation, options) is not None:
         # No file group is small: a new row may not rewrite one that gets partial updates.  Hudi rewrites its base file
         # with what the updates bring alone, and loses the other columns.
         sizing = replace(sizing, small_file_limit=0)
-    estimate = flink_record_size if options.sizing_engine is SizingEngine.FLINK else spark_record_size
-    commits = ((done, state.metadata(done)) for done in reversed(state.timeline.completed_writes))
     return SizingProfile(
         kind=_kind_of(state),
         engine=options.sizing_engine,
         options=sizing,
-        record_size=estimate(commits, sizing),
+        commits=lambda: ((done, state.metadata(done)) for done in reversed(state.timeline.completed_writes)),
         in_compaction=frozenset(state.in_compaction),
         in_clustering=state.in_clustering,
     )
