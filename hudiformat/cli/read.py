@@ -104,13 +104,13 @@ def _run_query(
 
 
 def _limited(batches: Batches, limit: int | None) -> Batches:
-    left = limit
+    remaining = limit
     for batch in batches:
-        if left is not None and left <= 0:
+        if remaining is not None and remaining <= 0:
             return
-        shown = batch if left is None else batch.slice(0, left)
+        shown = batch if remaining is None else batch.slice(0, remaining)
         yield shown
-        left = None if left is None else left - shown.num_rows
+        remaining = None if remaining is None else remaining - shown.num_rows
 
 
 def _rows(batches: Batches) -> Iterator[Row]:

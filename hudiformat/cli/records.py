@@ -46,20 +46,20 @@ def records(file: str, *, block: int | None, columns: list[str] | None, limit: i
     reader = open_log(file)
     if columns is not None:
         _check_columns(reader, columns)
-    code, left = 0, limit
-    for number, found in _chosen(reader, block):
-        if left == 0:
+    code, remaining = 0, limit
+    for number, log_block in _chosen(reader, block):
+        if remaining == 0:
             break
         try:
-            batch = _batch(found, columns)
+            batch = _batch(log_block, columns)
         except HudiFormatError as error:
             warn(f"block {number} of {file} is passed over: {error}")
-            code = max(code, _FINDINGS if found.type is BlockType.CORRUPT else _UNREADABLE)
+            code = max(code, _FINDINGS if log_block.type is BlockType.CORRUPT else _UNREADABLE)
             continue
         if batch is not None:
-            shown = batch.slice(0, left)
-            (_print_json if as_json else _print_table)(number, found, shown, columns)
-            left = None if left is None else left - shown.num_rows
+            shown = batch.slice(0, remaining)
+            (_print_json if as_json else _print_table)(number, log_block, shown, columns)
+            remaining = None if remaining is None else remaining - shown.num_rows
     return code
 
 

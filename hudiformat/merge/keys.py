@@ -124,8 +124,8 @@ class KeyIndex:
         return matches, numbers
 
     def _find_by_table(self, keys: pa.ChunkedArray) -> tuple[Integers, Integers]:
-        known = self._keys.take(pa.array(self.rows)).combine_chunks()
-        numbers = np.asarray(pc.fill_null(pc.index_in(keys, value_set=known), -1)).astype(np.int64)
+        indexed = self._keys.take(pa.array(self.rows)).combine_chunks()
+        numbers = np.asarray(pc.fill_null(pc.index_in(keys, value_set=indexed), -1)).astype(np.int64)
         matches = np.flatnonzero(numbers >= 0)
         return matches, numbers[matches]
 

@@ -1,7 +1,7 @@
-"""A sink for streams into plain files: small files are merged before anybody sees them, and partitions are committed.
+"""A sink for streams into plain files: small files are merged before they become visible, and partitions are committed.
 
-Flink's streaming file sink, for any engine that has batches and tasks: tasks write with :class:`TaskWriter`, and their
-messages go to one :class:`FileSink`.  Rules: spec/sink.md.
+This is Flink's streaming file sink for any engine with batches and tasks.  Tasks write with :class:`TaskWriter`, and
+their messages go to one :class:`FileSink`.  Rules: spec/sink.md.
 """
 
 from hudiformat.sink.coordinator import BatchCommit, Compactor, FileSink, run_one_after_the_other

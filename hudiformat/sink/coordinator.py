@@ -1,15 +1,15 @@
 """The coordinator: a batch becomes visible once all of its tasks have reported.
 
-The steps of a batch, each of which can be done again:
+The steps of a batch, each of which can be repeated:
 
-1. the plan is written to the journal: from here on the batch is decided, and any other attempt at it is thrown away;
-2. the groups of several files are merged, out of sight;
-3. all files get their visible names;
-4. the partitions whose time has come are committed;
-5. the journal says that the batch is finished, and what is left over is deleted.
+1. The plan is written to the journal.  From now on the batch is decided, and any other attempt at it is discarded.
+2. Groups of several files are merged into hidden files.
+3. All files are renamed to their visible names.
+4. The partitions whose time has come are committed.
+5. The journal records that the batch is finished, and leftover files are deleted.
 
-Whoever dies before step 1 has written nothing that counts; after it :meth:`FileSink.recover`, or the next commit,
-goes on.
+A process that crashes before the end of step 1 has changed nothing visible.  After a later crash
+:meth:`FileSink.recover` or the next commit finishes the batch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from hudiformat.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class Compactor:
-    """One of the plan's compactors; it can be pickled and run anywhere, again too, and several times at once."""
+    """One of the compactors of a plan.
+
+    It can be pickled and run on any machine, more than once, and several times at once.
+    """
 
     storage: Storage
     layout: Layout
@@ -38,7 +41,7 @@ class Compactor:
     number: int
 
     def __call__(self) -> None:
-        """Merge the groups that are this compactor's; those that are merged already are left alone."""
+        """Merge the groups of this compactor that have not been merged yet."""
         for group in self.plan.share(self.number):
             target = merged_path(self.layout, self.plan.batch, group)
             if self.storage.exists(target) or self.storage.exists(group.target):
@@ -48,24 +51,24 @@ class Compactor:
             try:
                 self.storage.rename(unfinished, target)
             except StorageError:
-                if not self.storage.exists(target):  # else another attempt was faster
+                if not self.storage.exists(target):  # else another attempt has merged the group meanwhile
                     raise
 
 
 def merged_path(layout: Layout, batch: int, group: Group) -> str:
-    """Where a merged file waits to become visible; a single one waits where it was written."""
+    """Return the path of a group's file before it becomes visible: a merged file, or the only file of the group."""
     return layout.staged(f"merged-{batch}-{group.number}") if len(group.sources) > 1 else group.sources[0]
 
 
 def run_one_after_the_other(compactors: Sequence[Compactor]) -> None:
-    """Run the compactors here."""
+    """Run the compactors in this thread."""
     for compactor in compactors:
         compactor()
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCommit:
-    """What a commit has done: the files that have become visible, and the partitions that were committed."""
+    """The result of a commit: the files that became visible, and the partitions that were committed."""
 
     batch: int
     files: tuple[str, ...]
@@ -73,10 +76,10 @@ class BatchCommit:
 
 
 class FileSink:
-    """The sink of one query into the folder *storage*.
+    """The sink of one query, which writes into the folder *storage*.  It must be the only coordinator of its name.
 
-    *metastore*, *custom* and *extractor* go with the options that ask for them; *run* runs the compactors, by default
-    here, one after the other.  There is one coordinator at a time.
+    *metastore*, *custom* and *extractor* are required by some options, and allowed with these only.  *run* runs the
+    compactors, by default one after the other in this thread.
 
     Raises:
         OptionError: options and arguments contradict each other.
@@ -104,9 +107,9 @@ class FileSink:
         self._reported: dict[int, TaskCommit] = {}
 
     def report(self, message: TaskCommit) -> BatchCommit | None:
-        """Take one task's message; the commit, if it was the last that was missing.
+        """Add the message of a task; if it was the last missing one, commit the batch and return the commit.
 
-        A task that reports again is taken at its last word.  Messages of another batch begin a new collection.
+        A further message of a task replaces its earlier one.  A message of another batch discards all messages so far.
 
         Raises:
             DataError: as :meth:`commit`.
@@ -121,13 +124,13 @@ class FileSink:
         return self.commit(messages)
 
     def commit(self, messages: Sequence[TaskCommit], *, batch: int | None = None) -> BatchCommit | None:
-        """Make a batch visible, of which these are all tasks' messages; None for one that is finished already.
+        """Make a batch visible; *messages* are those of all its tasks.  Returns None if it is finished already.
 
-        *batch* is for engines whose tasks are not told: then the messages are as many as there are tasks.
+        *batch* is for engines whose tasks do not know it; then there must be one message per task.
 
         Raises:
             DataError: a task has not reported, or a partition's values give no time; nothing was changed.
-            StorageError: the storage fails; the same commit, or recover(), goes on.
+            StorageError: the storage failed; the same commit, or recover(), finishes the batch.
         """
         if batch is not None:
             messages = [replace(message, batch=batch, tasks=len(messages)) for message in messages]
@@ -137,34 +140,34 @@ class FileSink:
                 self._trigger.check(partition)
         progress = self._resume()
         if plan.batch <= progress.batch:
-            self._sweep(progress)
+            self._delete_leftovers(progress)
             return None
         self._storage.create(self._layout.plan(plan.batch), plan.to_json())
         progress, commit = self._carry_out(plan, progress)
-        self._sweep(progress)
+        self._delete_leftovers(progress)
         return commit
 
     def recover(self) -> int:
-        """Finish what is decided and delete what is not; the newest batch that is finished, -1 where there is none.
+        """Finish the decided batch and delete all other leftovers; return the newest finished batch, -1 for none.
 
-        For the start of a query, when no task is writing.
+        To be called at the start of a query, while no task is writing.
         """
         progress = self._resume()
-        self._sweep(progress)
+        self._delete_leftovers(progress)
         return progress.batch
 
     def end(self) -> list[str]:
-        """Commit all partitions that still wait, at the end of the input; those partitions."""
+        """Commit all pending partitions at the end of the input, and return them."""
         progress = self._resume()
-        waiting = list(progress.pending)
-        if waiting:
-            self._commit_partitions(waiting)
-            left = Progress(progress.batch, progress.watermark)
-            self._storage.create(self._layout.done(progress.batch), left.to_json(), overwrite=True)
-        return waiting
+        pending = list(progress.pending)
+        if pending:
+            self._commit_partitions(pending)
+            without_pending = Progress(progress.batch, progress.watermark)
+            self._storage.create(self._layout.done(progress.batch), without_pending.to_json(), overwrite=True)
+        return pending
 
     def _resume(self) -> Progress:
-        """Finish the batch that is decided and not finished, if there is one; what is known then."""
+        """Finish the batch that is decided but not finished, if there is one; return the progress after it."""
         names = {entry.name for entry in self._storage.list(self._layout.journal)}
         done = max((name for name in names if name.endswith(".done")), default=None)
         progress = Progress() if done is None else self._progress(done)
@@ -201,7 +204,7 @@ class FileSink:
         return after, BatchCommit(plan.batch, tuple(group.target for group in plan.groups), tuple(committed))
 
     def _publish(self, source: str, target: str) -> None:
-        if not self._storage.exists(target):  # else done before a crash: where files are copied, both may be there
+        if not self._storage.exists(target):  # else renamed before a crash; a storage that copies may have both
             self._storage.rename(source, target)
 
     def _commit_partitions(self, partitions: Sequence[str]) -> None:
@@ -209,10 +212,10 @@ class FileSink:
             for policy in self._policies:
                 policy.commit(partition, self._storage)
 
-    def _sweep(self, progress: Progress) -> None:
-        """Delete all but what the next commit needs to know: no batch is being written now."""
+    def _delete_leftovers(self, progress: Progress) -> None:
+        """Delete all files but the newest journal entry, which the next commit needs; no batch is being written now."""
         staging = self._layout.staging
-        for file in self._storage.list(staging):  # one by one: not every S3 server can delete a folder that is full
+        for file in self._storage.list(staging):  # one by one: not every S3 server can delete a folder with files
             self._storage.delete(f"{staging}/{file.name}")
         self._storage.delete(staging)
         for entry in self._storage.list(self._layout.journal):

@@ -1,4 +1,4 @@
-"""The formats that visible files can have; each has a writer of rows, and a way to merge files."""
+"""The formats of visible files; each has a writer of rows and a function that merges files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hudiformat.storage import OutputFile, Storage
 
 
 def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile, str], GatheredRows]:
-    """What begins a file of *schema*, given a label that tells the files of one task apart.
+    """Return a function that starts a file of *schema*; it takes the file and a label that is unique in the task.
 
     Raises:
-        SchemaError: a column that the format does not have.
+        SchemaError: the format does not support the type of a column.
     """
     if options.format is Format.PARQUET:
         return lambda file, _: parquet.ParquetRows(file, schema)
@@ -25,10 +25,10 @@ def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile
 
 
 def merge_files(storage: Storage, sources: Sequence[str], target: str, kind: Format) -> None:
-    """Write the rows of *sources*, in their order, to the new file *target*; all are of the format *kind*.
+    """Write the rows of *sources*, in their order, to the new file *target*; all files have the format *kind*.
 
     Raises:
-        SchemaError: they are not of one schema, or Avro files not of one codec.
+        SchemaError: the files have different schemas, or Avro files have different codecs.
         DecodeError: an Avro file is damaged.
     """
     merge = {Format.PARQUET: parquet.merge_files, Format.AVRO: avro_files.merge_files}[kind]

@@ -1,4 +1,4 @@
-"""Rows that are gathered in memory until there are enough of them for a piece of a file."""
+"""Gathering rows in memory until there are enough of them for a row group or an Avro block."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pyarrow as pa
 
 
 class GatheredRows(ABC):
-    """Writes rows to a file, a piece for every *enough* bytes in Arrow; closing the file is left to its owner.
+    """Writes rows to a file, one piece (a row group or block) for every *enough* bytes in Arrow.
 
-    ``rows`` counts them; ``waiting`` and ``flushed`` are bytes in Arrow: those in memory, and those in the file.
+    ``rows`` is the number of rows.  ``waiting`` and ``flushed`` are bytes in Arrow: of the rows in memory, and of those
+    in the file.  The owner of the file closes it.
     """
 
     def __init__(self, enough: int) -> None:
@@ -21,11 +22,11 @@ class GatheredRows(ABC):
         self.flushed = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add *batch*; a piece that is full goes to the file.
+        """Add *batch*, and write a piece if there are enough rows.
 
         Raises:
-            DataError: a null where the schema has none, or a value that its type does not hold.
-            EncodeError: a piece that readers do not take.
+            DataError: a column that is not nullable has a null, or a value does not fit the type of its column.
+            EncodeError: the piece is too large for readers.
         """
         self._batches.append(batch)
         self.rows += batch.num_rows
@@ -34,7 +35,7 @@ class GatheredRows(ABC):
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that are waiting."""
+        """Write the rows that are in memory."""
         if self._batches:
             self._write_piece(pa.Table.from_batches(self._batches))
             self.flushed += self.waiting
@@ -43,12 +44,12 @@ class GatheredRows(ABC):
     @property
     @abstractmethod
     def written(self) -> int:
-        """Bytes in the file."""
+        """The bytes in the file."""
 
     @abstractmethod
     def close(self) -> int:
-        """Write what is left; the size of the file in bytes."""
+        """Write the remaining rows, and return the size of the file in bytes."""
 
     @abstractmethod
     def _write_piece(self, table: pa.Table) -> None:
-        """Write all the rows that are waiting."""
+        """Write all rows that are in memory."""

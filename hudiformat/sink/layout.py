@@ -1,8 +1,8 @@
-"""Where the sink keeps what nobody is to see yet, and what its tasks tell the coordinator: plain values that pickle.
+"""The folders of the sink's hidden files, and the messages of its tasks to the coordinator, which can be pickled.
 
-Readers pass over names that begin with a dot, so everything lies in one folder of the output with such a name: files
-that wait to become visible, and the journal.  Staged files end in ``.inprogress`` besides, for readers that look for
-``*.parquet`` everywhere.
+Readers skip names that begin with a dot.  So files that are not visible yet, and the journal, are in one folder of the
+output with such a name.  Staged files also end in ``.inprogress``, for readers that search for ``*.parquet`` in all
+folders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = ".hudiformat-sink"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The folders of the sink called *name*; each query that writes into one output has a name of its own."""
+    """The folders of the sink *name*; queries that write into the same output must have different names."""
 
     name: str = "default"
 
@@ -33,37 +33,38 @@ class Layout:
 
     @property
     def journal(self) -> str:
-        """The folder of what has been decided and what is finished."""
+        """The folder of the journal: the plans of decided batches, and the progress after finished ones."""
         return f"{ROOT}/{self.name}/journal"
 
     def staged(self, name: str) -> str:
-        """A file that is not visible yet."""
+        """Return the path of a file that is not visible yet."""
         return f"{self.staging}/{name}.inprogress"
 
     def plan(self, batch: int) -> str:
-        """What has been decided about *batch*."""
+        """Return the path of the plan of *batch*."""
         return f"{self.journal}/{plan_name(batch)}"
 
     def done(self, batch: int) -> str:
-        """What is left to do when *batch* is finished."""
+        """Return the path of the progress after *batch*."""
         return f"{self.journal}/{done_name(batch)}"
 
 
 def plan_name(batch: int) -> str:
-    """The file that is there while *batch* is decided and not finished."""
+    """Return the name of the file that exists while *batch* is decided and not finished."""
     return f"{batch:020d}.plan"
 
 
 def done_name(batch: int) -> str:
-    """The file that says that *batch* is finished."""
+    """Return the name of the file that exists once *batch* is finished."""
     return f"{batch:020d}.done"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that a task has written, for the folder ``partition``: ``path`` is where it lies now.
+    """A file that a task has written for the folder ``partition``; ``path`` is its present, hidden place.
 
-    ``name`` is that of the task, its number in the task and the attempt; before it comes the batch's, once it is known.
+    ``name`` consists of the numbers of the task and of the file, and the attempt; the visible name begins with the
+    batch.  ``size`` is in bytes.
     """
 
     partition: str
@@ -75,11 +76,11 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class TaskCommit:
-    """What a task reports when it has written its share of a batch.
+    """The message of a task that has written its part of a batch.
 
-    ``batch`` and ``tasks``, how many there are, are None where a task is not told: then whoever commits says them.
-    ``watermark`` (milliseconds since 1970) is the time before which the task expects no more rows; None when it saw
-    none.
+    ``batch`` and ``tasks``, the number of tasks, are None if the task does not know them; then the caller of the commit
+    has to pass the batch.  ``watermark`` (milliseconds since 1970) is the time before which the task expects no more
+    rows, None if it has no watermark.
     """
 
     batch: int | None

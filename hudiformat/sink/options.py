@@ -1,4 +1,4 @@
-"""Options of the sink: Flink's keys with Flink's defaults, and one of hudiformat's own."""
+"""The options of the sink: Flink's keys with Flink's defaults, and one key of hudiformat."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MINUTE = 60 * _SECOND
 
 
 class Format(Enum):
-    """What visible files are; the value is how their names end, too."""
+    """The format of visible files; the value is also the extension of their names."""
 
     PARQUET = "parquet"
     AVRO = "avro"
 
 
 class Codec(Enum):
-    """How the blocks of Avro files are compressed."""
+    """The compression of the blocks of Avro files."""
 
     NULL = "null"
     DEFLATE = "deflate"
@@ -36,14 +36,14 @@ class Codec(Enum):
 
 
 class Trigger(Enum):
-    """What time decides when a partition is committed."""
+    """The time by which partitions are committed: that of the process, or that of the partition."""
 
     PROCESS_TIME = "process-time"
     PARTITION_TIME = "partition-time"
 
 
 class Policy(Enum):
-    """What is done to commit a partition."""
+    """An action that commits a partition."""
 
     METASTORE = "metastore"
     SUCCESS_FILE = "success-file"
@@ -51,7 +51,7 @@ class Policy(Enum):
 
 
 class ExtractorKind(Enum):
-    """How the time of a partition is found: by pattern, or by a function of the user's."""
+    """How the time of a partition is computed: by a pattern, or by a function of the user."""
 
     DEFAULT = "default"
     CUSTOM = "custom"
@@ -59,9 +59,10 @@ class ExtractorKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What the sink goes by.  Sizes are bytes, times milliseconds; ``compaction_file_size`` None is the rolling size.
+    """The options of the sink.  Sizes are in bytes, times in milliseconds.
 
-    ``compaction_parallelism`` None is one compactor for each writer task.
+    Without ``compaction_file_size``, files are merged to ``file_size``.  Without ``compaction_parallelism``, there is
+    one compactor for each writer task.
 
     Source: FileSystemConnectorOptions and AvroFormatOptions, Flink 1.20.0.
     """
@@ -87,29 +88,29 @@ class SinkOptions:
 
     @property
     def compaction_target(self) -> int:
-        """The size that files are merged to."""
+        """The size in bytes to which files are merged."""
         return self.file_size if self.compaction_file_size is None else self.compaction_file_size
 
 
 def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
-    """The options that *options* asks for.
+    """Parse *options*, which have Flink's keys.
 
     Raises:
-        OptionError: an unknown key, with the closest known one, a value that a key does not take, or a key of another
-            format than the one asked for.
-        UnsupportedFeatureError: a timestamp formatter with letters that hudiformat does not know.
+        OptionError: a key is unknown (the error has the closest known one), a value is invalid, or a key belongs to
+            another format than the chosen one.
+        UnsupportedFeatureError: a timestamp formatter has letters that hudiformat does not support.
     """
     given = {key: str(value) for key, value in (options or {}).items()}
     for key in given:
         if key not in _KEYS:
             raise _unknown(key)
-    found = SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
-    if _AVRO_CODEC in given and found.format is not Format.AVRO:
+    parsed = SinkOptions(**{_KEYS[key][0]: _KEYS[key][1](key, value) for key, value in given.items()})
+    if _AVRO_CODEC in given and parsed.format is not Format.AVRO:
         raise OptionError(
-            f"option {_AVRO_CODEC} is for Avro files: expected format avro beside it, found {found.format.value}",
+            f"option {_AVRO_CODEC} is for Avro files: expected format avro beside it, found {parsed.format.value}",
             option=_AVRO_CODEC,
         )
-    return found
+    return parsed
 
 
 def _unknown(key: str) -> OptionError:
@@ -153,7 +154,7 @@ _TIME_UNITS = {
 }
 
 
-def _measured(units: Mapping[str, int], expected: str) -> Callable[[str, str], int]:
+def _with_unit(units: Mapping[str, int], expected: str) -> Callable[[str, str], int]:
     def parse(key: str, value: str) -> int:
         match = re.fullmatch(r"\s*([0-9]+)\s*([a-zA-Z]*)\s*", value)
         if match is None or match[2].lower() not in units:
@@ -163,8 +164,8 @@ def _measured(units: Mapping[str, int], expected: str) -> Callable[[str, str], i
     return parse
 
 
-_size = _measured(_SIZE_UNITS, "a size such as 128 mb")
-_duration = _measured(_TIME_UNITS, "a time such as 30 min")
+_size = _with_unit(_SIZE_UNITS, "a size such as 128 mb")
+_duration = _with_unit(_TIME_UNITS, "a time such as 30 min")
 
 
 def _choice(kind: type[Enum]) -> Callable[[str, str], Any]:

@@ -1,4 +1,4 @@
-"""Parquet files of plain rows: written a row group after the other, and merged, in bounded memory."""
+"""Writing Parquet files of plain rows, one row group after the other, and merging them, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hudiformat.sink.gathering import GatheredRows
 from hudiformat.storage import OutputFile, Storage, arrow_stream
 
 ROW_GROUP = 64 << 20
-"""Bytes in Arrow that are gathered for a row group."""
+"""The bytes in Arrow of a row group."""
 _READ_ROWS = 1 << 16
 
 
@@ -32,7 +32,7 @@ class ParquetRows(GatheredRows):
         return size
 
     def close(self) -> int:
-        """Write what is left and the footer; the size of the file in bytes."""
+        """Write the remaining rows and the footer; return the size of the file in bytes."""
         self.flush()
         self._writer.close()
         size = self.written
@@ -46,14 +46,14 @@ class ParquetRows(GatheredRows):
 def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     """Write the rows of *sources*, in their order, to the new file *target*.
 
-    Row groups are decoded and encoded anew, column by column: pyarrow cannot copy them, and many small ones would stay.
+    Row groups are decoded and encoded again: pyarrow cannot copy them, and copies of small row groups would stay small.
 
     Raises:
-        SchemaError: they are not of one schema.
+        SchemaError: the files have different schemas.
     """
     with storage.open_new(target) as file:
         batches = _batches(storage, sources)
-        first = next(batches)  # a file of the sink has rows
+        first = next(batches)  # files of the sink are never empty
         merged = ParquetRows(file, first.schema)
         for batch in chain([first], batches):
             merged.write(batch)
@@ -64,12 +64,12 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
 def _batches(storage: Storage, sources: Sequence[str]) -> Iterator[pa.RecordBatch]:
     first: pa.Schema | None = None
     for source in sources:
-        with storage.open_input(source) as opened:
-            found = pq.ParquetFile(opened)
-            first = first or found.schema_arrow
-            if not found.schema_arrow.equals(first):
+        with storage.open_input(source) as stream:
+            file = pq.ParquetFile(stream)
+            first = first or file.schema_arrow
+            if not file.schema_arrow.equals(first):
                 raise SchemaError(
-                    f"{source}: expected the schema of the files before\n{first}\nfound\n{found.schema_arrow}\n"
+                    f"{source}: expected the schema of the files before\n{first}\nfound\n{file.schema_arrow}\n"
                     "write a batch with one schema"
                 )
-            yield from found.iter_batches(_READ_ROWS)
+            yield from file.iter_batches(_READ_ROWS)

@@ -1,6 +1,6 @@
-"""When a partition is committed, and what is done then.
+"""Committing partitions: triggers decide when a partition is committed, policies do it.
 
-Triggers are pure: the clock and the watermark are arguments.  A partition that gets files again after its commit is
+Triggers are pure: the clock and the watermark are arguments.  A partition that gets more files after its commit is
 committed again.  Rules: spec/sink.md.
 """
 
@@ -18,30 +18,34 @@ from hudiformat.sink.partition_time import PartitionTime, epoch_milliseconds, pa
 from hudiformat.storage import Storage
 
 Extractor = Callable[[Mapping[str, str]], datetime]
-"""The time, of no zone, that the values of a partition stand for."""
+"""Returns the time of a partition, without a time zone, for its values by column."""
 
 
 def partition_values(partition: str) -> dict[str, str]:
-    """The values of a partition's path, by column: ``day=1/hour=2`` gives ``{"day": "1", "hour": "2"}``."""
+    """Return the values of a partition path by column: ``day=1/hour=2`` gives ``{"day": "1", "hour": "2"}``."""
     pairs = (folder.partition("=") for folder in partition.split("/"))
     return {unescape_path_name(name): unescape_path_name(value) for name, _, value in pairs}
 
 
 class CommitTrigger(Protocol):
-    """Decides which of the partitions that wait are committed now."""
+    """Decides which of the pending partitions are committed now."""
 
     def check(self, partition: str) -> None:
-        """Raise a DataError for a partition about which nothing can ever be decided."""
+        """Raise a DataError if the trigger can never decide about the partition."""
         ...
 
     def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:
-        """Those of *pending*, in its order; its values say since when each waits.  All in milliseconds since 1970."""
+        """Return the partitions to commit, in the order of *pending*.
+
+        The values of *pending* are the times since which partitions are pending, in milliseconds since 1970, as *now*
+        and *watermark*.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTimeTrigger:
-    """A partition is committed once it waits for longer than *delay*; with no delay at once.
+    """Commits a partition when it has been pending for more than *delay* milliseconds; without a delay at once.
 
     Source: ProcTimeCommitTrigger, ProcTimeCommitPredicate, Flink 1.20.0.
     """
@@ -49,7 +53,7 @@ class ProcessTimeTrigger:
     delay: int = 0
 
     def check(self, partition: str) -> None:
-        """Any partition will do."""
+        """Accept any partition."""
 
     def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002
         """See :class:`CommitTrigger`."""
@@ -58,7 +62,7 @@ class ProcessTimeTrigger:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTimeTrigger:
-    """A partition is committed once the watermark has passed its time and *delay*.
+    """Commits a partition when the watermark has passed its time plus *delay* milliseconds.
 
     Source: PartitionTimeCommitTrigger, PartitionTimeCommitPredicate, Flink 1.20.0.
     """
@@ -68,7 +72,7 @@ class PartitionTimeTrigger:
     zone: tzinfo = timezone.utc
 
     def check(self, partition: str) -> None:
-        """Raise a DataError when the partition's values give no time."""
+        """Raise a DataError if the values of the partition give no time."""
         self._time(partition)
 
     def committable(self, pending: Mapping[str, int], *, now: int, watermark: int | None) -> list[str]:  # noqa: ARG002
@@ -82,10 +86,10 @@ class PartitionTimeTrigger:
 
 
 def commit_trigger(options: SinkOptions, extractor: Extractor | None = None) -> CommitTrigger:
-    """The trigger that *options* asks for; *extractor* is the user's own.
+    """Return the trigger of *options*; *extractor* is a function of the user.
 
     Raises:
-        OptionError: a custom extractor is asked for and not there, or the other way round.
+        OptionError: the options require an extractor and there is none, or the other way round.
     """
     if (extractor is not None) != (options.extractor_kind is ExtractorKind.CUSTOM):
         key = "partition.time-extractor.kind"
@@ -97,15 +101,15 @@ def commit_trigger(options: SinkOptions, extractor: Extractor | None = None) -> 
 
 
 class Metastore(Protocol):
-    """What the policy ``metastore`` needs of a metastore."""
+    """The part of a metastore that the policy ``metastore`` uses."""
 
     def create_or_alter_partition(self, values: Mapping[str, str], path: str) -> None:
-        """Make the partition known, or known again; *path* is its folder, in full."""
+        """Create or update the entry of a partition; *path* is the full path of its folder."""
         ...
 
 
 class CommitPolicy(Protocol):
-    """What is done to commit a partition.  After a crash it is done again, so twice has to be as good as once."""
+    """An action that commits a partition.  It is repeated after a crash, so it must be idempotent."""
 
     def commit(self, partition: str, storage: Storage) -> None:
         """Commit the partition at the path *partition* of *storage*."""
@@ -114,7 +118,7 @@ class CommitPolicy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetastorePolicy:
-    """Makes the partition known to a metastore."""
+    """Creates or updates the entry of the partition in a metastore."""
 
     metastore: Metastore
 
@@ -125,24 +129,24 @@ class MetastorePolicy:
 
 @dataclass(frozen=True, slots=True)
 class SuccessFilePolicy:
-    """Writes an empty file into the partition, anew at each commit."""
+    """Writes an empty file into the partition, and replaces it at each commit."""
 
     name: str
 
     def commit(self, partition: str, storage: Storage) -> None:
         """See :class:`CommitPolicy`."""
         path = f"{partition}/{self.name}"
-        storage.delete(path)  # not overwritten, for which a storage may need a second file that a crash would leave
+        storage.delete(path)  # to overwrite it, a storage may need a second file, which a crash would leave behind
         storage.open_new(path).close()
 
 
 def commit_policies(
     options: SinkOptions, *, metastore: Metastore | None = None, custom: CommitPolicy | None = None
 ) -> Sequence[CommitPolicy]:
-    """The policies that *options* asks for, in the order in which they are carried out.
+    """Return the policies of *options* in their order.
 
     Raises:
-        OptionError: a metastore or custom policy is asked for and not there, or is there and not asked for.
+        OptionError: the options require a metastore or custom policy and there is none, or the other way round.
     """
     given: dict[Policy, CommitPolicy | None] = {
         Policy.METASTORE: MetastorePolicy(metastore) if metastore else None,

@@ -1,4 +1,4 @@
-"""The time that a partition stands for, out of its values.  Pure.  Rules: spec/sink.md."""
+"""Computing the time of a partition from its values.  Pure.  Rules: spec/sink.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_OFFSET = 18 * 60  # minutes
 
 
 def parse_time_zone(text: str) -> tzinfo:
-    """A zone by its name (``Europe/Berlin``), or by its distance from UTC (``GMT+08:00``, ``+8``).
+    """Return a time zone by its name (``Europe/Berlin``) or by its offset from UTC (``GMT+08:00``, ``+8``).
 
     Raises:
         ValueError: there is no such zone.
@@ -33,22 +33,22 @@ def parse_time_zone(text: str) -> tzinfo:
         return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     try:
         return ZoneInfo(text)
-    except (ValueError, KeyError, OSError) as error:  # no name, no such zone, a folder of zones
+    except (ValueError, KeyError, OSError) as error:  # an invalid name, an unknown zone, a folder of zones
         raise ValueError(f"no time zone {text!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class DateTimeFormat:
-    """A pattern of Java's DateTimeFormatter, of the letters that dates and times are made of."""
+    """A pattern of Java's DateTimeFormatter, with the letters of dates and times."""
 
     regex: re.Pattern[str]
 
     @classmethod
     def parse(cls, pattern: str, option: str) -> DateTimeFormat:
-        """The format of *pattern*.
+        """Return the format of *pattern*; *option* is the key for errors.
 
         Raises:
-            UnsupportedFeatureError: a letter, or so many of one, that hudiformat does not know.
+            UnsupportedFeatureError: hudiformat does not support a letter, or its number of repetitions.
         """
         parts, seen = [], set[str]()
         for match in _PIECE.finditer(pattern):
@@ -64,28 +64,32 @@ class DateTimeFormat:
                     feature="timestamp formatter",
                 )
             else:
-                quoted = len(piece) > 1  # two quotes alone are one that is meant
+                quoted = len(piece) > 1  # two quotes without a text stand for one quote
                 parts.append(re.escape((piece[1:-1].replace("''", "'") or "'") if quoted else piece))
         return cls(re.compile("".join(parts), re.ASCII))
 
     def read(self, text: str) -> datetime:
-        """The time that *text* says; midnight when it is a date alone.  Raises ValueError."""
+        """Parse *text*; a date without a time is midnight.
+
+        Raises:
+            ValueError: the text does not have this format, or there is no such time.
+        """
         match = self.regex.fullmatch(text)
         if match is None:
             raise ValueError(text)
-        found = match.groupdict()
-        numbers = {name: int(value) for name, value in found.items() if name != "fraction"}
+        digits = match.groupdict()
+        numbers = {name: int(value) for name, value in digits.items() if name != "fraction"}
         if {"year", "month", "day"} - numbers.keys():
             raise ValueError(text)
-        if "hour" not in numbers:  # Java takes the date alone then
+        if "hour" not in numbers:  # then Java uses only the date
             return datetime(numbers["year"], numbers["month"], _day(numbers))  # noqa: DTZ001 - the zone comes later
-        fraction = int(found.get("fraction", "0").ljust(6, "0")[:6])
+        fraction = int(digits.get("fraction", "0").ljust(6, "0")[:6])
         rest = (numbers.get("minute", 0), numbers.get("second", 0), fraction)
         return datetime(numbers["year"], numbers["month"], _day(numbers), numbers["hour"], *rest)  # noqa: DTZ001
 
 
 def _day(numbers: Mapping[str, int]) -> int:
-    """The day; of 29 to 31 the month's last one where it has fewer, as Java's smart resolving has it."""
+    """Return the day, or the last day of the month for 29 to 31 in a shorter month, as Java's smart resolving."""
     year, month, day = numbers["year"], numbers["month"], numbers["day"]
     if 28 < day <= 31 and 1 <= month <= 12:  # noqa: PLR2004 - the shortest month, the longest, the year
         last = (datetime(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)).day  # noqa: DTZ001
@@ -114,11 +118,11 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class PartitionTime:
-    """How the values of a partition become its time.
+    """Computes the time of a partition from its values.
 
-    Without *pattern* the first value is the time.  In a pattern (``$year-$month-$day $hour:00:00``) each ``$`` and name
-    of a column stands for its value.  Without *formatter* a date, or a date and a time, of any number of digits is
-    read, and what is beyond the calendar counts on: month 13 is the next January.
+    Without *pattern* the first value is the time.  In a pattern (``$year-$month-$day $hour:00:00``) each ``$`` with the
+    name of a column is replaced by its value.  Without *formatter* the time is a date, or a date and a time, with any
+    number of digits, and numbers beyond the calendar are carried over: month 13 is the next January.
 
     Source: DefaultPartTimeExtractor, Flink 1.20.0.
     """
@@ -127,7 +131,7 @@ class PartitionTime:
     formatter: str | None = None
 
     def __call__(self, values: Mapping[str, str]) -> datetime:
-        """The time of the partition, of no zone.
+        """Return the time of the partition, without a time zone.
 
         Raises:
             DataError: the values give no time.
@@ -148,7 +152,7 @@ class PartitionTime:
         if self.pattern is None:
             return next(iter(values.values()))
         text = self.pattern
-        for name, value in values.items():  # one after the other, as Flink: $d also replaces the beginning of $day
+        for name, value in values.items():  # one after the other, as in Flink: $d also replaces the beginning of $day
             text = text.replace(f"${name}", value)
         return text
 
@@ -157,22 +161,22 @@ def _lenient(text: str) -> datetime:
     match = _LENIENT.fullmatch(text)
     if match is None:
         raise ValueError(text)
-    found = match.groupdict(default="0")
-    months = int(found["year"]) * 12 + int(found["month"]) - 1
+    digits = match.groupdict(default="0")
+    months = int(digits["year"]) * 12 + int(digits["month"]) - 1
     start = datetime(months // 12, months % 12 + 1, 1)  # noqa: DTZ001 - the zone comes later
     return start + timedelta(
-        days=int(found["day"]) - 1,
-        hours=int(found["hour"]),
-        minutes=int(found["minute"]),
-        seconds=int(found["second"]),
-        microseconds=int(found["fraction"].removeprefix(".").ljust(6, "0")[:6]),
+        days=int(digits["day"]) - 1,
+        hours=int(digits["hour"]),
+        minutes=int(digits["minute"]),
+        seconds=int(digits["second"]),
+        microseconds=int(digits["fraction"].removeprefix(".").ljust(6, "0")[:6]),
     )
 
 
 def epoch_milliseconds(time: datetime, zone: tzinfo) -> int:
-    """*time*, told by the clocks of *zone*, in milliseconds since 1970.
+    """Return *time*, a local time in *zone*, in milliseconds since 1970.
 
-    As in Java, the first one counts of an hour that comes twice, and one that is left out counts as if clocks had not
-    changed yet.
+    As in Java, a time that occurs twice is the first one, and a time that is skipped is computed with the offset before
+    the change of clocks.
     """
     return (time.replace(tzinfo=zone) - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)

@@ -1,6 +1,6 @@
-"""What is decided about a batch once all tasks have reported: which files are merged, and the names that readers see.
+"""The plan of a batch: which files are merged, and the visible names of all files.
 
-Pure, and the journal's text of it.  Rules: spec/sink.md.
+A plan is made once all tasks have reported, and is written to the journal.  Pure.  Rules: spec/sink.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hudiformat.sink.packing import pack
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files that become one visible file, *target*: a single one takes another name, several are merged."""
+    """Files that become the visible file *target*: a single file is renamed, several files are merged."""
 
     number: int
     partition: str
@@ -29,13 +29,13 @@ class Group:
 
     @property
     def format(self) -> Format:
-        """What the files are: what it was when they were written, whatever is asked for since a restart."""
+        """The format in which the files were written, which the options may have changed since, after a restart."""
         return Format(self.target.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The groups of a batch, and how many compactors share them: group n is compactor (n mod ``compactors``)'s."""
+    """The groups of a batch, and the number of compactors: compactor n mod ``compactors`` merges group n."""
 
     batch: int
     groups: tuple[Group, ...]
@@ -48,45 +48,48 @@ class BatchPlan:
         return sorted({group.partition for group in self.groups})
 
     def share(self, compactor: int) -> list[Group]:
-        """The groups that *compactor* has to merge."""
+        """Return the groups that *compactor* has to merge."""
         own = [group for group in self.groups if group.number % self.compactors == compactor]
         return [group for group in own if len(group.sources) > 1]
 
     def to_json(self) -> bytes:
-        """The text that the journal keeps."""
+        """Return the text for the journal."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> BatchPlan:
-        """The plan that :meth:`to_json` has written."""
-        found: dict[str, Any] = json.loads(text)
-        groups = (Group(**{**group, "sources": tuple(group["sources"])}) for group in found.pop("groups"))
-        return cls(groups=tuple(groups), **found)
+        """Parse the text of :meth:`to_json`."""
+        fields: dict[str, Any] = json.loads(text)
+        groups = (Group(**{**group, "sources": tuple(group["sources"])}) for group in fields.pop("groups"))
+        return cls(groups=tuple(groups), **fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is known after a batch: the batch, the watermark, and since when which partitions wait for their commit."""
+    """The state after a batch: its number, the watermark, and the pending partitions with the times since when.
+
+    Times are in milliseconds since 1970.
+    """
 
     batch: int = -1
     watermark: int | None = None
     pending: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """The text that the journal keeps."""
+        """Return the text for the journal."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> Progress:
-        """The progress that :meth:`to_json` has written."""
+        """Parse the text of :meth:`to_json`."""
         return cls(**json.loads(text))
 
 
 def missing_tasks(messages: Sequence[TaskCommit]) -> list[int]:
-    """The tasks of the batch that have not reported.
+    """Return the tasks of the batch that have not reported.
 
     Raises:
-        DataError: no message, messages of no batch or of several, or two of one task.
+        DataError: there is no message, the messages have no batch or different ones, or a task has two messages.
     """
     batch, tasks = _batch_and_tasks(messages)
     numbers = [message.task for message in messages]
@@ -98,7 +101,7 @@ def missing_tasks(messages: Sequence[TaskCommit]) -> list[int]:
 
 
 def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPlan:
-    """The plan for a batch of which all tasks have reported.
+    """Return the plan of a batch whose tasks have all reported.
 
     Raises:
         DataError: a task has not reported, or the messages are not those of one batch.
@@ -110,7 +113,9 @@ def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPla
         raise DataError(f"batch {batch}: tasks {missing} have not reported, nothing is committed before")
     files = sorted((f for message in messages for f in message.files), key=lambda file: (file.partition, file.name))
     packed = [
-        group for _, found in groupby(files, lambda file: file.partition) for group in _packed(list(found), options)
+        group
+        for _, in_partition in groupby(files, lambda file: file.partition)
+        for group in _packed(list(in_partition), options)
     ]
     watermarks = [message.watermark for message in messages if message.watermark is not None]
     return BatchPlan(

@@ -1,4 +1,4 @@
-"""A writer task: rows of a batch into files that roll over by size and time, and are not visible yet."""
+"""A writer task: it writes rows of a batch to hidden files, which roll over by size and by time."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from hudiformat.sink.options import SinkOptions
 from hudiformat.storage import OutputFile, Storage
 
 WAITING = 256 << 20
-"""Bytes in Arrow that all open files of a task have in memory together."""
+"""The most bytes in Arrow that all open files of a task together have in memory."""
 _PIECE = 10_000
-"""Rows after which the size of a file is looked at."""
+"""The number of rows after which the size of a file is checked."""
 _MEASURED = 100_000
-"""Bytes in Arrow from which on a file tells how well rows compress: of a smaller one most is footer."""
+"""The bytes in Arrow from which on the compression of rows is measured; a smaller file is mostly footer."""
 
 Clock = Callable[[], int]
 
 
 def now_milliseconds() -> int:
-    """The time in milliseconds since 1970."""
+    """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
@@ -45,14 +45,14 @@ class _OpenFile:
 
 
 class TaskWriter:
-    """Writes one task's share of one batch.  A context manager: left without :meth:`finish`, it leaves nothing behind.
+    """Writes the part of one task of one batch.  As a context manager it deletes its files without :meth:`finish`.
 
-    *schema* is that of the rows; the columns *partition_by* name the folder, in Hive's style, and are not in the files.
-    *batch* and the number of *tasks* may be left to whoever commits.  *attempt* is what no other attempt at this task
-    has, in the names of its files; without it a random text.
+    *schema* is that of the rows.  The columns *partition_by* become the folder, in Hive's style, and are not in the
+    files.  *batch* and the number of *tasks* may be passed to the commit instead.  *attempt* is a text in the names of
+    the files that no other attempt at this task has; by default it is random.
 
     Raises:
-        SchemaError: a partition column that is not there, or a column that the files cannot hold.
+        SchemaError: a partition column does not exist, or the format does not support the type of a column.
 
     Source: TableRollingPolicy of FileSystemTableSink, Flink 1.20.0; files of both formats end with their batch.
     """
@@ -85,14 +85,14 @@ class TaskWriter:
         self._open: dict[str, _OpenFile] = {}
         self._staged: list[StagedFile] = []
         self._count = 0
-        self._ratio = 1.0  # bytes in the file per byte in Arrow, as the last row group or block had it
+        self._ratio = 1.0  # bytes in the file per byte in Arrow, of the last row group or block
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add the rows of *batch*.
 
         Raises:
-            SchemaError: it has another schema, or a partition column of a type that has no fixed text.
-            DataError: a value that names no folder.
+            SchemaError: the batch has another schema, or the type of a partition column cannot be a folder's name.
+            DataError: a value cannot be the name of a folder.
         """
         if not batch.schema.equals(self._schema):
             raise SchemaError(f"expected rows of the schema\n{self._schema}\nfound\n{batch.schema}")
@@ -102,7 +102,7 @@ class TaskWriter:
         self._roll_by_time()
 
     def finish(self, watermark: int | None = None) -> TaskCommit:
-        """Close all files; what the coordinator has to know."""
+        """Close all files, and return the message for the coordinator."""
         for partition in list(self._open):
             self._close(partition)
         files = tuple(sorted(self._staged, key=lambda file: (file.partition, file.name)))
@@ -110,7 +110,7 @@ class TaskWriter:
         return TaskCommit(self._batch, self._task, self._tasks, files, watermark)
 
     def abort(self) -> None:
-        """Take away what has been written and not been handed over by :meth:`finish`."""
+        """Delete the files that :meth:`finish` has not reported."""
         paths = [open_file.path for open_file in self._open.values()] + [file.path for file in self._staged]
         for open_file in self._open.values():
             open_file.file.close()
@@ -127,7 +127,14 @@ class TaskWriter:
         self.abort()
 
     def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The rows of each partition, in their order, without the partition columns."""
+        """Yield the rows of each partition, in their order, without the partition columns.
+
+        The partitions "b", "a", "b" of three rows::
+
+            dictionary = ["b", "a"]   codes = [0, 1, 0]
+            order      = [0, 2, 1]    rows by code
+            bounds     = [0, 2, 3]    "b" has order[0:2] = rows 0 and 2; "a" has order[2:3] = row 1
+        """
         rows = batch.select(self._file_schema.names)
         if not self._partition_by:
             yield "", rows
@@ -187,15 +194,15 @@ class TaskWriter:
 
 
 def file_schema(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
-    """What is in the files: the columns of *schema* that no folder names.
+    """Return the columns of *schema* that are in the files: all but the partition columns.
 
     Raises:
-        SchemaError: a partition column that is not there, or is there twice, or no other column is left.
+        SchemaError: a partition column is not in the schema exactly once, or there is no other column.
     """
     for name in partition_by:
-        if len(found := schema.get_all_field_indices(name)) != 1:
+        if len(indices := schema.get_all_field_indices(name)) != 1:
             raise SchemaError(
-                f"partition column {name}: expected once in the rows, found {len(found)} times", column=name
+                f"partition column {name}: expected once in the rows, found {len(indices)} times", column=name
             )
     fields = [field for field in schema if field.name not in partition_by]
     if not fields:

@@ -62,11 +62,11 @@ class _Target:
     """A file group that takes records, and the number of records that it still has room for."""
 
     file_id: str
-    left: int
+    remaining: int
 
     def take(self, wanted: int) -> int:
-        taken = min(self.left, wanted)
-        self.left -= taken
+        taken = min(self.remaining, wanted)
+        self.remaining -= taken
         return taken
 
 
@@ -109,21 +109,21 @@ class FlinkAssigner:
 
         Source: BucketAssigner.addInsert.
         """
-        left = count
+        remaining = count
         for small in self._small_groups(partition_path):
-            if taken := small.take(left):
+            if taken := small.take(remaining):
                 yield Placement(small.file_id, KNOWN_GROUP, taken)
-                left -= taken
-        while left:
+                remaining -= taken
+        while remaining:
             current = self._new.get(partition_path)
-            if current is None or not current.left:
+            if current is None or not current.remaining:
                 yield self._create(partition_path)
-                left -= 1
+                remaining -= 1
                 continue
             is_new = (partition_path, current.file_id) in self._created
-            taken = current.take(left)
+            taken = current.take(remaining)
             yield Placement(current.file_id, NEW_GROUP if is_new else KNOWN_GROUP, taken)
-            left -= taken
+            remaining -= taken
 
     def begin_commit(self) -> None:
         """Start the next commit at a checkpoint: the groups created so far are existing ones from now on.

@@ -95,15 +95,15 @@ def plan_partition(
 
     Source: UpsertPartitioner.assignInserts, Hudi 1.2.0.
     """
-    filled, buckets, left = [], [], inserts
+    filled, buckets, remaining = [], [], inserts
     for group in groups:
-        planned = _with_records(group, left, record_size, options)
+        planned = _with_records(group, remaining, record_size, options)
         filled.append(planned)
         if planned.records:
             buckets.append(InsertBucket(planned.file_id, planned.records))
-            left -= planned.records
+            remaining -= planned.records
     per_group = records_per_group(record_size, options)
-    buckets += [InsertBucket(None, min(per_group, left - start)) for start in range(0, left, per_group)]
+    buckets += [InsertBucket(None, min(per_group, remaining - start)) for start in range(0, remaining, per_group)]
     return PartitionPlan(partition_path, inserts, record_size, per_group, tuple(filled), tuple(buckets))
 
 
@@ -119,10 +119,10 @@ def room_for_records(group: GroupVerdict, record_size: RecordSize, options: Sizi
     return max((options.max_file_size - group.size) // record_size.size, 0)
 
 
-def _with_records(group: GroupVerdict, left: int, record_size: RecordSize, options: SizingOptions) -> GroupVerdict:
+def _with_records(group: GroupVerdict, remaining: int, record_size: RecordSize, options: SizingOptions) -> GroupVerdict:
     if not group.is_candidate:
         return group
     room = room_for_records(group, record_size, options)
-    records = min(room, left)
+    records = min(room, remaining)
     verdict = Verdict.TAKEN if records else Verdict.SMALL if room else Verdict.FULL
     return replace(group, verdict=verdict, room=room, records=records)

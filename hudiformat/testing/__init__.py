@@ -1,6 +1,6 @@
-"""Hypothesis strategies for whoever reads or writes the format: schemas, batches, blocks, log files, and damage.
+"""Hypothesis strategies for testing readers and writers of the format: schemas, batches, blocks, log files, damage.
 
-``pip install 'hudiformat[testing]'`` brings Hypothesis.  A writer of another engine is held to the format so::
+``pip install 'hudiformat[testing]'`` installs Hypothesis.  Tests of another reader look like this::
 
     from hypothesis import given
     import hudiformat as hf
@@ -14,7 +14,7 @@
     def test_our_reader_survives_damage_and_agrees(data: bytes) -> None:
         assert our_reader(data) == [(block.type, block.offset) for block in hf.LogReader(data)]
 
-The strategies shrink to short and plain examples.  What they give is sound unless they say damaged.
+The strategies shrink to short and simple examples.  Their values are intact unless the strategy is called damaged.
 """
 
 try:

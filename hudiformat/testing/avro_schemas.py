@@ -1,4 +1,4 @@
-"""Random Avro schemas, with the types that no Arrow schema is mapped to, and values of them."""
+"""Random Avro schemas, with types that no Arrow type is converted to, and values of them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _LOGICAL: dict[str, tuple[str, pa.DataType]] = {
 }
 _MEMBERS = st.sampled_from(["boolean", "int", "long", "double", "bytes", "string"])
 Definition = Any
-"""A part of an Avro schema, as JSON has it."""
+"""A part of an Avro schema, as a JSON value."""
 
 
 def avro_schemas(depth: int = 3) -> st.SearchStrategy[str]:
     """Avro schemas of a record, as JSON: every type that can be read, nested up to *depth*.
 
-    Beyond what Arrow schemas are mapped to: null as second branch, unions of several types, enum, fixed, decimal over
-    bytes, uuid, and types mentioned again by name.
+    They include what no Arrow schema is converted to: null as second branch, unions of several types, enum, fixed,
+    decimal over bytes, uuid, and references to named types.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -52,7 +52,7 @@ def _tops(draw: st.DrawFn, depth: int) -> Definition:
 
 
 class _Drawing:
-    """Draws one schema; names of types are numbered, and ``reusable`` are those that may come again."""
+    """Draws one schema; named types are numbered, and may be referred to once they are defined."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw
@@ -72,7 +72,7 @@ class _Drawing:
         return f"named{next(self._numbers)}"
 
     def _optional(self, depth: int) -> Definition:
-        """A type, or a union of null and it, null being first or second."""
+        """Return a type, or a union of it with null, which is the first or the last branch."""
         definition = self._type(depth)
         branches = definition if isinstance(definition, list) else [definition]
         return self._draw(st.sampled_from([definition, ["null", *branches], [*branches, "null"]]))
@@ -81,7 +81,7 @@ class _Drawing:
         nested = [self._array, self._map, self.record, self._union]
         flat = [self._primitive, self._logical, self._fixed, self._enum, self._decimal]
         if self._reusable:
-            flat.append(self._again)
+            flat.append(self._reference)
         return self._draw(st.sampled_from([*flat, *nested] if depth > 1 else flat))(depth - 1)
 
     def _primitive(self, _: int) -> Definition:
@@ -116,7 +116,7 @@ class _Drawing:
         self._reusable.append(name)
         return {**definition, "name": name}
 
-    def _again(self, _: int) -> Definition:
+    def _reference(self, _: int) -> Definition:
         return self._draw(st.sampled_from(self._reusable))
 
     def _array(self, depth: int) -> Definition:
@@ -130,14 +130,14 @@ class _Drawing:
 
 
 def row_values(schema: str) -> dict[str, st.SearchStrategy[Any]]:
-    """For each column of an Avro schema, Python values as Arrow takes them for the type that it is mapped to."""
+    """Return for each column of an Avro schema Python values of the Arrow type that it is converted to."""
     top = json.loads(schema)
     named = dict(_named_types(top))
     return {field["name"]: _values(field["type"], named) for field in top["fields"]}
 
 
 def _named_types(definition: Definition) -> list[tuple[str, Definition]]:
-    """Every named type of a schema, by name."""
+    """Return the named types of a schema, each with its name."""
     if isinstance(definition, list):
         return [pair for branch in definition for pair in _named_types(branch)]
     if not isinstance(definition, dict):
@@ -164,7 +164,7 @@ def _values(definition: Definition, named: Mapping[str, Definition]) -> st.Searc
 
 def _union_values(branches: list[Definition], named: Mapping[str, Definition]) -> st.SearchStrategy[Any]:
     members = [_values(branch, named) for branch in branches if branch != "null"]
-    if len(members) > 1:  # a struct of which one field is set
+    if len(members) > 1:  # a struct in which one field is set
         names = [f"member{number}" for number in range(len(members))]
         members = [member.map(_one_of(names, name)) for name, member in zip(names, members, strict=True)]
     return st.one_of(*([st.none()] if "null" in branches else []), *members)

@@ -1,4 +1,4 @@
-"""Random Arrow schemas, batches, and batches in other types of the same values."""
+"""Random Arrow schemas and batches, and the same rows in other types."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def schemas(depth: int = 3) -> st.SearchStrategy[pa.Schema]:
 def batches(
     draw: st.DrawFn, schema: pa.Schema | str | None = None, *, max_rows: int = 12, varied: bool = False
 ) -> pa.RecordBatch:
-    """Batches of up to *max_rows* rows, nulls, empty values and extremes among them.
+    """Batches of up to *max_rows* rows, with nulls, empty values and extreme values.
 
-    *schema* is an Arrow schema out of :func:`schemas`, or an Avro schema as JSON out of :func:`avro_schemas`, whose
-    batches have the types that it is mapped to; without it, any.  *varied* gives them through :func:`variants`.
+    *schema* is an Arrow schema from :func:`schemas`, or an Avro schema as JSON from :func:`avro_schemas`, whose batches
+    have the types that it is converted to; by default it is random.  *varied* applies :func:`variants`.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -51,9 +51,9 @@ def batches(
 
 @st.composite
 def variants(draw: st.DrawFn, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of *batch* again: a slice out of more rows, some columns dictionary-encoded, large or views.
+    """The same rows as *batch* in another form: a slice of more rows, with dictionary-encoded, large or view columns.
 
-    Whatever takes batches has to make the same of all of them.
+    Code that takes batches has to give the same result for all of them.
 
     Source: spec/avro-records.md, "Types".
     """

@@ -41,7 +41,7 @@ _ORDERING: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """The bytes of a sound log file, and the blocks in it.
+    """The bytes of an intact log file, and the blocks in it.
 
     Source: spec/log-file.md.
     """
@@ -57,9 +57,9 @@ def data_blocks(
     *,
     formats: tuple[str, ...] = ("avro", "parquet", "hfile", "cdc"),
 ) -> LogBlock:
-    """Data blocks of *rows*, in one of *formats*, some with record positions, some partial.
+    """Data blocks of *rows*, in one of *formats*, some of them with record positions, some partial.
 
-    Without *rows* they have a record key and two columns; "hfile" wants the column ``_hoodie_record_key``.
+    Without *rows* they have a record key and two columns; "hfile" requires the column ``_hoodie_record_key``.
 
     Source: spec/log-block.md, "Contents".
     """
@@ -76,14 +76,14 @@ def data_blocks(
 
 
 def _positions(count: int) -> st.SearchStrategy[list[int] | None]:
-    """Ascending row numbers, as many as there are records, or None."""
+    """Either *count* ascending row numbers, or None."""
     rows = st.lists(st.integers(0, 2**40), min_size=count, max_size=count, unique=True).map(sorted)
     return st.none() | rows
 
 
 @st.composite
 def delete_blocks(draw: st.DrawFn) -> LogBlock:
-    """Delete blocks, with ordering values of every type that Hudi wraps, several ordering fields, or none.
+    """Delete blocks with ordering values of every type that Hudi supports, of several ordering fields, or of none.
 
     Source: spec/avro-records.md, "Delete list".
     """
@@ -111,7 +111,7 @@ def _ordering(draw: st.DrawFn, count: int) -> pa.Array | None:
 
 
 def rollback_blocks() -> st.SearchStrategy[LogBlock]:
-    """Command blocks that take back an instant.
+    """Command blocks that roll back an instant.
 
     Source: spec/log-block.md, "Header".
     """
@@ -119,9 +119,9 @@ def rollback_blocks() -> st.SearchStrategy[LogBlock]:
 
 
 def blocks(*, magic_inside: bool = True) -> st.SearchStrategy[LogBlock]:
-    """Blocks of every type: those of the other strategies, and some whose content is any bytes, as an envelope may be.
+    """Blocks of every type: those of the other strategies, and blocks with any bytes as content.
 
-    With *magic_inside* a content may hold a magic, or whole blocks; without, the magic stands at the start alone.
+    With *magic_inside* the content may contain the magic, or whole blocks; otherwise the magic is only at the start.
 
     Source: spec/log-block.md.
     """
@@ -130,15 +130,15 @@ def blocks(*, magic_inside: bool = True) -> st.SearchStrategy[LogBlock]:
     plain = (opaque | real).filter(lambda block: MAGIC not in encode_block(block)[1:])
     if not magic_inside:
         return plain
-    inner = st.just(MAGIC) | st.lists(plain, max_size=2).map(lambda found: b"".join(map(encode_block, found)))
+    inner = st.just(MAGIC) | st.lists(plain, max_size=2).map(lambda items: b"".join(map(encode_block, items)))
     content = st.tuples(st.binary(max_size=10), inner, st.binary(max_size=10)).map(b"".join)
     return plain | st.tuples(_TYPES, _HEADERS, content).map(lambda parts: LogBlock(*parts))
 
 
 def log_files(content: st.SearchStrategy[LogBlock] | None = None, *, max_blocks: int = 5) -> st.SearchStrategy[LogFile]:
-    """Sound log files of up to *max_blocks* blocks out of *content*, :func:`blocks` without it.
+    """Intact log files of up to *max_blocks* blocks of *content*, by default of :func:`blocks`.
 
     Source: spec/log-file.md.
     """
     runs = st.lists(blocks() if content is None else content, max_size=max_blocks)
-    return runs.map(lambda found: LogFile(b"".join(map(encode_block, found)), tuple(found)))
+    return runs.map(lambda items: LogFile(b"".join(map(encode_block, items)), tuple(items)))

@@ -11,9 +11,9 @@ import pyarrow.types as pat
 from hypothesis import strategies as st
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
-"""Names that Avro allows."""
+"""Valid Avro names."""
 
-# Python's datetime ends at the years 1 and 9999, and time zones at their borders; the vectors have what lies beyond.
+# Python's datetime ends at the years 1 and 9999, where time zones overflow; the vectors have later and earlier values.
 _MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))  # noqa: DTZ001 - made aware below
 _UTC_MOMENTS = _MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.timezone.utc))
 _EDGES = sorted(sign * 2 ** (7 * size - 1) + step for size in range(1, 10) for sign in (1, -1) for step in (-1, 0))
@@ -24,7 +24,7 @@ def _millis(moment: Any) -> Any:
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:
-    """Signed integers, with those often where a varint grows by a byte, up to ten, and the least and the greatest."""
+    """Signed integers, often those at which a varint grows by a byte, and the lowest and the highest."""
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     edges = [edge for edge in _EDGES if low <= edge <= high]
     return st.integers(low, high) | st.sampled_from([0, *edges, low, high])
@@ -55,11 +55,11 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.timestamp("ms", tz="UTC"): _UTC_MOMENTS.map(_millis),
     pa.timestamp("us", tz="UTC"): _UTC_MOMENTS,
 }
-"""The flat types but for decimals."""
+"""The flat types without decimals."""
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
-    """Every decimal of a type."""
+    """All decimals of a type."""
     top = 10**precision - 1
     digits = st.integers(-top, top) | st.sampled_from([0, top, -top])
     return digits.map(lambda number: decimal.Decimal(number).scaleb(-scale, decimal.Context(prec=99)))
@@ -73,7 +73,7 @@ def _decimal_types() -> st.SearchStrategy[pa.DataType]:
 
 @st.composite
 def fields(draw: st.DrawFn, depth: int = 3) -> list[pa.Field]:
-    """One to five fields of different names, nested up to *depth*."""
+    """One to five fields with distinct names, nested up to *depth*."""
     names = draw(st.lists(NAMES, min_size=1, max_size=5 if depth > 1 else 2, unique=True))
     return [pa.field(name, draw(types(depth)), nullable=draw(st.booleans())) for name in names]
 
@@ -95,7 +95,7 @@ def types(depth: int = 3) -> st.SearchStrategy[pa.DataType]:
 
 
 def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
-    """Python values of an Arrow type out of :func:`types`, as Arrow takes and gives them; none of them is None.
+    """Python values of an Arrow type from :func:`types`, as Arrow converts them; never None.
 
     Source: spec/avro-records.md, "Types".
     """
@@ -110,5 +110,5 @@ def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
 
 
 def optional(field: pa.Field) -> st.SearchStrategy[Any]:
-    """Values of a field, and None where it may be null."""
+    """Values of a field, and None if the field is nullable."""
     return st.none() | values(field.type) if field.nullable else values(field.type)

@@ -219,10 +219,10 @@ def _layout(read: _Reader, version: int, path: str) -> int:
 
 
 def _check_checksum(properties: Mapping[str, str], name: str, path: str) -> None:
-    found = properties.get(CHECKSUM_KEY)
+    checksum = properties.get(CHECKSUM_KEY)
     expected = str(table_checksum(name, properties.get("hoodie.database.name", "")))
-    if found is not None and found != expected:
-        raise CorruptTableError(f"{path}: expected {CHECKSUM_KEY} {expected}, found {found!r}", path=path)
+    if checksum is not None and checksum != expected:
+        raise CorruptTableError(f"{path}: expected {CHECKSUM_KEY} {expected}, found {checksum!r}", path=path)
 
 
 def _supported_version(version: int) -> int:
@@ -259,8 +259,8 @@ def _timeline_folders(read: _Reader, version: int) -> tuple[str, str]:
 
 
 def _payload_class(read: _Reader) -> str | None:
-    found = read.text("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
-    return found.replace("com.uber.hoodie", "org.apache.hudi") if found else None
+    name = read.text("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
+    return name.replace("com.uber.hoodie", "org.apache.hudi") if name else None
 
 
 def _key_generator(read: _Reader) -> tuple[KeyGenerator | None, str | None]:

@@ -1,4 +1,4 @@
-"""A process that dies at a given operation on its storage."""
+"""A process that crashes at a given operation on its storage."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 class Crash(BaseException):
-    """The process is gone: nothing handles this."""
+    """The process has ended: no code handles this."""
 
 
 class Countdown:
-    """Counts operations that change something; at number *moment* the process dies, and nothing works after that.
+    """Counts operations that change something; at number *moment* the process crashes, and every later operation fails.
 
-    ``before`` is whether it dies before or after the operation has its effect.
+    ``before``: whether it crashes before or after the operation has its effect.
     """
 
     def __init__(self, moment: int | None, *, before: bool = True) -> None:

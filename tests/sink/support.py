@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -75,3 +76,10 @@ def ids(storage: Storage) -> list[int]:
     for path in visible(storage):
         found += read(storage, path)["id"].to_pylist()
     return found
+
+
+def noise(count: int, seed: int = 0) -> pa.RecordBatch:
+    """Rows of a thousand bytes that do not compress."""
+    chance = random.Random(seed)  # noqa: S311
+    texts = [chance.randbytes(500).hex() for _ in range(count)]
+    return pa.RecordBatch.from_pydict({"id": list(range(count)), "day": ["1"] * count, "text": texts}, schema=SCHEMA)

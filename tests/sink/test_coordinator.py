@@ -1,4 +1,4 @@
-"""From the tasks' messages to visible files and committed partitions."""
+"""From the messages of the tasks to visible files and committed partitions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from hudiformat.sink import (
     SinkOptions,
     TaskCommit,
     TaskWriter,
-    parquet,
     parse_sink_options,
 )
 from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Policy, Trigger
-from hudiformat.sink.plan import BatchPlan, Progress, plan_batch
+from hudiformat.sink.plan import Progress
 from hudiformat.storage import LocalStorage, Storage, open_storage
 from tests.sink.support import SCHEMA, files, ids, memory, read, rows, visible, write
 
@@ -100,7 +99,7 @@ def test_nothing_is_done_before_all_tasks_have_reported(storage: Storage) -> Non
     assert ids(storage) == [1, 2, 3]
 
 
-def test_an_engine_may_say_the_batch_when_it_commits() -> None:
+def test_an_engine_may_pass_the_batch_to_the_commit() -> None:
     storage, messages = memory(), []
     for task in range(2):
         with TaskWriter(storage, SCHEMA, task=task, partition_by=["day"], attempt="a") as writer:
@@ -120,23 +119,6 @@ def test_messages_of_another_batch_begin_a_new_collection(storage: Storage) -> N
     assert ids(storage) == [3, 4]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ([], "expected the messages of one batch, found none"),
-        ([(0, 0, 2), (1, 1, 2)], "found batch 0 of 2 tasks, batch 1 of 2 tasks"),
-        ([(0, 0, 2), (0, 1, 3)], "found batch 0 of 2 tasks, batch 0 of 3 tasks"),
-        ([(4, 0, 2), (4, 0, 2)], r"batch 4: expected one message of each of 2 tasks, found tasks \[0, 0\]"),
-        ([(None, 0, 1)], "do not say their batch and the number of tasks: say batch= when committing"),
-        ([(None, 0, 1), (3, 0, 1)], "found batch 3 of 1 tasks, batch None of 1 tasks"),
-        ([(4, 0, 1), (4, 1, 1)], r"found tasks \[0, 1\]; \[1\] are too many"),
-    ],
-)
-def test_messages_that_do_not_go_together_are_refused(numbers: list[tuple[int | None, int, int]], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        plan_batch([TaskCommit(*of, files=()) for of in numbers], SinkOptions())
-
-
 def test_a_batch_without_rows_is_finished_too(storage: Storage) -> None:
     commit = FileSink(storage, SUCCESS).commit(write(storage, 5, [], []))
     assert commit is not None
@@ -144,7 +126,7 @@ def test_a_batch_without_rows_is_finished_too(storage: Storage) -> None:
     assert list(files(storage)) == [f".hudiformat-sink/default/journal/{5:020d}.done"]
 
 
-def test_a_batch_that_comes_again_is_recognised_and_its_files_are_thrown_away(storage: Storage) -> None:
+def test_a_repeated_batch_is_recognised_and_its_files_are_deleted(storage: Storage) -> None:
     FileSink(storage).commit(write(storage, 4, [rows([1])]))
     for batch in (4, 3):
         assert FileSink(storage).commit(write(storage, batch, [rows([1])])) is None
@@ -158,69 +140,11 @@ def test_a_half_written_journal_is_deleted(storage: Storage) -> None:
     assert journal(storage) == [".done"]
 
 
-def test_a_merged_file_has_the_types_and_metadata_of_its_parts() -> None:
-    fields = [
-        pa.field("day", pa.string()),
-        pa.field("at", pa.timestamp("ns", "UTC"), metadata={"unit": "ns"}),
-        pa.field("kind", pa.dictionary(pa.int32(), pa.string())),
-        pa.field("nested", pa.struct([("list", pa.list_(pa.field("element", pa.decimal128(9, 2))))]), nullable=False),
-    ]
-    schema = pa.schema(fields, metadata={"made by": "a test"})
-    values = {"day": ["1"], "at": [5], "kind": ["a"], "nested": [{"list": [None]}]}
-    storage, messages = memory(), []
-    for task in range(2):
-        with TaskWriter(storage, schema, batch=0, task=task, tasks=2, partition_by=["day"]) as writer:
-            writer.write(pa.RecordBatch.from_pydict(values, schema=schema))
-            messages.append(writer.finish())
-    FileSink(storage, MERGING).commit(messages)
-    (path,) = visible(storage)
-    merged = read(storage, path)
-    assert merged.schema.equals(pa.schema(fields[1:], metadata=schema.metadata), check_metadata=True)
-    assert merged["nested"].to_pylist() == [{"list": [None]}] * 2
-
-
-def test_merging_takes_row_groups_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_READ_ROWS", 7)
-    monkeypatch.setattr(parquet, "ROW_GROUP", 300)
-    storage = memory()
-    FileSink(storage, MERGING).commit(write(storage, 0, [rows(range(50))], [rows(range(50, 90))]))
-    (path,) = visible(storage)
-    with storage.open_input(path) as file:
-        metadata = pq.ParquetFile(file).metadata
-    assert ids(storage) == list(range(90))
-    assert 3 < metadata.num_row_groups < 10
-
-
 def test_sinks_of_two_names_write_into_one_folder(storage: Storage) -> None:
     for name in ("a", "b"):
         layout = Layout(name)
         FileSink(storage, layout=layout).commit(write(storage, 0, [rows([1])], layout=layout))
     assert ids(storage) == [1, 1]
-
-
-def test_compactors_take_the_groups_by_number() -> None:
-    found = tuple(
-        StagedFile(f"p={partition}", f"{name}", f"s{partition}{name}", 6 - name % 2, 1)
-        for partition in range(3)
-        for name in range(4)
-    )
-    options = SinkOptions(auto_compaction=True, compaction_file_size=11, compaction_parallelism=2)
-    plan = plan_batch([TaskCommit(0, 0, 1, found)], options)
-    assert [(group.number, group.partition, group.sources) for group in plan.groups] == [
-        (2 * partition + half, f"p={partition}", (f"s{partition}{2 * half}", f"s{partition}{2 * half + 1}"))
-        for partition in range(3)
-        for half in range(2)
-    ]
-    assert [[group.number for group in plan.share(compactor)] for compactor in range(2)] == [[0, 2, 4], [1, 3, 5]]
-    assert BatchPlan.from_json(plan.to_json()) == plan
-    assert plan_batch([TaskCommit(0, i, 3, ()) for i in range(3)], MERGING).compactors == 3
-
-
-def test_the_smallest_watermark_counts_and_tasks_without_one_do_not() -> None:
-    marks = [7, None, 5]
-    messages = [TaskCommit(0, task, 3, (), mark) for task, mark in enumerate(marks)]
-    assert plan_batch(messages, SinkOptions()).watermark == 5
-    assert plan_batch([TaskCommit(0, 0, 1, ())], SinkOptions()).watermark is None
 
 
 def test_compactors_can_be_sent_elsewhere_and_run_several_times_at_once(tmp_path: Path) -> None:
@@ -319,7 +243,7 @@ def test_partitions_are_committed_when_the_watermark_has_passed_and_late_data_co
     assert FileSink(storage, by_time(), custom=commits).end() == []
 
 
-def test_by_process_time_a_partition_waits_from_its_first_file_on() -> None:
+def test_by_process_time_a_partition_is_pending_from_its_first_file_on() -> None:
     storage, now = memory(), [0]
     options = replace(SUCCESS, trigger=Trigger.PROCESS_TIME, delay=10)
     sink = FileSink(storage, options, clock=lambda: now[0])
@@ -343,7 +267,7 @@ def test_without_partitions_and_without_policies_nothing_is_committed() -> None:
     assert done == Progress(1, None, {})
 
 
-def test_a_partition_that_has_no_time_is_refused_before_anything_is_decided() -> None:
+def test_a_partition_without_a_time_is_refused_before_the_batch_is_decided() -> None:
     storage, commits = memory(), Commits()
     with pytest.raises(DataError, match="partition day=tuesday: expected a time"):
         FileSink(storage, by_time(), custom=commits).commit(write(storage, 0, [rows([1], "tuesday")]))

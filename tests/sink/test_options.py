@@ -11,7 +11,7 @@ from hudiformat.sink import Packing, SinkOptions, parse_sink_options
 from hudiformat.sink.options import Codec, ExtractorKind, Format, Policy, Trigger
 
 
-def test_without_options_all_is_as_in_flink() -> None:
+def test_the_defaults_are_those_of_flink() -> None:
     options = parse_sink_options(None)
     assert options == SinkOptions()
     assert (options.auto_compaction, options.compaction_target, options.packing) == (False, 134217728, Packing.NEXT_FIT)
@@ -69,7 +69,7 @@ def test_each_key_is_read(key: str, value: str, name: str, expected: Any) -> Non
         ("sink.partition-commit.success-file.name", "a/b", "expected the name of a file, found 'a/b'"),
     ],
 )
-def test_a_value_that_a_key_does_not_take_is_refused(key: str, value: str, message: str) -> None:
+def test_an_invalid_value_is_refused(key: str, value: str, message: str) -> None:
     with pytest.raises(OptionError, match=message) as caught:
         parse_sink_options({key: value})
     assert caught.value.option == key
@@ -94,18 +94,18 @@ def test_an_unknown_key_is_refused_with_the_closest_known_one() -> None:
     assert caught.value.option == "auto-compact"
 
 
-def test_a_key_that_is_like_none_is_refused_with_all_that_are_known() -> None:
+def test_a_key_without_a_similar_one_is_refused_with_all_known_keys() -> None:
     with pytest.raises(
         OptionError, match="unknown option 'zzz'.*known are auto-compaction, avro.codec, compaction.file-size, "
     ):
         parse_sink_options({"zzz": "1"})
 
 
-def test_a_java_class_is_refused_with_what_is_taken_instead() -> None:
+def test_a_java_class_is_refused_with_the_argument_to_use() -> None:
     with pytest.raises(OptionError, match="names a Java class: pass a Python object as custom="):
         parse_sink_options({"sink.partition-commit.policy.class": "org.example.Policy"})
 
 
-def test_a_formatter_with_letters_that_are_not_known_is_refused() -> None:
+def test_a_formatter_with_unsupported_letters_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="timestamp-formatter: 'EEE' in 'EEE yyyy' is not supported"):
         parse_sink_options({"partition.time-extractor.timestamp-formatter": "EEE yyyy"})

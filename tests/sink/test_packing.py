@@ -1,4 +1,4 @@
-"""Which files are merged into one."""
+"""The groups of files that are merged into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When partitions are committed, and what is done then."""
+"""The triggers and the policies that commit partitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_without_a_delay_partitions_are_committed_at_once() -> None:
     assert ProcessTimeTrigger().committable({"b=1": 5, "a=1": 9}, now=0, watermark=None) == ["b=1", "a=1"]
 
 
-def test_by_process_time_a_partition_waits_for_longer_than_the_delay() -> None:
+def test_by_process_time_a_partition_is_committed_after_the_delay() -> None:
     trigger = ProcessTimeTrigger(10)
     trigger.check("anything")
     assert trigger.committable({"a=1": 0, "a=2": 1}, now=10, watermark=None) == []
@@ -45,7 +45,7 @@ def test_by_partition_time_the_watermark_has_to_pass_time_and_delay() -> None:
     assert trigger.committable(pending, now=0, watermark=2 * HOUR + 1) == list(pending)
 
 
-def test_the_watermark_is_told_by_the_clocks_of_its_zone() -> None:
+def test_the_watermark_is_compared_in_its_time_zone() -> None:
     zone = {"sink.partition-commit.watermark-time-zone": "GMT+08:00", "sink.partition-commit.delay": "0"}
     trigger = commit_trigger(parse_sink_options({**BY_TIME, **zone}))
     pending = {"day=1970-01-01/hour=08": 0}
@@ -53,7 +53,7 @@ def test_the_watermark_is_told_by_the_clocks_of_its_zone() -> None:
     assert trigger.committable(pending, now=0, watermark=1) == list(pending)
 
 
-def test_a_partition_without_a_time_is_found_beforehand() -> None:
+def test_a_partition_without_a_time_is_refused_in_advance() -> None:
     with pytest.raises(DataError, match="partition day=x: expected a time"):
         PartitionTimeTrigger(PartitionTime()).check("day=x")
 
@@ -62,7 +62,7 @@ def in_days(values: Mapping[str, str]) -> datetime:
     return datetime(1970, 1, 1, tzinfo=timezone.utc).replace(tzinfo=None) + timedelta(int(values["n"]))
 
 
-def test_an_extractor_of_ones_own_says_the_time() -> None:
+def test_a_custom_extractor_computes_the_time() -> None:
     options = {"sink.partition-commit.trigger": "partition-time", "partition.time-extractor.kind": "custom"}
     trigger = commit_trigger(parse_sink_options(options), in_days)
     assert trigger.committable({"n=0": 0, "n=1": 0}, now=0, watermark=5) == ["n=0"]
@@ -88,7 +88,7 @@ class Notes:
         self.found.append((partition, storage.exists(f"{partition}/_done")))
 
 
-def test_policies_are_carried_out_in_their_order() -> None:
+def test_policies_are_executed_in_their_order() -> None:
     storage, notes = memory(), Notes()
     options = parse_sink_options(
         {

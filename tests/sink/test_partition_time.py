@@ -1,4 +1,4 @@
-"""The time that a partition stands for."""
+"""The time of a partition, computed from its values."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ def test_a_partition_without_a_time_is_an_error_that_says_what_was_found(formatt
     assert caught.value.column == "dt"
 
 
-def test_zones_are_names_or_distances() -> None:
+def test_zones_are_names_or_offsets() -> None:
     distances = [parse_time_zone(text).utcoffset(None) for text in ("UTC", "GMT+08:00", "-5", "UTC+5:45")]
     assert distances == [timedelta(), timedelta(hours=8), timedelta(hours=-5), timedelta(hours=5, minutes=45)]
     assert parse_time_zone("Europe/Berlin") == ZoneInfo("Europe/Berlin")
 
 
 @pytest.mark.parametrize("text", ["GMT+19:00", "Nowhere/Else", "", "../etc"])
-def test_a_zone_that_there_is_not_is_refused(text: str) -> None:
+def test_an_unknown_zone_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no time zone"):
         parse_time_zone(text)
 
 
-def test_hours_that_come_twice_or_never_are_read_as_java_reads_them() -> None:
+def test_repeated_and_skipped_hours_are_read_as_in_java() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     assert epoch_milliseconds(at(1970, 1, 1, 0, 0, 1), timezone.utc) == 1000
     assert epoch_milliseconds(at(2024, 10, 27, 2, 30), berlin) == 1729989000000  # 00:30 UTC: the first of the two

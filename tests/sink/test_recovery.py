@@ -1,4 +1,4 @@
-"""The process dies at any operation on the storage, and is started again."""
+"""The process crashes at any operation on the storage, and is started again."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_any_number_of_crashes_loses_and_doubles_no_row(crashes: list[tuple[int,
         check_the_end(query)
 
 
-def test_what_an_undecided_batch_left_is_deleted_at_the_start() -> None:
+def test_the_files_of_an_undecided_batch_are_deleted_at_the_start() -> None:
     storage = memory()
     write(storage, 0, [rows([1])])
     FileSink(storage).recover()
@@ -149,7 +149,7 @@ def test_a_batch_is_finished_in_the_format_that_it_was_decided_in() -> None:
     assert sorted(ids(storage)) == [1, 2, 3, 4, 5]
 
 
-def test_partitions_that_wait_are_remembered() -> None:
+def test_pending_partitions_are_kept() -> None:
     storage, now = memory(), [0]
     waiting = SinkOptions(policies=(Policy.SUCCESS_FILE,), delay=10)
     FileSink(storage, waiting, clock=lambda: now[0]).commit(write(storage, 0, [rows([1])]))

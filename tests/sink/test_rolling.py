@@ -1,19 +1,18 @@
-"""What a task writes."""
+"""The files that a task writes."""
 
 from __future__ import annotations
 
 import pickle
-import random
 from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.errors import OptionError, SchemaError
-from hudiformat.sink import Layout, SinkOptions, TaskWriter, parquet, rolling
+from hudiformat.errors import SchemaError
+from hudiformat.sink import SinkOptions, TaskWriter, rolling
 from hudiformat.storage import Storage
-from tests.sink.support import SCHEMA, files, memory, read, rows, visible, write
+from tests.sink.support import SCHEMA, files, memory, noise, read, rows, visible, write
 
 
 @pytest.fixture
@@ -27,13 +26,6 @@ class Clock:
 
     def __call__(self) -> int:
         return self.now
-
-
-def noise(count: int, seed: int = 0) -> pa.RecordBatch:
-    """Rows of a thousand bytes that do not compress."""
-    chance = random.Random(seed)  # noqa: S311
-    texts = [chance.randbytes(500).hex() for _ in range(count)]
-    return pa.RecordBatch.from_pydict({"id": list(range(count)), "day": ["1"] * count, "text": texts}, schema=SCHEMA)
 
 
 def test_a_task_writes_a_file_for_each_partition_out_of_sight(storage: Storage) -> None:
@@ -51,12 +43,12 @@ def test_a_task_writes_a_file_for_each_partition_out_of_sight(storage: Storage) 
     assert table.to_pydict() == {"id": [1, 3], "text": ["row 1", "row 3"]}
 
 
-def test_names_tell_task_number_and_attempt(storage: Storage) -> None:
+def test_names_have_the_task_the_number_and_the_attempt(storage: Storage) -> None:
     (message,) = write(storage, 7, [rows([1])], attempt="a5")
     assert message.files[0].name == "00000-00000-a5.parquet"
 
 
-def test_two_attempts_at_a_task_do_not_meet(storage: Storage) -> None:
+def test_two_attempts_at_a_task_write_different_files(storage: Storage) -> None:
     first, second = (write(storage, 0, [rows([1])])[0].files[0] for _ in range(2))
     assert first.path != second.path
 
@@ -83,32 +75,24 @@ def test_a_task_without_rows_reports_no_files(storage: Storage) -> None:
     assert list(files(storage)) == []
 
 
-def test_a_file_rolls_over_when_it_is_larger_than_asked(storage: Storage) -> None:
+def test_a_file_rolls_over_when_it_reaches_its_size(storage: Storage) -> None:
     data = [noise(100, seed) for seed in range(10)]  # a hundred kilobytes each
     (message,) = write(storage, 0, data, options=SinkOptions(file_size=250_000))
     assert [file.rows for file in message.files] == [300, 300, 300, 100]
     assert all(250_000 < file.size < 330_000 for file in message.files[:3])
 
 
-def test_what_compresses_well_is_measured_by_its_files(storage: Storage) -> None:
+def test_compression_is_measured_by_the_written_files(storage: Storage) -> None:
     data = [rows(range(10_000))] * 40
     (message,) = write(storage, 0, data, options=SinkOptions(file_size=200_000))
     assert all(file.size > 100_000 for file in message.files[1:-1])
     assert sum(file.rows for file in message.files) == 400_000
 
 
-def test_a_large_batch_is_looked_at_piece_by_piece(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_is_checked_within_a_large_batch(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rolling, "_PIECE", 100)
     (message,) = write(storage, 0, [noise(500)], options=SinkOptions(file_size=150_000))
     assert [file.rows for file in message.files] == [200, 200, 100]
-
-
-def test_row_groups_end_where_they_are_full(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "ROW_GROUP", 250_000)
-    (message,) = write(storage, 0, [noise(100)] * 7)
-    with storage.open_input(message.files[0].path) as file:
-        found = pq.ParquetFile(file).metadata
-    assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [300, 300, 100]
 
 
 def test_many_open_files_share_their_memory(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,9 +168,3 @@ def test_a_partition_column_without_a_fixed_text_is_refused(storage: Storage) ->
 def test_partition_columns_that_do_not_fit_are_refused(storage: Storage, partition_by: list[str], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         TaskWriter(storage, SCHEMA, batch=0, task=0, tasks=1, partition_by=partition_by)
-
-
-@pytest.mark.parametrize("name", ["", "a/b", ".hidden"])
-def test_a_sink_s_name_is_that_of_a_folder(name: str) -> None:
-    with pytest.raises(OptionError, match="expected the name of a sink"):
-        Layout(name)
