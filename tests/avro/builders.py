@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from hudiformat.avro import avro_to_arrow, decode_records, encode_datums, encode_records
 
 
 def record_schema(*fields: tuple[str, Any]) -> str:
@@ -22,3 +28,26 @@ def framed(*records: str) -> bytes:
 def framed_records(lengths: list[int], filler: bytes) -> bytes:
     """Records of these lengths, each behind its length, full of *filler*."""
     return b"".join(length.to_bytes(4, "big") + (filler * length)[:length] for length in lengths)
+
+
+def both_ways(schema: str, rows: Sequence[Any], *expected: str) -> None:
+    """Each row encodes to its hexadecimal bytes, and they decode to it."""
+    batch = pa.RecordBatch.from_pylist(rows, avro_to_arrow(schema))
+    datums = [bytes.fromhex(text) for text in expected]
+    assert encode_datums(batch, schema).to_pylist() == datums
+    framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in datums)
+    assert encode_records(batch, schema) == framed
+    assert decode_records(framed, len(rows), schema).equals(batch)
+    assert decode_records(memoryview(framed), len(rows), schema).to_pylist() == rows
+
+
+def damage(data: st.DataObject, content: bytes | memoryview) -> bytes:
+    """The bytes with one to four small replacements, insertions or removals."""
+    damaged = bytearray(content)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged)))
+        junk = data.draw(
+            st.sampled_from([b"", b"\x00", b"\x01", b"\x02", b"\xff", b"\x80", b"\xff" * 10]) | st.binary(max_size=4)
+        )
+        damaged[at : at + data.draw(st.integers(0, 3))] = junk
+    return bytes(damaged)

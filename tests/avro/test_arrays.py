@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.avro import (
-    avro_to_arrow,
-    decode_records,
-    encode_datums,
-    encode_records,
-)
 from hudiformat.avro.arrays import (
     bitmap,
     decode_varints,
@@ -30,18 +21,7 @@ from hudiformat.avro.arrays import (
     varint_stops,
     zigzag,
 )
-from tests.avro.builders import record_schema
-
-
-def both_ways(schema: str, rows: Sequence[Any], *expected: str) -> None:
-    """Each row encodes to its hexadecimal bytes, and they decode to it."""
-    batch = pa.RecordBatch.from_pylist(rows, avro_to_arrow(schema))
-    datums = [bytes.fromhex(text) for text in expected]
-    assert encode_datums(batch, schema).to_pylist() == datums
-    framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in datums)
-    assert encode_records(batch, schema) == framed
-    assert decode_records(framed, len(rows), schema).equals(batch)
-    assert decode_records(memoryview(framed), len(rows), schema).to_pylist() == rows
+from tests.avro.builders import both_ways, record_schema
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from hudiformat.avro import (
 from hudiformat.avro.decode import record_offsets
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError
 from hudiformat.testing import batches
-from tests.avro.builders import framed, framed_records, record_schema
+from tests.avro.builders import damage, framed, framed_records, record_schema
 from tests.avro.reference import decode_with_fastavro, plain
 from tests.effort import examples
 
@@ -321,22 +321,11 @@ def test_chosen_columns_equal_those_of_all(batch: pa.RecordBatch, data: st.DataO
     )
 
 
-def _damage(data: st.DataObject, content: bytes | memoryview) -> bytes:
-    damaged = bytearray(content)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(damaged)))
-        junk = data.draw(
-            st.sampled_from([b"", b"\x00", b"\x01", b"\x02", b"\xff", b"\x80", b"\xff" * 10]) | st.binary(max_size=4)
-        )
-        damaged[at : at + data.draw(st.integers(0, 3))] = junk
-    return bytes(damaged)
-
-
 @_SLOW
 @given(batch=batches(), data=st.data())
 def test_damaged_bytes_raise_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:
     schema = _schema_of(batch)
-    damaged = _damage(data, encode_records(batch, schema))
+    damaged = damage(data, encode_records(batch, schema))
     with contextlib.suppress(DecodeError):
         decode_records(damaged, data.draw(st.sampled_from([batch.num_rows, 0, 1, -1, 2**31])), schema).validate(
             full=True
@@ -347,7 +336,7 @@ def test_damaged_bytes_raise_only_our_errors(batch: pa.RecordBatch, data: st.Dat
 @given(batch=batches(max_rows=3), data=st.data())
 def test_damage_within_a_record_raises_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:
     schema = _schema_of(batch)
-    damaged = [_damage(data, datum) for datum in encode_datums(batch, schema).to_pylist()]
+    damaged = [damage(data, datum) for datum in encode_datums(batch, schema).to_pylist()]
     framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in damaged)
     with contextlib.suppress(DecodeError):
         decode_records(framed, len(damaged), schema).validate(full=True)

@@ -23,6 +23,7 @@ from hudiformat.avro import (
 )
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.errors import CorruptBlockError, DataError, DecodeError, SchemaError
+from tests.avro.builders import damage
 from tests.avro.golden import DELETE, golden_blocks
 from tests.effort import examples
 
@@ -280,17 +281,6 @@ _SLOW = settings(
 )
 
 
-def _damage(data: st.DataObject, content: bytes | memoryview) -> bytes:
-    damaged = bytearray(content)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(damaged)))
-        junk = data.draw(
-            st.sampled_from([b"", b"\x00", b"\x01", b"\x02", b"\xff", b"\x80", b"\xff" * 10]) | st.binary(max_size=4)
-        )
-        damaged[at : at + data.draw(st.integers(0, 3))] = junk
-    return bytes(damaged)
-
-
 _ORDERINGS = st.one_of(
     st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)).map(lambda items: pa.array(items, pa.int64())),
     st.lists(st.none() | st.text(max_size=5)).map(lambda items: pa.array(items, pa.string())),
@@ -316,4 +306,4 @@ def test_delete_lists_come_back(ordering: pa.Array) -> None:
 def test_damaged_delete_lists_raise_only_our_errors(ordering: pa.Array, data: st.DataObject) -> None:
     keys = pa.array([f"key-{index}" for index in range(len(ordering))], pa.string())
     with contextlib.suppress(DecodeError):
-        decode_delete_list(_damage(data, encode_delete_list(keys, "p", ordering))).validate(full=True)
+        decode_delete_list(damage(data, encode_delete_list(keys, "p", ordering))).validate(full=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,21 +24,10 @@ from hudiformat.avro import (
 from hudiformat.avro.encode import length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
-from tests.avro.builders import record_schema
+from tests.avro.builders import both_ways, record_schema
 from tests.avro.golden import AVRO, CDC, golden_blocks
 from tests.avro.reference import encode_with_fastavro
 from tests.effort import examples
-
-
-def both_ways(schema: str, rows: Sequence[Any], *expected: str) -> None:
-    """Each row encodes to its hexadecimal bytes, and they decode to it."""
-    batch = pa.RecordBatch.from_pylist(rows, avro_to_arrow(schema))
-    datums = [bytes.fromhex(text) for text in expected]
-    assert encode_datums(batch, schema).to_pylist() == datums
-    framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in datums)
-    assert encode_records(batch, schema) == framed
-    assert decode_records(framed, len(rows), schema).equals(batch)
-    assert decode_records(memoryview(framed), len(rows), schema).to_pylist() == rows
 
 
 def test_primitives() -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from benchmarks import instructions, report, timing
@@ -125,13 +123,6 @@ def test_instructions_are_read_from_perf() -> None:
 def test_a_machine_that_does_not_count_says_so(text: str, reason: str) -> None:
     with pytest.raises(instructions.NoCounterError, match=reason):
         instructions.parse_count(text)
-
-
-@pytest.fixture
-def threads() -> Iterator[None]:
-    before = pa.cpu_count()
-    yield
-    pa.set_cpu_count(before)
 
 
 @pytest.mark.slow

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import hudiformat as hf
@@ -23,13 +21,6 @@ from tests.conformance.hudi import NoHudiError
 pytestmark = pytest.mark.slow
 
 IN_PYTHON = {"decode": {"fastavro", "Parquet (pyarrow)"}, "encode": {"fastavro"}, "write": {"Parquet (pyarrow)"}}
-
-
-@pytest.fixture
-def threads() -> Iterator[None]:
-    before = pa.cpu_count()
-    yield
-    pa.set_cpu_count(before)
 
 
 def small_run(folder: Path, *settings: Setting) -> Run:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import struct
 import zlib
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from hudiformat.errors import CorruptBlockError, EncodeError, TruncatedBlockError
 from hudiformat.hfile import Compression
 from hudiformat.hfile.block import BlockType, decode_block, encode_block
+from tests.hfile.builders import block
 
 NONE, GZIP = Compression.NONE, Compression.GZIP
 
@@ -20,23 +20,6 @@ META = bytes.fromhex(
     "00 00 00 40 00 00 00 00 24"  # no checksums; they would begin at 36
     "61 62 63 00 00 00 00"
 )
-
-
-def block(
-    content: bytes,
-    *,
-    kind: bytes = b"METABLKc",
-    unpacked: int | None = None,
-    rest: int | None = None,
-    checksum: int = 0,
-    chunk: int = 16384,
-    end: int | None = None,
-    sums: bytes = b"",
-) -> bytes:
-    size = len(content) if unpacked is None else unpacked
-    length = len(content) + len(sums) if rest is None else rest
-    last = 33 + len(content) if end is None else end
-    return struct.pack(">8siiqBii", kind, length, size, -1, checksum, chunk, last) + content + sums
 
 
 def with_crc32(content: bytes, chunk: int) -> bytes:

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import struct
 
 import pytest
 
 from hudiformat.errors import CorruptBlockError
 from hudiformat.hfile import Compression
 from hudiformat.hfile.block import BlockType, decode_block, encode_block
+from tests.hfile.builders import block
 
 NONE, GZIP = Compression.NONE, Compression.GZIP
-
-
-def block(
-    content: bytes,
-    *,
-    kind: bytes = b"METABLKc",
-    unpacked: int | None = None,
-    rest: int | None = None,
-    checksum: int = 0,
-    chunk: int = 16384,
-    end: int | None = None,
-    sums: bytes = b"",
-) -> bytes:
-    size = len(content) if unpacked is None else unpacked
-    length = len(content) + len(sums) if rest is None else rest
-    last = 33 + len(content) if end is None else end
-    return struct.pack(">8siiqBii", kind, length, size, -1, checksum, chunk, last) + content + sums
 
 
 def read(data: bytes, codec: Compression = NONE) -> bytes:
