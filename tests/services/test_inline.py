@@ -8,7 +8,7 @@ import pytest
 
 from hudiformat import Table, create_table, open_table
 from hudiformat.timeline import Action
-from tests.table.support import SCHEMA, new_table, rows
+from tests.tables import SCHEMA, new_table, rows
 
 DUE = {
     "hoodie.compact.inline": "true",

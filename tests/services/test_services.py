@@ -12,8 +12,7 @@ from hudiformat import CommitError, HudiFormatWarning, StorageError, Table, Unsu
 from hudiformat.options.values import CleanPolicy, ServiceOptions
 from hudiformat.services import clean, delete_savepoint, plan_clean, restore, savepoint
 from hudiformat.timeline import Action, CleanMetadata, RestoreMetadata, State, read_archived, read_content
-from tests.table.golden import unpack
-from tests.table.support import Clock, content, data_files, new_table, rows
+from tests.tables import Clock, content, data_files, new_table, rows, unpack
 
 
 def served(table: Table, **options: object) -> Table:

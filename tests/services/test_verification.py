@@ -13,8 +13,7 @@ from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.cli.conftest import command
 from tests.cli.support import Command
-from tests.table.golden import NAMES, unpack
-from tests.table.support import new_table, rows
+from tests.tables import NAMES, new_table, rows, unpack
 
 __all__ = ["command"]
 

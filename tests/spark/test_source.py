@@ -15,7 +15,7 @@ from hudiformat.options.values import IndexType
 from hudiformat.timeline import read_metadata
 from tests.effort import LONG
 from tests.rows import assert_same_rows
-from tests.table.golden import unpack
+from tests.tables import unpack
 
 pytest.importorskip("pyspark.sql.datasource")
 

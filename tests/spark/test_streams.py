@@ -26,7 +26,7 @@ from hudiformat.timeline import ArchiveLimits, CommitMetadata, archive, read_arc
 from hudiformat.transaction.checkpoints import newest_batch
 from hudiformat.transaction.transaction import Commit
 from tests.rows import assert_same_rows
-from tests.table.golden import unpack
+from tests.tables import unpack
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 

@@ -22,7 +22,7 @@ from hudiformat.timeline import (
     encode_content,
     instant_path,
 )
-from tests.table.support import content, rows
+from tests.tables import content, rows
 
 
 @pytest.mark.parametrize(

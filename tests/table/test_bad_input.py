@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import DataError, HudiFormatError, SchemaError
-from tests.table.support import SCHEMA, new_table, rows, tree
+from tests.tables import SCHEMA, new_table, rows, tree
 
 GOOD = rows(("a", 1, "x", 1), ("b", 2, "x", 2))
 ALL = ("insert", "upsert", "delete")

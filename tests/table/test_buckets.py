@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from hudiformat import Table, UnsupportedFeatureError
-from tests.table.support import SCHEMA, content, data_files, new_table, rows
+from tests.tables import FLAGGED, content, data_files, new_table, rows
 
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 TWO = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 
 

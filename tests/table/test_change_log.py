@@ -12,7 +12,7 @@ from hudiformat import BlockType, LogReader, OptionError, StorageError, Table, U
 from hudiformat.options.values import CdcMode
 from hudiformat.timeline import update_table_config
 from hudiformat.write.handles.change_log import change_log_schema
-from tests.table.support import content, new_table, rows
+from tests.tables import content, new_table, rows
 
 CDC, MODE = "hoodie.table.cdc.enabled", "hoodie.table.cdc.supplemental.logging.mode"
 MODES = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")

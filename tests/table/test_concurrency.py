@@ -31,7 +31,7 @@ from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
 from tests import racing
 from tests.effort import THOROUGH
-from tests.table.support import content, new_table, rows
+from tests.tables import content, new_table, rows
 
 SHARED = {
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",

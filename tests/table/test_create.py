@@ -27,7 +27,7 @@ from hudiformat import (
 from hudiformat.options import keys as option_keys
 from hudiformat.options.values import IndexType
 from hudiformat.timeline import MergeMode, TableType, TimelineZone
-from tests.table.support import SCHEMA, content, new_table, rows, tree
+from tests.tables import SCHEMA, content, new_table, rows, tree
 
 
 def create(path: Path, **changes: Any) -> Any:

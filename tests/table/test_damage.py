@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import CorruptBlockError, CorruptTableError, DecodeError, HudiFormatWarning, StorageError, open_table
-from tests.table.golden import NAMES, GoldenTable
-from tests.table.support import Row, content, data_files, multiset, new_table, rows
+from tests.tables import NAMES, GoldenTable, Row, content, data_files, multiset, new_table, rows
 
 DAMAGED = [name for name in NAMES if name.startswith(("v6-mor-damaged-h0150-", "v9-mor-damaged-h120-"))]
 SKIP, FAIL = {"hudiformat.damage": "skip"}, {"hudiformat.damage": "fail"}

@@ -27,10 +27,9 @@ from hudiformat.write.write import WriteTask
 from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing
-from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
+from tests.tables import FLAGGED, SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
 T = TypeVar("T")
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 FIRST = rows(("a", 1, "x", 1), ("b", 1, "x", 2), schema=FLAGGED)
 SECOND = rows(("a", 2, "x", 3), ("b", 2, "x", 0, True), ("c", 1, "y", 4), schema=FLAGGED)
 BEFORE = [("a", 1, "x", 1), ("b", 1, "x", 2)]

@@ -15,10 +15,9 @@ from hudiformat.naming import BaseFileName
 from hudiformat.timeline import WriteStat, read_metadata
 from hudiformat.transaction.files import decode_write_stats, encode_write_stats
 from hudiformat.write.write import WriteTask
-from tests.table.support import SCHEMA, Clock, content, data_files, new_table, rows, tree
+from tests.tables import FLAGGED, SCHEMA, Clock, content, data_files, new_table, rows, tree
 
 SPEC = Path(__file__).parents[2] / "spec" / "writing.md"
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 
 

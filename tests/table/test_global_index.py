@@ -10,9 +10,7 @@ import pytest
 from hudiformat import DataError, Table
 from hudiformat.basefile import read_base_file
 from hudiformat.storage import Storage
-from tests.table.support import SCHEMA, content, new_table, rows
-
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+from tests.tables import FLAGGED, content, new_table, rows
 
 
 def made(path: Path, table_type: str, index: str = "GLOBAL_SIMPLE", **more: str) -> Table:

@@ -20,22 +20,13 @@ from hudiformat import (
     create_table,
     open_table,
 )
-from tests.table.golden import NAMES, GoldenTable
-from tests.table.support import SCHEMA, multiset
+from tests.tables import NAMES, OF_AN_OLDER_HUDI, SCHEMA, GoldenTable, multiset
 
 NOT_YET: dict[str, str] = {}
 """Tables some of whose slices need a way of merging that is not there yet, and its name in the error."""
 
 HUDI_FAILS = ("hfilelog", "v9-mor-inflight", "v8-cow-cdc", "v9-mor-partial-update", "no-metafields")
 """Parts of names of tables to which Hudi gave some errors instead of answers."""
-
-OF_AN_OLDER_HUDI = {
-    "v6-mor-default-payload-h0150": "late rows and deletes, which Hudi 0.15.0 merges otherwise than 1.2.0",
-    "v6-mor-latest-payload-h0150": "the same",
-    "v6-mor-parquetlog-h0150": "the same",
-    "v6-mor-failed-write-h0150": "a rolled-back block at the instant that it was rolled back at",
-}
-"""Tables that Hudi 0.15.0 answered for, some queries otherwise than 1.2.0 (tests/conformance/test_queries.py)."""
 
 Query = tuple[str, dict[str, Any], Callable[[], pa.Table]]
 

@@ -13,8 +13,7 @@ import pytest
 
 from hudiformat import CorruptTableError, SchemaError, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.table.partition_columns import PartitionColumns
-from tests.table.golden import GoldenTable
-from tests.table.support import multiset, new_table, rows
+from tests.tables import GoldenTable, multiset, new_table, rows
 
 ARCHIVES = sorted(Path(__file__).with_name("hudi").glob("*.zip"))
 

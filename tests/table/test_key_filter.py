@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat.query.key_filter import key_filter
 from hudiformat.timeline import KeyGenerator, TableConfig
-from tests.table.support import new_table
+from tests.tables import new_table
 
 K, V, KEY, POINT = pc.field("k"), pc.field("v"), pc.field("_hoodie_record_key"), pc.field("s", "x")
 LARGE, NULL = pc.scalar(pa.scalar("a", pa.large_string())), pc.scalar(pa.scalar(None, pa.string()))

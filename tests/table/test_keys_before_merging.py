@@ -13,8 +13,7 @@ import pytest
 from hudiformat import HudiFormatError, StorageError, open_table
 from hudiformat.basefile import BLOOM_FILTER, BloomFilter, KeyFilter, scan_base_rows
 from hudiformat.storage import LocalStorage
-from tests.table.golden import GoldenTable
-from tests.table.support import content, data_files, multiset, new_table, rows
+from tests.tables import GoldenTable, content, data_files, multiset, new_table, rows
 
 KEY = pc.field("_hoodie_record_key")
 TABLES = (

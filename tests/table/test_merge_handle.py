@@ -11,7 +11,7 @@ import pytest
 from hudiformat import Table, open_table
 from hudiformat.basefile import BLOOM_FILTER, BloomFilter
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from tests.table.support import new_table, rows
+from tests.tables import new_table, rows
 
 ABCD = rows(*((key, 1, "x", number) for number, key in enumerate("abcd")))
 

@@ -16,7 +16,7 @@ from hudiformat.merge import PartialUpdate
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.support import behaviour, merge_mode, merge_rule
 from hudiformat.timeline import MergeMode, PartialUpdateMode, TableConfig, parse_table_config
-from tests.table.support import SCHEMA, content, new_table, rows
+from tests.tables import SCHEMA, content, new_table, rows
 
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 MODEL = "org.apache.hudi.common.model."

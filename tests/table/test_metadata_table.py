@@ -35,7 +35,7 @@ from hudiformat.timeline import (
 )
 from hudiformat.timeline.table_config import CHECKSUM_KEY
 from tests.metadata.tables import add_metadata_table, check_listing
-from tests.table.support import content, multiset, new_table, rows, tree
+from tests.tables import content, multiset, new_table, rows, tree
 
 PARTITIONS = "hoodie.table.metadata.partitions"
 NAME = "v9-mor-metadata-table-h120"

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -18,9 +17,8 @@ from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.effort import examples
-from tests.table.support import SCHEMA, Clock, Row, content, new_table, rows
+from tests.tables import FLAGGED, Clock, Row, content, new_table, rows
 
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 KEYS = st.sampled_from("abcdef")
 PARTITIONS = st.sampled_from(["x", "y", None])
 ROWS = st.lists(st.tuples(KEYS, st.integers(0, 3), PARTITIONS, st.integers(0, 99), st.booleans()), max_size=6)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table, WriteConflictError, open_table
-from tests.table.support import content, new_table, rows
 from tests.table.test_concurrency import begun, shared_table
+from tests.tables import content, new_table, rows
 
 COW_AND_MOR = pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 

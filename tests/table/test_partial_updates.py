@@ -22,7 +22,7 @@ from hudiformat import (
 )
 from hudiformat.blocks.block import encode_positions
 from hudiformat.options.keys import PARTIAL_SCHEMA
-from tests.table.support import SCHEMA, Clock, content, data_files, new_table, rows, tree
+from tests.tables import SCHEMA, Clock, content, data_files, new_table, rows, tree
 
 KINDS = {"k": "string", "ts": "long", "p": "string", "v": "int", "w": "string", "_hoodie_is_deleted": "boolean"}
 WIDE = pa.schema([*SCHEMA, pa.field("w", pa.string())])

@@ -17,7 +17,7 @@ from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.placement import groups_of_new, new_group_number
 from hudiformat.write.write import WriteTask
-from tests.table.support import new_table, rows
+from tests.tables import new_table, rows
 
 SIZES = {
     "hoodie.parquet.max.file.size": "100000",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import BlockType, HeaderKey, LogBlock, LogReader, Table, open_table
-from tests.table.support import SCHEMA, Clock, content, data_files, new_table, rows
+from tests.tables import SCHEMA, Clock, content, data_files, new_table, rows
 
 HUDIS = {  # what Hudi 1.2.0 wrote for upserts of these rows
     (0, 2): "AQAAAAAAAAAAAAAAOjAAAAEAAAAAAAEAEAAAAAAAAgA=",

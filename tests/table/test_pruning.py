@@ -16,8 +16,7 @@ from hudiformat.basefile import read_base_file
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.storage import LocalStorage
 from hudiformat.table.partition_columns import PartitionColumns
-from tests.table.golden import GoldenTable
-from tests.table.support import multiset, new_table, rows
+from tests.tables import GoldenTable, multiset, new_table, rows
 
 P, YEAR, KEY = pc.field("p"), pc.field("year"), pc.field("k")
 SHOWN = pa.schema([("k", pa.string()), ("p", pa.string()), ("year", pa.int32())])

@@ -9,7 +9,7 @@ import pytest
 
 from hudiformat import Table
 from hudiformat.query.scan import Scan
-from tests.table.support import new_table, rows
+from tests.tables import new_table, rows
 
 
 @pytest.fixture

@@ -17,9 +17,8 @@ from hudiformat.options.values import Operation
 from hudiformat.sizing import Verdict
 from hudiformat.timeline import Action
 from hudiformat.transaction.plan import sizing_profile
-from tests.table.support import SCHEMA, Row, content, new_table, rows, tree
+from tests.tables import FLAGGED, Row, content, new_table, rows, tree
 
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 SEEING = {"hoodie.index.type": "INMEMORY"}
 RAW = {"hoodie.parquet.compression.codec": "uncompressed", "hoodie.parquet.bloom.filter.enabled": "false"}
 

@@ -19,8 +19,7 @@ from hudiformat.metadata import ColumnRange
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.query.skipping import _of_column, without_skipped
 from hudiformat.storage import LocalStorage
-from tests.table.golden import GoldenTable
-from tests.table.support import multiset
+from tests.tables import GoldenTable, multiset
 
 GOLDEN = "v9-mor-metadata-table-h120"
 K, V, P, TS, NAME = (pc.field(name) for name in ("k", "v", "p", "ts", "name"))

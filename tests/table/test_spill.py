@@ -20,8 +20,7 @@ from hudiformat.query.spill import merge_on_disk
 from hudiformat.timeline import MergeMode
 from tests.merge.blocks import KEY, data, deletes, keys_of
 from tests.merge.test_custom import Sum
-from tests.table.golden import GoldenTable
-from tests.table.support import multiset, new_table, rows
+from tests.tables import GoldenTable, multiset, new_table, rows
 
 SCHEMA = pa.schema([KEY, ("o", pa.int64()), ("n", pa.int64())])
 EVENT = MergeMode.EVENT_TIME_ORDERING

@@ -11,7 +11,7 @@ from hudiformat import LogReader, TableError, open_table
 from hudiformat.query.time_travel import first_pending_write
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import Action
-from tests.table.support import multiset
+from tests.tables import multiset
 
 NAME = "v6-mor-many-blocks-h0150"
 

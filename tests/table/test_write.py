@@ -22,9 +22,7 @@ from hudiformat.options.values import Operation
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
-from tests.table.support import SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
-
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+from tests.tables import FLAGGED, SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
 
 
 def test_an_insert_gives_back_what_it_wrote(table: Table) -> None:

@@ -24,7 +24,7 @@ from hudiformat.timeline import (
 from hudiformat.transaction.files import create_marker
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
-from tests.table.support import Clock, Row, content, data_files, multiset, new_table, rows, tree
+from tests.tables import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
 FIRST = (("a", 1, "x", 1), ("b", 1, "x", 1))
 
