@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
+from collections.abc import Callable
 from datetime import date, datetime, timezone
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from hudiformat.timeline import (
     encode_content,
     instant_path,
 )
-from tests.tables import content, rows
+from tests.tables import GoldenTable, content, rows
 
 
 @pytest.mark.parametrize(
@@ -134,3 +136,42 @@ def test_slices_are_listed_for_any_moment(table: Table, tmp_path: Path) -> None:
     table.insert(rows(("a", 1, "x", 1)))
     put(table, Instant("20240229120000500", Action.DELTA_COMMIT, State.REQUESTED))
     assert len(open_table(tmp_path / "table").file_slices(as_of="2024-03-01")) == 1
+
+
+def test_time_travel_to_every_commit(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
+    third = table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert content(table, as_of=first.instant) == [("a", 1, "x", 1)]
+    assert content(table, as_of=second.instant) == [("a", 2, "x", 2), ("b", 1, "y", 3)]
+    assert content(table, as_of=third.instant) == content(table) == [("b", 1, "y", 3)]
+    assert table.read_optimized(as_of=first.instant, columns=["v"]).to_pydict() == {"v": [1]}
+    assert content(table, as_of=dt.date(2024, 3, 1)) == content(table)
+    assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)  # noqa: DTZ001
+    assert content(table, as_of="20240301000000") == content(table)
+    assert content(table, as_of=dt.date(2024, 2, 29)) == []
+    assert [len(table.file_slices(as_of=commit.instant)) for commit in (first, second)] == [1, 2]
+    with pytest.raises(NameFormatError, match="yesterday"):
+        table.snapshot(as_of="yesterday")
+
+
+def test_whole_seconds_stand_for_their_last_millisecond_but_in_an_instant(table: Table) -> None:
+    commit = table.insert(rows(("a", 1, "x", 1)))
+    assert content(table, as_of="2024-02-29 12:00:00") == [("a", 1, "x", 1)]
+    assert content(table, as_of=commit.instant[:14]) == []
+
+
+def test_time_travel_past_a_write_in_flight_is_refused(golden: Callable[[str], GoldenTable]) -> None:
+    case = golden("v9-mor-inflight-h120")
+    table = open_table(case.table)
+    for answer in case.manifest["as_of"]:
+        if "error" in answer:
+            with pytest.raises(TableError, match="20261121055558085 deltacommit .* is not complete"):
+                table.snapshot(as_of=answer["instant"])
+    assert table.snapshot(as_of="20261121055558084").num_rows == 40
+
+
+def test_time_travel_to_what_was_cleaned_is_refused(golden: Callable[[str], GoldenTable]) -> None:
+    table = open_table(golden("v9-mor-archived-h120").table)
+    with pytest.raises(TableError, match="has been cleaned away; the earliest that was kept is 2026112106012"):
+        table.snapshot(as_of="20261121060122000")

@@ -1,4 +1,4 @@
-"""Damaged tables: Hudi's rows, an error, or all that is left and a warning for what is lost."""
+"""File slices are read, damaged ones as asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import CorruptBlockError, CorruptTableError, DecodeError, HudiFormatWarning, StorageError, open_table
-from tests.tables import NAMES, GoldenTable, Row, content, data_files, multiset, new_table, rows
+from tests.tables import NAMES, SCHEMA, GoldenTable, Row, content, data_files, multiset, new_table, rows
 
 DAMAGED = [name for name in NAMES if name.startswith(("v6-mor-damaged-h0150-", "v9-mor-damaged-h120-"))]
 SKIP, FAIL = {"hudiformat.damage": "skip"}, {"hudiformat.damage": "fail"}
@@ -101,3 +101,15 @@ def test_what_is_damaged_may_be_filtered(merged: Path) -> None:
     with pytest.warns(HudiFormatWarning, match="lost to damage"):
         found = open_table(merged, options=SKIP).snapshot(filter=pc.field("k") == "c", columns=["v"])
     assert found == pa.table({"v": pa.array([3], pa.int32())})
+
+
+def test_a_table_without_meta_fields_makes_its_keys_from_the_columns(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
+    table.upsert(rows(("a", 2, "x", 3)))
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    key = "hoodie.populate.meta.fields"
+    properties.write_text(properties.read_text().replace(f"{key}=true", f"{key}=false"))
+    table = open_table(tmp_path / "t")
+    assert table.snapshot().column_names == SCHEMA.names
+    assert content(table) == [("a", 2, "x", 3), ("b", 1, "x", 2)]

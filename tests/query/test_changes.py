@@ -1,4 +1,4 @@
-"""Queries of tables that real Hudi 1.2.0 wrote for one feature each: its answers, text for text."""
+"""Queries of what writes have changed."""
 
 from __future__ import annotations
 
@@ -6,45 +6,11 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import CorruptTableError, SchemaError, StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.table.partition_columns import PartitionColumns
-from tests.tables import GoldenTable, multiset, new_table, rows
-
-ARCHIVES = sorted(Path(__file__).with_name("hudi").glob("*.zip"))
-
-
-@pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.stem)
-def answered(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The folder of an archive."""
-    with zipfile.ZipFile(request.param) as archive:
-        archive.extractall(tmp_path)
-    return tmp_path
-
-
-def ask(table: Table, question: str) -> pa.Table:
-    kind, *moments = question.split("_")
-    queries: dict[str, Callable[[], pa.Table]] = {
-        "snapshot": table.snapshot,
-        "read": table.read_optimized,
-        "incremental": lambda: table.incremental("000"),
-        "inc": lambda: table.incremental("earliest"),
-        "cdc": lambda: table.cdc(moments[0], moments[1] if len(moments) > 1 else None),
-    }
-    return queries[kind]()
-
-
-def test_every_answer_is_hudis(answered: Path) -> None:
-    table = open_table(answered / "table")
-    for path in sorted((answered / "expected").iterdir()):
-        found, expected = ask(table, path.stem), pq.read_table(path)
-        assert multiset(found) == multiset(expected), path.stem
-        for field in expected.schema:
-            assert found.schema.field(field.name).type == field.type, (path.stem, field.name)
+from tests.tables import GoldenTable, new_table, rows
 
 
 @pytest.fixture
@@ -71,13 +37,6 @@ def test_a_change_data_log_that_names_a_record_which_is_not_there(logged: tuple[
     second.write_bytes(first.read_bytes())
     with pytest.raises(CorruptTableError, match=r"a change-data log names the record 'k2\d', which is not there"):
         table.cdc("000")
-
-
-def test_more_folders_than_partition_fields_say_nothing() -> None:
-    none: frozenset[str] = frozenset()
-    columns = PartitionColumns(("a", "b"), none, none, whole_path=False, escaped=False, unescapes=True)
-    assert columns.texts("x/y/z") == [None, None]
-    assert columns.texts("x/b=y") == ["x", "y"]
 
 
 def test_changes_of_a_table_without_change_data(tmp_path: Path) -> None:

@@ -11,23 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat import (
-    HudiFormatError,
-    Table,
-    TableError,
-    TableExistsError,
-    UnsupportedFeatureError,
-    create_table,
-    open_table,
-)
-from tests.tables import NAMES, OF_AN_OLDER_HUDI, SCHEMA, GoldenTable, multiset
+from hudiformat import HudiFormatError, Table, UnsupportedFeatureError, open_table
+from tests.tables import NAMES, OF_AN_OLDER_HUDI, GoldenTable, multiset
 
 NOT_YET: dict[str, str] = {}
 """Tables some of whose slices need a way of merging that is not there yet, and its name in the error."""
-
 HUDI_FAILS = ("hfilelog", "v9-mor-inflight", "v8-cow-cdc", "v9-mor-partial-update", "no-metafields")
 """Parts of names of tables to which Hudi gave some errors instead of answers."""
-
 Query = tuple[str, dict[str, Any], Callable[[], pa.Table]]
 
 
@@ -96,54 +86,6 @@ def comparable(answer: pa.Table) -> Counter[str]:
 def _record(image: str | None) -> Any:
     record = json.loads(image or "null")
     return None if record is None else sorted(record.items())
-
-
-def test_time_travel_past_a_write_in_flight_is_refused(golden: Callable[[str], GoldenTable]) -> None:
-    case = golden("v9-mor-inflight-h120")
-    table = open_table(case.table)
-    for answer in case.manifest["as_of"]:
-        if "error" in answer:
-            with pytest.raises(TableError, match="20261121055558085 deltacommit .* is not complete"):
-                table.snapshot(as_of=answer["instant"])
-    assert table.snapshot(as_of="20261121055558084").num_rows == 40
-
-
-def test_time_travel_to_what_was_cleaned_is_refused(golden: Callable[[str], GoldenTable]) -> None:
-    table = open_table(golden("v9-mor-archived-h120").table)
-    with pytest.raises(TableError, match="has been cleaned away; the earliest that was kept is 2026112106012"):
-        table.snapshot(as_of="20261121060122000")
-
-
-def test_without_meta_fields_there_is_no_incremental_query(golden: Callable[[str], GoldenTable]) -> None:
-    table = open_table(golden("v6-cow-no-metafields-h0150").table)
-    with pytest.raises(UnsupportedFeatureError, match="incremental queries of a table without meta fields"):
-        table.incremental("000")
-
-
-@pytest.mark.parametrize("name", ["v8-mor-avro-h102", "v9-mor-avro-h120", "v9-mor-multilevel-hive-h120"])
-def test_one_column_is_the_same_column(name: str, golden: Callable[[str], GoldenTable]) -> None:
-    case = golden(name)
-    table = open_table(case.table)
-    expected = case.answer("expected/snapshot.parquet")
-    for column in expected.column_names:
-        found = table.snapshot(columns=[column])
-        assert multiset(found) == multiset(expected.select([column])), column
-
-
-def test_a_golden_table_is_a_table(golden: Callable[[str], GoldenTable]) -> None:
-    with pytest.raises(TableExistsError):
-        create_table(golden("v9-mor-avro-h120").table, name="t", schema=SCHEMA, record_key=["k"])
-
-
-def test_slices_of_one_partition_and_of_all(golden: Callable[[str], GoldenTable]) -> None:
-    table = open_table(golden("v9-mor-multilevel-hive-h120").table)
-    slices = table.file_slices()
-    paths = sorted({item.partition_path for item in slices})
-    assert len(paths) > 1
-    assert [item for path in paths for item in table.file_slices(path)] == sorted(
-        slices, key=lambda item: (item.partition_path, item.file_id)
-    )
-    assert table.file_slices("no/such/partition") == []
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "hfilelog" in name])
