@@ -13,117 +13,30 @@ from typing import Any
 
 import pytest
 
-from hudiformat import (
-    CommitError,
-    HudiFormatWarning,
-    LogReader,
-    StorageError,
-    Table,
-    open_table,
-)
+from hudiformat import CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
 from hudiformat.hfile import HFileReader
 from hudiformat.metadata import listing
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
-from hudiformat.storage import FileInfo, FolderStorage, LocalStorage
-from hudiformat.timeline import (
-    Action,
-    create_requested,
-    load_table_config,
-    load_timeline,
-    parse_properties,
-    update_table_config,
-)
+from hudiformat.storage import FolderStorage, LocalStorage
+from hudiformat.timeline import Action, create_requested, load_table_config, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
-from tests.metadata.tables import add_metadata_table, check_listing
+from tests.metadata.tables import check_listing
+from tests.metadata_tables import (
+    NAME,
+    PARTITIONS,
+    base_files,
+    properties,
+    some_keys,
+    told,
+    with_metadata_table,
+    with_options,
+)
 from tests.tables import content, multiset, new_table, rows, tree
-
-PARTITIONS = "hoodie.table.metadata.partitions"
-NAME = "v9-mor-metadata-table-h120"
 
 
 @pytest.fixture
 def path(own_golden: Callable[[str], Path]) -> Path:
     return own_golden(NAME)
-
-
-def properties(path: Path) -> dict[str, str]:
-    return dict(parse_properties((path / ".hoodie" / "hoodie.properties").read_bytes()))
-
-
-def some_keys(table: Table, count: int) -> object:
-    names = [*table.config.record_key_fields, *table.config.partition_fields]
-    return table.snapshot(columns=names).slice(0, count)
-
-
-def test_reading_leaves_the_metadata_table_alone(path: Path) -> None:
-    before = properties(path)
-    open_table(path).snapshot()
-    assert properties(path) == before
-    assert (path / ".hoodie" / "metadata").is_dir()
-
-
-@pytest.fixture
-def folders_seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folders that were listed, but for those below ``.hoodie``."""
-    seen: list[str] = []
-    list_folder = LocalStorage.list
-
-    def note(storage: LocalStorage, path: str) -> list[FileInfo]:
-        if not path.startswith(".hoodie"):
-            seen.append(path)
-        return list_folder(storage, path)
-
-    monkeypatch.setattr(LocalStorage, "list", note)
-    return seen
-
-
-def without_metadata_table(path: Path) -> Table:
-    return open_table(path, options={"hoodie.metadata.enable": "false"})
-
-
-def test_slices_are_those_of_the_folders_and_no_folder_is_listed(path: Path, folders_seen: list[str]) -> None:
-    table = open_table(path)
-    found = table.file_slices()
-    moments = [instant.time for instant in table.timeline.completed]
-    found_then = [table.file_slices(as_of=moment) for moment in moments]
-    found_there = table.file_slices("north")
-    assert folders_seen == []
-    other = without_metadata_table(path)
-    assert found == sorted(other.file_slices(), key=lambda item: (item.partition_path, item.file_id))
-    assert sorted(set(folders_seen)) == ["", "east", "north", "south"]
-    assert found_there == other.file_slices("north")
-    for moment, slices in zip(moments, found_then, strict=True):
-        assert slices == other.file_slices(as_of=moment)
-    assert len(found) == 6
-    assert table.file_slices("no/such/partition") == []
-
-
-def test_what_a_failed_write_left_is_in_no_slice(path: Path) -> None:
-    """It lies in the folder alone: a write that did not complete says nothing to the metadata table."""
-    before = open_table(path).file_slices()
-    left = path / "north" / "ffffffff-0_0-0-0_20991231000000000.parquet"
-    left.write_bytes(b"")
-    assert open_table(path).file_slices() == before == without_metadata_table(path).file_slices()
-
-
-def test_an_unreadable_metadata_table_is_passed_over_with_one_warning(path: Path) -> None:
-    expected = without_metadata_table(path).file_slices()
-    for file in (path / ".hoodie" / "metadata" / "files").glob("*.hfile"):
-        file.write_bytes(b"junk")
-    table = open_table(path)
-    with pytest.warns(HudiFormatWarning, match="the metadata table is not used, as it cannot be read: ") as caught:
-        assert table.file_slices() == expected
-    assert [Path(warning.filename).name for warning in caught] == ["test_metadata_table.py"]
-    with pytest.warns(HudiFormatWarning, match="cannot be read"):
-        assert table.file_slices("north") == [item for item in expected if item.partition_path == "north"]
-
-
-def test_a_metadata_table_that_another_writer_dropped_is_not_looked_for(path: Path) -> None:
-    table = open_table(path)
-    expected = table.file_slices()
-    other = without_metadata_table(path)
-    other.delete(some_keys(other, 1))
-    assert len(table.file_slices()) == len(expected)  # a warning would be an error
 
 
 def test_a_write_keeps_files_up_and_drops_the_other_partitions_with_one_warning(path: Path) -> None:
@@ -267,38 +180,6 @@ def test_a_compaction_that_is_run_again_says_it_once(tmp_path: Path, monkeypatch
     check_listing(tmp_path / "t")
 
 
-def test_the_metadata_table_stays_small(tmp_path: Path) -> None:
-    often = {
-        "hoodie.metadata.compact.max.delta.commits": "3",
-        "hoodie.keep.max.commits": "4",
-        "hoodie.keep.min.commits": "3",
-        "hoodie.clean.commits.retained": "1",
-    }
-    table = with_metadata_table(new_table(tmp_path / "t"), often)
-    for number in range(24):
-        table.upsert(rows(("a", number, "x", number)))
-        assert len(list((tmp_path / "t" / ".hoodie/metadata/files").iterdir())) <= 12
-        assert len(told(table)) <= 12
-    assert content(table) == [("a", 23, "x", 23)]
-    check_listing(tmp_path / "t")
-
-
-@pytest.mark.parametrize("mode", ["SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"])
-def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer_may_be_at_it(
-    tmp_path: Path, mode: str
-) -> None:
-    chosen = {"hoodie.metadata.compact.max.delta.commits": "1", "hoodie.write.concurrency.mode": mode}
-    table = with_metadata_table(new_table(tmp_path / "t"), chosen)
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
-    create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
-    table.insert(rows(("a", 1, "x", 1)))
-    is_alone = mode == "SINGLE_WRITER"
-    pending = [one.time for one in load_timeline(own, load_table_config(own)).pending]
-    assert pending == ([] if is_alone else ["20000101000000001"])
-    assert len(base_files(table)) == 1 + is_alone
-    check_listing(tmp_path / "t")
-
-
 STATES = {
     "has no partition files": {PARTITIONS: "column_stats"},
     r"is being built \(record_index\)": {f"{PARTITIONS}.inflight": "record_index"},
@@ -348,25 +229,6 @@ def test_one_with_a_planned_compaction_of_other_partitions_is_dropped(tmp_path: 
 def test_one_that_is_there_may_be_asked_for(tmp_path: Path) -> None:
     with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.enable": "true"}).insert(rows(("a", 1, "x", 1)))
     check_listing(tmp_path / "t")
-
-
-def with_metadata_table(table: Table, options: dict[str, str] | None = None) -> Table:
-    add_metadata_table(Path(table.path))
-    return with_options(table, options or {})
-
-
-def with_options(table: Table, options: dict[str, str]) -> Table:
-    return open_table(table.path, options={"hudiformat.sync": "false", **options}, clock=table.context.clock)
-
-
-def told(table: Table) -> list[str]:
-    """The instants of the metadata table's own timeline."""
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
-    return [one.time for one in load_timeline(own, load_table_config(own)).completed]
-
-
-def base_files(table: Table) -> list[str]:
-    return [path.name for path in (Path(table.path) / ".hoodie/metadata/files").glob("*.hfile")]
 
 
 def test_a_write_that_is_refused_drops_nothing(path: Path) -> None:
