@@ -1,4 +1,4 @@
-"""Rows by their places, and rows in one piece."""
+"""Rows on their way to a file group: in one piece, grouped, with keys and positions."""
 
 from __future__ import annotations
 

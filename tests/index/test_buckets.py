@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, UnsupportedFeatureError
-from tests.tables import FLAGGED, content, data_files, new_table, rows
+from hudiformat import OptionError, Table, UnsupportedFeatureError, open_table
+from tests.tables import FLAGGED, Clock, content, data_files, new_table, rows, tree
 
 TWO = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 
@@ -58,3 +59,31 @@ def test_writers_that_do_not_wait_need_log_files(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options={**TWO, **mode})
     with pytest.raises(UnsupportedFeatureError, match="but with a bucket index and log files"):
         table.upsert(rows(("a", 1, "x", 1)))
+
+
+def test_buckets_have_log_files_only(tmp_path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path / "t", options=options)
+    table.insert(rows(*((f"k{i}", 1, "x") for i in range(20))))
+    table.upsert(rows(*((f"k{i}", 2, "x") for i in range(20))))
+    slices = table.file_slices()
+    assert sorted(item.file_id[:8] for item in slices) == ["00000000", "00000001"]
+    assert all(item.base_file is None and len(item.log_files) == 2 for item in slices)
+    assert table.read_optimized().num_rows == 0
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+def test_file_groups_that_are_none_of_the_buckets_are_refused(tmp_path: Path, index: str) -> None:
+    """Properties of tables that Hudi made need not name the index; the file groups contradict the options then."""
+    new_table(tmp_path / "t", options={"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "8"})
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    properties.write_text(re.sub(r"(?m)^hoodie\.(bucket\.)?index\..*\n", "", properties.read_text()))
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "8"}
+    data = rows(*((f"k{i}", 1, "x") for i in range(50)))
+    open_table(tmp_path / "t", options=options, clock=Clock()).insert(data)
+    before = tree(tmp_path)
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+    table = open_table(tmp_path / "t", options=options, clock=Clock())
+    with pytest.raises(OptionError, match="is none of 4 buckets; hoodie.index.type and"):
+        table.upsert(data)
+    assert tree(tmp_path) == before
