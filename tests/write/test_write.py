@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -12,17 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
-from hudiformat import BlockType, LogReader, NameFormatError, OptionError, SchemaError, Table, open_table
+from hudiformat import DataError, Table, open_table
 from hudiformat.naming import DEFAULT_PARTITION, WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
-from tests.tables import FLAGGED, SCHEMA, Clock, content, data_files, multiset, new_table, rows, tree
+from tests.tables import FLAGGED, SCHEMA, content, data_files, multiset, new_table, rows, tree
+from tests.write.support import cow, files, keyed
 
 
 def test_an_insert_gives_back_what_it_wrote(table: Table) -> None:
@@ -67,17 +65,6 @@ def test_an_update_goes_to_a_log_file_and_a_new_row_to_a_base_file(table: Table)
     assert sorted(table.read_optimized(columns=["k", "ts"]).to_pydict()["ts"]) == [1, 1, 1]
 
 
-def test_buckets_have_log_files_only(tmp_path: Path) -> None:
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
-    table = new_table(tmp_path / "t", options=options)
-    table.insert(rows(*((f"k{i}", 1, "x") for i in range(20))))
-    table.upsert(rows(*((f"k{i}", 2, "x") for i in range(20))))
-    slices = table.file_slices()
-    assert sorted(item.file_id[:8] for item in slices) == ["00000000", "00000001"]
-    assert all(item.base_file is None and len(item.log_files) == 2 for item in slices)
-    assert table.read_optimized().num_rows == 0
-
-
 def test_without_partitions(tmp_path: Path, any_index: dict[str, str]) -> None:
     table = new_table(tmp_path / "t", partition_by=[], options=any_index)
     table.insert(rows(("a", 1, "x", 1)))
@@ -102,23 +89,6 @@ def test_several_partition_columns_in_hives_style(tmp_path: Path, any_index: dic
     metadata = (tmp_path / "t" / "p=x" / "v=2" / ".hoodie_partition_metadata").read_text()
     first = table.timeline.completed[0].time
     assert metadata == f"#partition metadata\ncommitTime={first}\npartitionDepth=2\n"
-
-
-@pytest.mark.parametrize("codec", ["gzip", "zstd", "uncompressed"])
-def test_log_blocks_are_of_the_format_that_one_asks_for(tmp_path: Path, codec: str) -> None:
-    parquet = {"hoodie.logfile.data.block.format": "parquet", "hoodie.parquet.compression.codec": codec}
-    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
-    table = new_table(tmp_path / "t", options={**buckets, **parquet})
-    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
-    table = open_table(tmp_path / "t", options=buckets)
-    table.upsert(rows(("b", 2, "x", 2), ("c", 2, "x", 2)))
-    (item,) = table.file_slices()
-    logs = [LogReader(tmp_path / "t" / "x" / str(log.name)) for log in item.log_files]
-    first, second = (block for log in logs for block in log)
-    assert (first.type, second.type) == (BlockType.PARQUET_DATA, BlockType.AVRO_DATA)
-    with pq.ParquetFile(pa.BufferReader(first.content)) as file:
-        assert file.metadata.row_group(0).column(0).compression == codec.upper()
-    assert content(table) == [("a", 1, "x", 1), ("b", 2, "x", 2), ("c", 2, "x", 2)]
 
 
 def test_a_null_partition_value_has_hives_name(tmp_path: Path, any_index: dict[str, str]) -> None:
@@ -344,95 +314,12 @@ def test_columns_of_every_kind_survive_base_file_and_log(tmp_path: Path, any_ind
         assert found.equals(rows(row, schema=schema))
 
 
-def test_time_travel_to_every_commit(table: Table) -> None:
-    first = table.insert(rows(("a", 1, "x", 1)))
-    second = table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
-    third = table.delete(rows(("a", None, "x")).select(["k", "p"]))
-    assert content(table, as_of=first.instant) == [("a", 1, "x", 1)]
-    assert content(table, as_of=second.instant) == [("a", 2, "x", 2), ("b", 1, "y", 3)]
-    assert content(table, as_of=third.instant) == content(table) == [("b", 1, "y", 3)]
-    assert table.read_optimized(as_of=first.instant, columns=["v"]).to_pydict() == {"v": [1]}
-    assert content(table, as_of=dt.date(2024, 3, 1)) == content(table)
-    assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)  # noqa: DTZ001
-    assert content(table, as_of="20240301000000") == content(table)
-    assert content(table, as_of=dt.date(2024, 2, 29)) == []
-    assert [len(table.file_slices(as_of=commit.instant)) for commit in (first, second)] == [1, 2]
-    with pytest.raises(NameFormatError, match="yesterday"):
-        table.snapshot(as_of="yesterday")
-
-
-def test_whole_seconds_stand_for_their_last_millisecond_but_in_an_instant(table: Table) -> None:
-    commit = table.insert(rows(("a", 1, "x", 1)))
-    assert content(table, as_of="2024-02-29 12:00:00") == [("a", 1, "x", 1)]
-    assert content(table, as_of=commit.instant[:14]) == []
-
-
-def test_columns_and_filters(table: Table) -> None:
-    table.insert(rows(("a", 1, "x", 1), ("b", 2, "y", 2)))
-    table.upsert(rows(("a", 2, "x", 3)))
-    assert table.snapshot(columns=["v", "k"], filter=pc.field("v") > 2).to_pydict() == {"v": [3], "k": ["a"]}
-    assert table.snapshot(columns=[]).num_rows == 2
-    assert table.read_optimized(columns=["_hoodie_record_key"], filter=None).num_rows == 2
-    batches = list(table.scan(columns=["k"]))
-    assert sum(batch.num_rows for batch in batches) == 2
-    with pytest.raises(SchemaError, match="no column 'q'; the columns are _hoodie_commit_time"):
-        table.snapshot(columns=["k", "q"])
-    with pytest.raises(SchemaError, match="asked for twice: k, k"):
-        table.snapshot(columns=["k", "k"])
-    for bad in (pc.field("q") > 2, pc.field("k") > 2):
-        with pytest.raises(SchemaError, match="the filter .* does not fit the columns"):
-            table.snapshot(filter=bad)
-
-
-def test_two_tables_objects_see_what_the_other_commits(tmp_path: Path) -> None:
-    first = new_table(tmp_path / "t")
-    second = open_table(tmp_path / "t")
-    first.insert(rows(("a", 1, "x", 1)))
-    assert content(second) == [("a", 1, "x", 1)]
-
-
-def test_a_clock_that_stands_behind_the_timeline_is_waited_for(tmp_path: Path) -> None:
-    clock = Clock()
-    table = new_table(tmp_path / "t", clock=clock)
-    first = table.insert(rows(("a", 1, "x", 1)))
-    clock.now -= dt.timedelta(milliseconds=25)  # another writer's clock is ahead of this one
-    second = table.insert(rows(("b", 1, "x", 1)))
-    assert second.instant > first.instant
-    times = [time for instant in table.timeline.completed for time in (instant.time, instant.completion_time)]
-    assert times == sorted(set(times), key=str)
-
-
-def test_without_a_clock_the_machines_is_taken(tmp_path: Path) -> None:
-    for zone in ("LOCAL", "UTC"):
-        new_table(tmp_path / zone, options={"hoodie.table.timeline.timezone": zone})
-        instant = open_table(tmp_path / zone).insert(rows(("a", 1, "x", 1))).instant
-        now = dt.datetime.now(dt.timezone.utc if zone == "UTC" else None).replace(tzinfo=None)
-        assert abs(dt.datetime.strptime(instant, "%Y%m%d%H%M%S%f") - now) < dt.timedelta(minutes=1)  # noqa: DTZ007
-
-
 def test_a_batch_without_rows_makes_no_file(table: Table) -> None:
     empty = pa.RecordBatch.from_pylist([], SCHEMA)
     with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
         task.write_batch(empty)
         assert task.finish() == []
     assert [path for path in tree(Path(table.path)) if "deltacommit" in path] == []
-
-
-@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
-def test_file_groups_that_are_none_of_the_buckets_are_refused(tmp_path: Path, index: str) -> None:
-    """Properties of tables that Hudi made need not name the index; the file groups contradict the options then."""
-    new_table(tmp_path / "t", options={"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "8"})
-    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
-    properties.write_text(re.sub(r"(?m)^hoodie\.(bucket\.)?index\..*\n", "", properties.read_text()))
-    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "8"}
-    data = rows(*((f"k{i}", 1, "x") for i in range(50)))
-    open_table(tmp_path / "t", options=options, clock=Clock()).insert(data)
-    before = tree(tmp_path)
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-    table = open_table(tmp_path / "t", options=options, clock=Clock())
-    with pytest.raises(OptionError, match="is none of 4 buckets; hoodie.index.type and"):
-        table.upsert(data)
-    assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize(
@@ -448,18 +335,6 @@ def test_tables_of_hudi_are_written_on(own_golden: Callable[[str], Path], name: 
     table.upsert(before.slice(3))  # of the five, two come back, the others stay as they are
     found = table.snapshot(columns=table.schema.names)
     assert multiset(found.select(keys)) == multiset(before.slice(3).select(keys))
-
-
-def test_a_table_without_meta_fields_makes_its_keys_from_the_columns(tmp_path: Path) -> None:
-    table = new_table(tmp_path / "t")
-    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
-    table.upsert(rows(("a", 2, "x", 3)))
-    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
-    key = "hoodie.populate.meta.fields"
-    properties.write_text(properties.read_text().replace(f"{key}=true", f"{key}=false"))
-    table = open_table(tmp_path / "t")
-    assert table.snapshot().column_names == SCHEMA.names
-    assert content(table) == [("a", 2, "x", 3), ("b", 1, "x", 2)]
 
 
 def test_rows_may_come_in_many_batches(
@@ -482,3 +357,99 @@ def test_rows_marked_as_deleted_in_a_table_without_ordering(tmp_path: Path, any_
     assert content(table) == [("b", 5, "x", 2)]
     table.upsert(rows(("a", 0, "x", 4), schema=FLAGGED))
     assert content(table) == [("a", 0, "x", 4), ("b", 5, "x", 2)]
+
+
+def test_copy_on_write_commits_have_base_files_alone(tmp_path: Path) -> None:
+    table = cow(tmp_path / "t")
+    table.insert(rows(*((f"k{i}", 5, "xy"[i % 2], i) for i in range(10))))
+    update = table.upsert(rows(("k0", 6, "x", 100), ("k1", 4, "y", 101), ("new", 1, "y", 102)))
+    delete = table.delete(rows(("k2", None, "x"), ("k3", None, "x"), ("none", None, "y")).select(["k", "p"]))
+    expected = {f"k{i}": (f"k{i}", 5, "xy"[i % 2], i) for i in range(10) if i != 2}
+    expected |= {"k0": ("k0", 6, "x", 100), "new": ("new", 1, "y", 102)}  # k1 comes too late, k3 is in y
+    assert content(table) == sorted(expected.values(), key=repr)
+    assert files(table) == [(True, 0)] * 2
+    assert {instant.action for instant in table.timeline.completed} == {Action.COMMIT}
+    assert (update.action, update.num_writes) == ("commit", 2)
+    assert [(stat.num_deletes, stat.num_writes) for stat in delete.stats] == [(1, 4)]
+    assert table.read_optimized().num_rows == table.snapshot().num_rows
+
+
+@pytest.mark.parametrize("kind", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_an_insert_may_double_keys_or_not(tmp_path: Path, kind: str) -> None:
+    doubling = new_table(tmp_path / "t", table_type=kind)
+    doubling.insert(keyed(0, 3))
+    doubling.insert(keyed(2, 4, ts=2))
+    assert len(content(doubling)) == 5
+    merging = new_table(tmp_path / "u", table_type=kind, options={"hoodie.merge.allow.duplicate.on.inserts": "false"})
+    merging.insert(keyed(0, 3))
+    merging.insert(keyed(2, 4, ts=2))
+    assert [row[:2] for row in content(merging)] == [(f"key-00000{i}", 1 if i < 2 else 2) for i in range(4)]
+
+
+def test_inserts_of_keys_that_are_there_are_dropped_or_refused(tmp_path: Path) -> None:
+    policy = "hoodie.datasource.insert.dup.policy"
+    dropping = new_table(tmp_path / "t", options={policy: "drop"})
+    dropping.insert(keyed(0, 3))
+    assert dropping.insert(keyed(2, 4, ts=2)).num_writes == 1
+    assert [row[:2] for row in content(dropping)] == [(f"key-00000{i}", 1 if i < 3 else 2) for i in range(4)]
+    failing = open_table(tmp_path / "t", options={policy: "fail"})
+    before = tree(tmp_path / "t")
+    with pytest.raises(DataError, match="the record key 'key-000003' is in partition 'x' already"):
+        failing.insert(keyed(3, 5))
+    assert tree(tmp_path / "t") == before
+    assert failing.insert(keyed(4, 5)).num_writes == 1
+
+
+def test_a_bulk_insert_opens_new_groups_and_looks_at_nothing(table: Table) -> None:
+    table.bulk_insert(keyed(0, 5))
+    commit = table.bulk_insert(keyed(0, 5))
+    assert commit.num_writes == 5
+    assert len(table.file_slices()) == 2
+    assert len(content(table)) == 10
+    combined = open_table(table.path, options={"hoodie.combine.before.insert": "true"})
+    assert combined.bulk_insert(pa.concat_tables([keyed(0, 5)] * 2)).num_writes == 5
+
+
+@pytest.mark.parametrize("mode", ["NONE", "GLOBAL_SORT", "PARTITION_SORT"])
+def test_a_bulk_insert_sorts_as_asked(tmp_path: Path, mode: str) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.bulkinsert.sort.mode": mode})
+    table.bulk_insert(rows(("c", 1, "y"), ("b", 1, "x"), ("a", 1, "y"), ("d", 1, "x")))
+    found = [table.snapshot(columns=["k", "_hoodie_partition_path", "_hoodie_commit_seqno"])]
+    order = [row["k"] for row in sorted(found[0].to_pylist(), key=lambda row: row["_hoodie_commit_seqno"])]
+    # Each partition's rows are written together, in the order in which they come.
+    assert order == ({"NONE": ["c", "a", "b", "d"]}.get(mode, ["b", "d", "a", "c"]))
+
+
+def test_a_task_with_too_much_in_hand_writes_the_fullest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_index: dict[str, str]
+) -> None:
+    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 1_000)
+    flushed: list[int] = []
+    relieve = WriteTask._relieve
+
+    def watched(task: WriteTask) -> None:
+        relieve(task)
+        flushed.append(sum(partition.buffered_bytes for partition in task._partitions.values()))
+
+    monkeypatch.setattr(WriteTask, "_relieve", watched)
+    table = new_table(tmp_path / "t", options=any_index)
+    data = rows(*((f"k{i}", 1, "xyz"[i % 3], i) for i in range(300)))
+    table.insert(data)
+    table.upsert(data)
+    assert all(size <= 1_000 for size in flushed)
+    assert len(content(table)) == 300
+
+
+GOOD = rows(("a", 1, "x", 1), ("b", 2, "x", 2))
+
+
+def test_a_reader_that_fails_half_way(tmp_path: Path) -> None:
+    def batches() -> Any:
+        yield from GOOD.to_batches()
+        raise DataError("the source is gone")
+
+    table = new_table(tmp_path / "t")
+    before = tree(tmp_path)
+    with pytest.raises(DataError, match="the source is gone"):
+        table.upsert(pa.RecordBatchReader.from_batches(SCHEMA, batches()))
+    assert tree(tmp_path) == before

@@ -1,4 +1,4 @@
-"""One row per key, in memory or by way of the disk."""
+"""Rows of a write before they are assigned: deletes, and one row of several with one key."""
 
 from __future__ import annotations
 

@@ -12,15 +12,7 @@ from hudiformat.blocks import HeaderKey
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage
-from hudiformat.timeline import (
-    Action,
-    Instant,
-    RollbackMetadata,
-    RollbackPlan,
-    State,
-    instant_path,
-    read_content,
-)
+from hudiformat.timeline import Action, Instant, RollbackMetadata, RollbackPlan, State, instant_path, read_content
 from hudiformat.transaction.files import create_marker
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, WriteConflictError, open_table
-from tests.table.test_concurrency import begun, shared_table
+from hudiformat import Table, open_table
 from tests.tables import content, new_table, rows
 
 COW_AND_MOR = pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
@@ -75,14 +74,3 @@ def test_with_a_bucket_index_buckets_are_opened_anew(tmp_path: Path, table_type:
     table.insert_overwrite_table(rows(("q", 1, "y", 5)))
     table.delete_partitions(["nowhere"])
     assert content(table) == [("q", 1, "y", 5)]
-
-
-def test_an_update_of_what_was_overwritten_conflicts(tmp_path: Path) -> None:
-    table = shared_table(tmp_path)
-    table.insert(rows(("a", 1, "x", 1)))
-    write, stats = begun(table, ("a", 2, "x", 2))
-    table.insert_overwrite(rows(("d", 1, "x", 4)))
-    with pytest.raises(WriteConflictError, match="replacecommit"):
-        write.commit(stats)
-    write.abandon()
-    assert content(table) == [("d", 1, "x", 4)]
