@@ -1,4 +1,4 @@
-"""Rows that cannot be written: a clear error, and not one file is changed."""
+"""Rows that do not fit the table's columns and keys: a clear error, and not one file is changed."""
 
 from __future__ import annotations
 
@@ -132,15 +132,3 @@ def test_a_partition_value_that_leads_out_of_the_table(tmp_path: Path, value: st
 )
 def test_what_is_no_table_of_rows(tmp_path: Path, data: Any) -> None:
     refuse(tmp_path, data, DataError, f"expected rows.*found {type(data).__name__}")
-
-
-def test_a_reader_that_fails_half_way(tmp_path: Path) -> None:
-    def batches() -> Any:
-        yield from GOOD.to_batches()
-        raise DataError("the source is gone")
-
-    table = new_table(tmp_path / "t")
-    before = tree(tmp_path)
-    with pytest.raises(DataError, match="the source is gone"):
-        table.upsert(pa.RecordBatchReader.from_batches(SCHEMA, batches()))
-    assert tree(tmp_path) == before

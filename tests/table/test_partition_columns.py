@@ -1,3 +1,5 @@
+"""What a query shows in partition columns, and numbers as Java writes them."""
+
 from __future__ import annotations
 
 import math
@@ -5,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hudiformat.table.partition_columns import java_float
+from hudiformat.table.partition_columns import PartitionColumns, java_float
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,10 @@ def test_a_float_is_written_with_its_own_digits() -> None:
     value = np.float32(0.1)
     assert java_float(float(value), shortest=str(value)) == "0.1"
     assert java_float(float(np.float32(3e38)), shortest=str(np.float32(3e38))) == "3.0E38"
+
+
+def test_more_folders_than_partition_fields_say_nothing() -> None:
+    none: frozenset[str] = frozenset()
+    columns = PartitionColumns(("a", "b"), none, none, whole_path=False, escaped=False, unescapes=True)
+    assert columns.texts("x/y/z") == [None, None]
+    assert columns.texts("x/b=y") == ["x", "y"]

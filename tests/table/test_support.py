@@ -1,8 +1,9 @@
-"""How records are merged, out of a table's properties."""
+"""How records are merged, out of a table's properties; tables that cannot be read or written are refused by name."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hudiformat.merge import PartialUpdate
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.support import behaviour, merge_mode, merge_rule
 from hudiformat.timeline import MergeMode, PartialUpdateMode, TableConfig, parse_table_config
-from tests.tables import SCHEMA, content, new_table, rows
+from tests.tables import SCHEMA, content, create, edit, new_table, rows, tree
 
 EVENT, COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 MODEL = "org.apache.hudi.common.model."
@@ -144,3 +145,86 @@ def test_a_merger_of_the_users_own_merges_in_place_of_the_properties(tmp_path: P
 def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns() -> None:
     rule = merge_rule(config(9, populate_meta_fields="false"), TableSchema.from_arrow(SCHEMA, "t"), None)
     assert rule.keys(rows(("a", 1), ("b", 2))).to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "feature"),
+    [
+        ("hoodie.populate.meta.fields", "false", "tables without meta fields"),
+        ("hoodie.datasource.write.drop.partition.columns", "true", "dropped partition columns"),
+        ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "slash-separated dates"),
+        ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
+        ("hoodie.partition.metafile.use.base.format", "true", "partition metadata files in base-file format"),
+        ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
+        ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
+        ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS", "partial update mode"),
+        ("hoodie.table.keygenerator.type", "TIMESTAMP", "key generator TIMESTAMP"),
+        ("hoodie.table.keygenerator.class", "com.example.Mine", "key generator com.example.Mine"),
+        ("hoodie.table.recordkey.fields", None, "no record key"),
+    ],
+)
+def test_tables_that_cannot_be_written_are_refused_before_anything_is_written(
+    tmp_path: Path, key: str, value: str | None, feature: str
+) -> None:
+    create(tmp_path / "t")
+    edit(tmp_path / "t", key, value)
+    before = tree(tmp_path)
+    table = open_table(tmp_path / "t")
+    for write in (table.insert, table.upsert, table.delete):
+        with pytest.raises(UnsupportedFeatureError) as caught:
+            write(rows(("a", 1, "x")))
+        assert caught.value.feature == feature
+    assert tree(tmp_path) == before
+
+
+def test_custom_delete_markers_are_read_and_not_written(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 7), ("b", 1, "x", 8)))
+    table.upsert(rows(("a", 2, "x", 9), ("b", 2, "x", 10)))
+    edit(tmp_path / "t", "hoodie.record.merge.property.hoodie.payload.delete.field", "v")
+    edit(tmp_path / "t", "hoodie.record.merge.property.hoodie.payload.delete.marker", "9")
+    table = open_table(tmp_path / "t")
+    assert table.snapshot(columns=["k"]).to_pydict() == {"k": ["b"]}
+    with pytest.raises(UnsupportedFeatureError, match="custom delete markers"):
+        table.upsert(rows(("a", 3, "x", 9)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "feature"),
+    [
+        ("hoodie.table.base.file.format", "ORC", "base files of format ORC"),
+        ("hoodie.bootstrap.base.path", "/somewhere", "bootstrapped tables"),
+        ("hoodie.record.merge.mode", "CUSTOM", "CUSTOM merge mode"),
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused_by_name(tmp_path: Path, key: str, value: str, feature: str) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 7)))
+    table.upsert(rows(("a", 2, "x", 9)))
+    edit(tmp_path / "t", key, value)
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        open_table(tmp_path / "t").snapshot()
+    assert caught.value.feature == feature
+
+
+def test_the_metadata_table_may_be_asked_for_in_reading_and_not_in_writing(tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    before = tree(tmp_path)
+    table = open_table(tmp_path / "t", options={"hoodie.metadata.enable": "true"})
+    assert table.snapshot().num_rows == 0
+    with pytest.raises(UnsupportedFeatureError, match="a metadata table of its own"):
+        table.insert(rows(("a", 1, "x")))
+    assert tree(tmp_path) == before
+
+
+def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Path]) -> None:
+    for name, feature in {
+        "v9-mor-parquet-partition-file-h120": "partition metadata files in base-file format",
+        "v9-mor-timestamp-keygen-h120": "key generator TIMESTAMP",
+    }.items():
+        path = own_golden(name)
+        before = tree(path)
+        with pytest.raises(UnsupportedFeatureError) as caught:
+            open_table(path).upsert(rows(("a", 1, "x")))
+        assert caught.value.feature == feature
+        assert tree(path) == before
