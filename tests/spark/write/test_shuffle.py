@@ -16,7 +16,6 @@ from tests.effort import LONG
 from tests.rows import assert_same_rows
 
 pytest.importorskip("pyspark.sql")
-
 import hudiformat.spark as hudi_spark
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ pyspark_sql = pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark  # noqa: E402 - needs PySpark
 from hudiformat.options.keys import PARTIAL_SCHEMA  # noqa: E402
-from hudiformat.spark.write.tasks import last_of_each_key  # noqa: E402
 from tests.rows import assert_same_rows  # noqa: E402
 
 if TYPE_CHECKING:
@@ -216,25 +215,3 @@ def test_a_job_that_fails_leaves_the_table_as_it_was(spark: SparkSession, table:
 def test_a_path_without_a_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(hf.NotATableError, match="is not a Hudi table"):
         hudi_spark.insert(things(spark, 1), str(tmp_path))
-
-
-def test_rows_are_combined_across_batches() -> None:
-    names = ["id", "_hudiformat_path", "_hudiformat_key"]
-
-    def batch(*ids: tuple[str, str]) -> pa.RecordBatch:
-        columns = [
-            [f"{path}{key}" for path, key in ids],
-            [path for path, _ in ids],
-            [key for _, key in ids],
-        ]
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=names)
-
-    batches = [
-        batch(("x", "1"), ("x", "1")),
-        batch(),
-        batch(("x", "1")),
-        batch(("x", "1"), ("x", "2")),
-        batch(("y", "2")),
-    ]
-    rows = [row["id"] for part in last_of_each_key(batches) for row in part.to_pylist()]
-    assert rows == ["x1", "x2", "y2"]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.errors import DataError, OptionError, SchemaError
 from hudiformat.sink import FileSink, TaskWriter, parse_sink_options
 from hudiformat.sink.options import Codec
 from hudiformat.storage import open_storage
+from tests.spark.files.support import add_file, run
 
 pytest.importorskip("pyspark")
 
-from hudiformat.spark import CatalogMetastore, file_sink
+from hudiformat.spark import file_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,26 +25,6 @@ if TYPE_CHECKING:
     from hudiformat.spark.files.sink import FileBatches
 
 MERGED = {"auto-compaction": "true", "sink.partition-commit.policy.kind": "success-file"}
-DAYS = ["2024-05-06", "it's"]
-START = datetime(2024, 5, 6, tzinfo=timezone.utc)
-
-
-def add_file(folder: Path, number: int) -> None:
-    """Ten rows of each day, an hour later than those of the file before; the file source goes by modification time."""
-    folder.mkdir(exist_ok=True)
-    ids = range(100 * number, 100 * number + 20)
-    moments = [START + timedelta(hours=number)] * 20
-    table = pa.table({"id": ids, "day": [DAYS[i % 2] for i in ids], "at": pa.array(moments, pa.timestamp("us", "UTC"))})
-    pq.write_table(table, folder / f"{number:03}.parquet", row_group_size=5)
-    os.utime(folder / f"{number:03}.parquet", (1_700_000_000 + number, 1_700_000_000 + number))
-
-
-def run(spark: SparkSession, folder: Path, sink: Callable[..., Any], *, tasks: int = 3) -> None:
-    """One query over the files of *folder*, a batch for each file."""
-    source = spark.readStream.schema("id bigint, day string, at timestamp").option("maxFilesPerTrigger", 1)
-    writer = source.parquet(str(folder)).repartition(tasks).writeStream.foreachBatch(sink)
-    writer = writer.option("checkpointLocation", str(folder.parent / "checkpoint"))
-    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def shown(folder: Path) -> list[str]:
@@ -110,40 +87,6 @@ def test_a_batch_that_was_decided_is_finished_by_the_next_query(spark: SparkSess
     run(spark, tmp_path / "in", file_sink(out, partition_by=["day"], options=MERGED))
     assert ids(spark, tmp_path / "out") == [*range(20)]
     assert hidden(tmp_path / "out") == [f"{0:020}.done"]
-
-
-@pytest.mark.spark
-def test_partitions_are_committed_to_sparks_catalog_when_their_time_has_come(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    for number in range(3):
-        add_file(tmp_path / "in", number)
-    out = tmp_path / "out"
-    spark.sql(
-        f"CREATE TABLE shown (id BIGINT, at TIMESTAMP, day STRING) USING parquet PARTITIONED BY (day) LOCATION '{out}'"
-    )
-    options = {
-        "sink.partition-commit.policy.kind": "metastore,success-file",
-        "sink.partition-commit.trigger": "partition-time",
-        "sink.partition-commit.delay": "90 min",
-        "partition.time-extractor.kind": "custom",
-    }
-    sink = file_sink(
-        str(out),
-        partition_by=["day"],
-        options=options,
-        event_time="at",
-        lateness=10 * 60_000,
-        metastore=CatalogMetastore(spark, "shown"),
-        extractor=lambda values: START.replace(tzinfo=None, hour=0 if values["day"] == DAYS[0] else 1),
-    )
-    run(spark, tmp_path / "in", sink, tasks=2)  # the last watermark is 1:50
-    partitions = [row.partition for row in spark.sql("SHOW PARTITIONS shown").collect()]
-    assert partitions == ["day=2024-05-06"]
-    assert spark.table("shown").count() == 30
-    assert sink.end() == ["day=it%27s"]
-    assert spark.table("shown").where('day = "it\'s"').count() == 30
-    spark.sql("DROP TABLE shown")
 
 
 @pytest.mark.spark
