@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat import OptionError, UnsupportedFeatureError, open_table
+from hudiformat.options.agreement import options_of
 from hudiformat.options.values import IndexType
-from tests.tables import content, create, new_table, rows, tree
+from tests.tables import content, create, edit, new_table, rows, tree
 
 AGREED = {
     "hoodie.table.name": "t",
@@ -66,3 +67,33 @@ def test_a_table_whose_index_cannot_be_written_with_can_be_read(tmp_path: Path) 
     with pytest.raises(UnsupportedFeatureError, match="cannot write the index HBASE"):
         table.insert(rows(("b", 1, "x")))
     assert tree(tmp_path) == before
+
+
+def test_what_the_properties_keep_counts_without_being_repeated(tmp_path: Path) -> None:
+    kept = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
+    config = create(tmp_path / "t", options=kept).config
+    options = options_of(config, {"hoodie.logfile.max.size": "77"})
+    assert (options.index_type, options.num_buckets, options.log_max_size) == (IndexType.BUCKET, 4, 77)
+
+
+def test_spaces_and_case_make_no_contradiction(tmp_path: Path) -> None:
+    config = create(tmp_path / "t", record_key=["k", "v"]).config
+    options_of(config, {"hoodie.datasource.write.recordkey.field": "K, v"})
+    with pytest.raises(OptionError, match=r"recordkey.field is 'k,v' in the table's properties, and cannot be 'v,k'"):
+        options_of(config, {"hoodie.datasource.write.recordkey.field": "v,k"})
+
+
+def test_an_index_that_hudi_does_not_know_either_is_an_unknown_one(tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    edit(tmp_path / "t", "hoodie.index.type", "something")
+    config = open_table(tmp_path / "t").config
+    assert options_of(config, {}).index_type is IndexType.UNKNOWN
+    assert options_of(config, {"hoodie.index.type": "Something"}).index_type is IndexType.UNKNOWN
+    with pytest.raises(OptionError, match=r"is 'something' in the table's properties, and cannot be 'BLOOM'"):
+        options_of(config, {"hoodie.index.type": "BLOOM"})
+
+
+def test_an_unknown_option_is_refused_whatever_the_table_is(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="unknown option 'hoodie.table.nam'") as caught:
+        options_of(create(tmp_path / "t").config, {"hoodie.table.nam": "t"})
+    assert caught.value.option == "hoodie.table.nam"

@@ -9,6 +9,7 @@ import pytest
 
 from hudiformat import HudiFormatWarning, open_table
 from hudiformat.storage import FileInfo, LocalStorage
+from hudiformat.table.listing import list_files, list_metadata_table
 from tests.metadata_tables import NAME, properties, some_keys, without_metadata_table
 
 
@@ -82,3 +83,40 @@ def test_a_metadata_table_that_another_writer_dropped_is_not_looked_for(path: Pa
     other = without_metadata_table(path)
     other.delete(some_keys(other, 1))
     assert len(table.file_slices()) == len(expected)  # a warning would be an error
+
+
+class North:
+    """Keeps the partition ``north``."""
+
+    def may_hold(self, path: str) -> bool:
+        return path == "north"
+
+    def may_enter(self, folder: str) -> bool:
+        return folder == "north"
+
+
+def test_folders_of_other_partitions_are_not_entered(path: Path, folders_seen: list[str]) -> None:
+    storage = LocalStorage(path)
+    [(found, files)] = list_files(storage, None, pruner=North())
+    assert sorted(folders_seen) == ["", "north"]
+    assert found == "north"
+    assert sorted(one.name for one in files) == sorted(one.name for one in (path / "north").iterdir())
+    [(_, alone)] = list_files(storage, "north")
+    assert sorted(alone, key=str) == sorted(files, key=str)
+    assert [found for found, _ in list_files(storage, None)] == ["east", "north", "south"]
+
+
+def test_the_metadata_table_lists_what_the_folders_hold(path: Path) -> None:
+    storage, state = LocalStorage(path), open_table(path).context.state()
+    expected = {found: names(files) for found, files in list_files(storage, None)}
+    found = list_metadata_table(storage, state.config, state.timeline, None)
+    assert found is not None
+    assert {partition: names(files) for partition, files in found} == expected
+    for partition, pruner in (("north", None), (None, North())):
+        found = list_metadata_table(storage, state.config, state.timeline, partition, pruner=pruner)
+        assert found is not None
+        assert {partition: names(files) for partition, files in found} == {"north": expected["north"]}
+
+
+def names(files: list[FileInfo]) -> set[str]:
+    return {one.name for one in files if not one.name.startswith(".hoodie_partition")}
