@@ -158,3 +158,13 @@ def test_the_codec_opens_no_file_and_looks_at_no_clock(path: Path) -> None:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     assert not [node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == "open"]
     assert not [node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr in IMPURE_ATTRIBUTES]
+
+
+ROOMS_DONE = ("options", "table", "query", "transaction", "index", "write", "services", "api", "spark")
+"""Rooms whose tests follow the tree of the package."""
+
+
+def test_every_module_has_a_test_file_of_its_name() -> None:
+    modules = [path.relative_to(ROOT) for path in MODULES if room_of(path) in ROOMS_DONE and path.stem != "__init__"]
+    tests = Path(__file__).parent
+    assert [str(path) for path in modules if not (tests / path.parent / f"test_{path.name}").is_file()] == []
