@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,12 +87,11 @@ def test_a_metadata_table_that_cannot_be_kept_up_is_dropped_before_the_first_cha
     table = with_metadata_table(new_table(tmp_path / "t"))
     edit(tmp_path / "t", PARTITIONS, "column_stats")
     edit(tmp_path / "t", "hoodie.table.checksum", None)
-    block = changing(table.context)
-    with pytest.warns(HudiFormatWarning, match="and is dropped"):
-        state = block.__enter__()
-    assert state.config.metadata_partitions == ()
-    assert not (tmp_path / "t" / ".hoodie" / "metadata").exists()
-    block.__exit__(None, None, None)
+    with ExitStack() as stack:
+        with pytest.warns(HudiFormatWarning, match="and is dropped"):
+            state = stack.enter_context(changing(table.context))
+        assert state.config.metadata_partitions == ()
+        assert not (tmp_path / "t" / ".hoodie" / "metadata").exists()
     assert properties(tmp_path / "t")[PARTITIONS] == ""
 
 
