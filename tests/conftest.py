@@ -6,10 +6,11 @@ A test that takes ``spark``, ``hudi`` or ``s3`` gets the marker of that name, an
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -17,9 +18,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyarrow import fs
 
+from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import examples
+from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.environments import EnvironmentBuildError
 from tools.flink import NoFlinkError, flink_jars
 from tools.java import java_home
@@ -139,6 +142,37 @@ def bucket(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
     filesystem, _ = fs.FileSystem.from_uri(f"s3://{name}?allow_bucket_creation=true")
     filesystem.create_dir(name)
     return f"s3://{name}"
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], GoldenTable]:
+    """A golden table by its name; not to be changed."""
+    root = tmp_path_factory.mktemp("golden")
+    return lambda name: unpack(name, root)
+
+
+@pytest.fixture
+def own_golden(golden: Callable[[str], GoldenTable], tmp_path: Path) -> Callable[[str], Path]:
+    """The folder of a copy of a golden table, which the test may change."""
+    return lambda name: Path(shutil.copytree(golden(name).table, tmp_path / name))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["SIMPLE", "BUCKET"])
+def any_index(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Options for each way of finding a record's file group."""
+    more = {"hoodie.bucket.index.num.buckets": "3"} if request.param == "BUCKET" else {}
+    return {"hoodie.index.type": request.param, **more}
+
+
+@pytest.fixture
+def table(tmp_path: Path, clock: Clock) -> Table:
+    """A new table of ``tests.tables.SCHEMA``; rooms whose tests need another have a fixture of their own."""
+    return new_table(tmp_path / "table", clock=clock)
 
 
 def _missing(reason: str) -> NoReturn:

@@ -158,3 +158,9 @@ def test_the_codec_opens_no_file_and_looks_at_no_clock(path: Path) -> None:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     assert not [node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == "open"]
     assert not [node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr in IMPURE_ATTRIBUTES]
+
+
+def test_every_module_has_a_test_file_of_its_name() -> None:
+    modules = [path.relative_to(ROOT) for path in MODULES if path.stem != "__init__"]
+    tests = [Path(__file__).parent / path.with_name(f"test_{path.stem.strip('_')}.py") for path in modules]
+    assert [str(path) for path in tests if not path.is_file()] == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hudiformat.basefile import BloomFilter, parse_filters
 from hudiformat.errors import CorruptTableError
-from tests.table.golden import NAMES, base_files
+from tests.tables import NAMES, base_files
 
 FOOTER = b"org.apache.hudi.bloomfilter"
 TYPE_CODE = b"hoodie_bloom_filter_type_code"  # written for other types than SIMPLE

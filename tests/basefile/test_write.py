@@ -21,7 +21,7 @@ from hudiformat.basefile import (
 )
 from hudiformat.storage import LocalStorage, OutputFile
 from tests.basefile.support import AVRO, SCHEMA, Memory, encode_base_file, footer, table
-from tests.table.golden import NAMES, base_files
+from tests.tables import NAMES, base_files
 
 SPEC = Path(__file__).parents[2] / "spec" / "base-file.md"
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+import hudiformat
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, data_block, delete_block, encode_block
 from hudiformat.blocks import rollback_block as rollback
 
+ROOT = Path(hudiformat.__file__).parents[1]
 ROWS = pa.record_batch({"id": ["a", "b", "c"], "n": pa.array([1, None, 3], pa.int32())})
 WIDER = pa.record_batch({"id": ["d"], "price": pa.array([2.5])})
 DATA = encode_block(data_block(ROWS, instant="20260101000000001"))
@@ -49,3 +54,15 @@ def _refuse(constant: str) -> None:
 
 
 Command = Callable[..., Result]
+
+
+def start(*arguments: object, code: str = "") -> subprocess.Popen[str]:
+    """The command, or the Python program *code*, with these arguments in a process of its own."""
+    program = ["-c", code] if code else ["-m", "hudiformat"]
+    return subprocess.Popen(
+        [sys.executable, *program, *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

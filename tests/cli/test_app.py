@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import zipfile
@@ -20,25 +18,13 @@ import pytest
 import hudiformat
 from hudiformat.blocks import data_block, encode_block
 from hudiformat.cli import app, run
-from tests.cli.support import DAMAGED, DATA, SOUND, Command
-from tests.logfile.test_golden import ARCHIVES, log_files
+from tests.cli.support import DATA, SOUND, Command, start
+from tests.logfile.golden import ARCHIVES, log_files
 
 Log = Callable[[bytes], Path]
-ROOT = Path(hudiformat.__file__).parents[1]
 COMMANDS = ("blocks", "records", "verify", "salvage")
 WITH_OUTPUT = {name: ("-o", "out") if name == "salvage" else () for name in COMMANDS}
 every_command = pytest.mark.parametrize("name", COMMANDS)
-
-
-def start(*arguments: object, code: str = "") -> subprocess.Popen[str]:
-    program = ["-c", code] if code else ["-m", "hudiformat"]
-    return subprocess.Popen(
-        [sys.executable, *program, *map(str, arguments)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def many_blocks(count: int) -> bytes:
@@ -129,38 +115,6 @@ def test_a_full_disk_is_one_line(log: Log, capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr(app, "_discard_stdout", lambda: None)
     assert run(["blocks", str(log(SOUND))]) == 2
     assert capsys.readouterr().err == "hudiformat: cannot write: No space left on device\n"
-
-
-def test_the_module_is_the_command(log: Log) -> None:
-    process = start("blocks", "--json", log(DAMAGED))
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (1, "")
-    assert [json.loads(line)["type"] for line in out.splitlines()] == ["AVRO_DATA", "CORRUPT", "AVRO_DATA"]
-
-
-def test_the_entry_point_is_the_command() -> None:
-    text = (ROOT / "pyproject.toml").read_text("utf-8")
-    assert '[project.scripts]\nhudiformat = "hudiformat.__main__:main"\n' in text
-
-
-@pytest.mark.parametrize("name", ["click", "rich"])
-def test_without_the_extra_the_error_names_what_to_install(name: str) -> None:
-    code = f"import sys; sys.modules[{name!r}] = None; from hudiformat.__main__ import main; sys.exit(main())"
-    process = start("--version", code=code)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
-    assert err.startswith("hudiformat: the command line needs ")
-    assert err.endswith(": pip install 'hudiformat[cli]'\n")
-    assert err.count("\n") == 1
-
-
-def test_another_missing_module_is_an_import_error() -> None:
-    code = (
-        "import sys; sys.modules['hudiformat.cli.app'] = None; from hudiformat.__main__ import main; sys.exit(main())"
-    )
-    process = start("--version", code=code)
-    assert "import of hudiformat.cli.app halted" in process.communicate(timeout=60)[1]
-    assert process.returncode == 1
 
 
 @pytest.mark.parametrize("arguments", [("blocks",), ("records", "--json")], ids=" ".join)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Command
-from tests.table.golden import unpack
-from tests.table.support import new_table, rows
+from tests.tables import new_table, rows, unpack
 
 LOGS = "has log files, whose records the index cannot find"
 

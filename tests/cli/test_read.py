@@ -11,8 +11,7 @@ import pytest
 
 from hudiformat import Table
 from tests.cli.support import Command
-from tests.table.golden import unpack
-from tests.table.support import content, new_table, rows
+from tests.tables import content, new_table, rows, unpack
 
 
 @pytest.fixture

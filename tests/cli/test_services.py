@@ -8,7 +8,7 @@ import pytest
 
 from hudiformat import Table, open_table
 from tests.cli.support import Command
-from tests.table.support import new_table, rows
+from tests.tables import new_table, rows
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from hudiformat import open_table
 from tests.cli.support import Command
-from tests.table.golden import unpack
+from tests.tables import unpack
 
 
 @pytest.fixture(scope="module")

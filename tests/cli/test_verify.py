@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.support import DATA, DELETES, HIDDEN, ROLLBACK, SOUND, UNDECODABLE, Command
+from tests.cli.support import SOUND, UNDECODABLE, Command
+from tests.tables import new_table, rows
 
 Log = Callable[[bytes], Path]
 
@@ -16,35 +17,20 @@ def test_an_intact_file_is_reported_as_such(command: Command, log: Log) -> None:
     assert command("verify", "--json", log(SOUND)).out == ""
 
 
-def test_findings_are_rows(command: Command, log: Log) -> None:
-    result = command("verify", log(HIDDEN))
-    assert result.code == 1
-    at = len(DATA)
-    torn = at + len(ROLLBACK) + 37
-    head, hidden, junk, tail = (line.split() for line in result.lines)
-    assert head == ["kind", "offset", "length", "type", "instants", "message"]
-    instants = "20260101000000003,20260101000000001"
-    assert hidden[:6] == ["hidden", "block", str(at), str(len(ROLLBACK)), "COMMAND", instants]
-    assert junk[:5] == ["junk", str(at + len(ROLLBACK)), "37", "-", "-"]
-    assert tail[:6] == ["torn", "tail", str(torn), str(len(DELETES) - 5), "DELETE", "20260101000000002"]
-
-
-def test_findings_are_json(command: Command, log: Log) -> None:
-    result = command("verify", "--json", log(HIDDEN))
-    assert result.code == 1
-    assert [finding["kind"] for finding in result.json] == ["HIDDEN", "JUNK", "TORN_TAIL"]
-    assert result.json[0] == {
-        "kind": "HIDDEN",
-        "offset": len(DATA),
-        "length": len(ROLLBACK),
-        "type": "COMMAND",
-        "instants": ["20260101000000003", "20260101000000001"],
-        "message": "intact, but queries skip it: the bytes around it are damaged",
-    }
-    assert (result.json[1]["type"], result.json[1]["instants"]) == (None, [])
-
-
 def test_contents_are_checked_unless_requested_otherwise(command: Command, log: Log) -> None:
     path = log(UNDECODABLE)
     assert [finding["kind"] for finding in command("verify", "--json", path).json] == ["CONTENT"]
     assert command("verify", "--no-contents", path).code == 0
+
+
+def test_a_table_is_verified(command: Command, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
+    table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    assert command("verify", table.path).lines == ["nothing is wrong"]
+    (base,) = (tmp_path / "t" / "y").glob("*.parquet")
+    base.unlink()
+    result = command("verify", table.path)
+    assert result.code == 1
+    assert result.lines[1].split()[0] == "missing"
+    (said,) = command("verify", "--json", "--no-contents", table.path).json
+    assert (said["kind"], said["path"]) == ("MISSING", f"y/{base.name}")

@@ -11,7 +11,7 @@ import pytest
 
 from hudiformat import Table
 from tests.cli.support import Command
-from tests.table.support import SCHEMA, content, new_table, rows
+from tests.tables import SCHEMA, content, new_table, rows
 
 
 @pytest.fixture

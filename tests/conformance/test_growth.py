@@ -19,7 +19,7 @@ import pytest
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
-from tests.table.support import multiset
+from tests.tables import multiset
 
 STEPS = int(os.environ.get("HUDIFORMAT_GROWTH_STEPS", "12"))
 SEED = int(os.environ.get("HUDIFORMAT_GROWTH_SEED", "1"))

@@ -19,7 +19,7 @@ import hudiformat as hf
 from hudiformat.basefile import add_meta_columns
 from tests.conformance.test_both_ways import ROW, block_types, create, things
 from tests.rows import assert_same_rows
-from tests.table.support import Row, content, new_table, rows
+from tests.tables import Row, content, new_table, rows
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 BLOCK_FORMAT = "hoodie.logfile.data.block.format"

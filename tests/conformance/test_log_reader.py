@@ -22,8 +22,8 @@ from hudiformat.logfile.verify import parts_of
 from tests.conformance.hudi import RealHudi
 from tests.conformance.java import JavaClass
 from tests.conformance.mutants import LogFile, log_files
-from tests.logfile.test_golden import ARCHIVES
-from tests.logfile.test_golden import log_files as golden_files
+from tests.logfile.golden import ARCHIVES
+from tests.logfile.golden import log_files as golden_files
 
 COUNT = int(os.environ.get("HUDIFORMAT_MUTANTS", "300"))
 SEED = 20261121

@@ -7,9 +7,7 @@ import pytest
 from hudiformat import open_table
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_slices import with_times
-from tests.table.golden import unpack
-from tests.table.support import multiset
-from tests.table.test_golden import OF_AN_OLDER_HUDI
+from tests.tables import OF_AN_OLDER_HUDI, multiset, unpack
 
 INCREMENTAL = {"hoodie.datasource.query.type": "incremental"}
 BEGIN = "hoodie.datasource.read.begin.instanttime"

@@ -16,7 +16,7 @@ from hudiformat.query.skipping import without_skipped
 from hudiformat.view import FileSlice
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
-from tests.table.support import multiset
+from tests.tables import multiset
 
 pytestmark = pytest.mark.hudi
 

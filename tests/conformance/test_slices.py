@@ -11,7 +11,7 @@ import pytest
 from hudiformat import FileSlice, LogFileName, open_table
 from tests.conformance.hudi import RealHudi
 from tests.effort import every
-from tests.table.golden import NAMES, GoldenTable, unpack
+from tests.tables import NAMES, GoldenTable, unpack
 
 ASK = """
 import json

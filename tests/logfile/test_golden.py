@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -11,26 +10,10 @@ import pytest
 from hudiformat.avro import avro_to_arrow, decode_delete_list
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock, decode_block, encode_block
 from hudiformat.blocks.block import encode_positions
-from hudiformat.errors import NameFormatError
 from hudiformat.logfile import LogReader
-from hudiformat.naming import LogFileName
-
-ARCHIVES = sorted((Path(__file__).parents[1] / "golden").glob("*.zip"))
+from tests.logfile.golden import ARCHIVES, log_files
 
 pytestmark = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
-
-
-def is_log_file(name: str) -> bool:
-    try:
-        LogFileName.parse(name.rsplit("/", 1)[-1])
-    except NameFormatError:
-        return False
-    return True
-
-
-def log_files(archive: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(archive) as files:
-        return {name: files.read(name) for name in files.namelist() if is_log_file(name)}
 
 
 def deletes_declared(block: LogBlock) -> int:

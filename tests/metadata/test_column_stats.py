@@ -18,7 +18,7 @@ from hudiformat.metadata.index_keys import column_id, file_id, partition_id
 from hudiformat.metadata.partition import Deletes, HFileRecords, open_partition
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
-from tests.table.golden import unpack
+from tests.tables import unpack
 
 BASE, LOG = "f-0_0-1-1_001.parquet", ".f-0_001.log.1_0-1-1"
 NAME = "org.apache.hudi.avro.model."

@@ -35,7 +35,7 @@ from tests.metadata.tables import (
     sizes,
 )
 from tests.rows import assert_same_rows
-from tests.table.golden import GOLDEN, NAMES, unpack
+from tests.tables import GOLDEN, NAMES, unpack
 
 
 def test_a_table_without_a_write_has_no_partitions(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.effort import examples
 from tests.metadata.tables import add_metadata_table
-from tests.table.support import Clock, content, new_table, rows
+from tests.tables import Clock, content, new_table, rows
 
 KEYS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True)
 State = dict[str, int]

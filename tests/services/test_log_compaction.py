@@ -12,9 +12,8 @@ import pytest
 from hudiformat import LogReader, StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.services.execution import compaction_operation
 from hudiformat.timeline import Action, CompactionPlan, Instant, State, create_requested, read_compaction_plan
-from tests.table.support import SCHEMA, content, new_table, rows
+from tests.tables import FLAGGED, content, new_table, rows
 
-FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
 OFTEN = {
     "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "1",

@@ -1,4 +1,4 @@
-"""``Table.verify`` and ``hudiformat verify TABLE``."""
+"""What is found wrong with a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
-from tests.cli.conftest import command
-from tests.cli.support import Command
-from tests.table.golden import NAMES, unpack
-from tests.table.support import new_table, rows
-
-__all__ = ["command"]
+from tests.tables import NAMES, new_table, rows, unpack
 
 
 @pytest.fixture
@@ -99,14 +94,3 @@ def test_what_never_completed_and_what_is_nobodys(table: Table) -> None:
     ((kind, orphan),) = found(table)
     assert kind == "ORPHAN"
     assert write.plan.instant in orphan
-
-
-def test_on_the_command_line(command: Command, table: Table) -> None:
-    assert command("verify", table.path).lines == ["nothing is wrong"]
-    (base,) = files(table, "y/*.parquet")
-    base.unlink()
-    result = command("verify", table.path)
-    assert result.code == 1
-    assert result.lines[1].split()[0] == "missing"
-    (said,) = command("verify", "--json", "--no-contents", table.path).json
-    assert (said["kind"], said["path"]) == ("MISSING", f"y/{base.name}")

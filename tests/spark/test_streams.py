@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,20 +12,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
 from examples.flights.source import read_flights
-from hudiformat.timeline import ArchiveLimits, CommitMetadata, archive, read_archived, read_metadata
-from hudiformat.transaction.checkpoints import newest_batch
+from hudiformat.timeline import CommitMetadata, read_archived, read_metadata
 from hudiformat.transaction.transaction import Commit
 from tests.rows import assert_same_rows
-from tests.table.golden import unpack
+from tests.spark.streams import add_file, forget_commit, ids, new_table, rows, staged, stream_out
+from tests.tables import unpack
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 
@@ -35,7 +33,6 @@ import hudiformat.spark as hudi_spark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64())])
 FLIGHTS = pa.schema(
     [
         pa.field("id", pa.string()),
@@ -54,143 +51,6 @@ SCRIPT = Path(__file__).with_name("stream_into_table.py")
 def table(spark: SparkSession, tmp_path: Path) -> hf.Table:
     hudi_spark.register(spark)
     return new_table(tmp_path / "table")
-
-
-def new_table(path: Path, **options: str) -> hf.Table:
-    return hf.create_table(path, name="t", schema=SCHEMA, record_key=["id"], ordering=["ts"], options=options)
-
-
-def rows(start: int, count: int, *, ts: int = 1) -> pa.Table:
-    ids = [f"k{number}" for number in range(start, start + count)]
-    return pa.table({"id": ids, "ts": [ts] * count}, schema=SCHEMA)
-
-
-def add_file(folder: Path, number: int, data: pa.Table) -> None:
-    """A file for the stream to find; the file source goes by modification time."""
-    folder.mkdir(exist_ok=True)
-    pq.write_table(data, folder / f"{number:03}.parquet")
-    os.utime(folder / f"{number:03}.parquet", (1_700_000_000 + number, 1_700_000_000 + number))
-
-
-def stream_in(
-    spark: SparkSession, folder: Path, table: hf.Table, *, checkpoint: str = "checkpoint", **options: str
-) -> None:
-    """One query over the files of *folder*, a batch for each file."""
-    source = spark.readStream.schema("id string, ts bigint").option("maxFilesPerTrigger", 1).parquet(str(folder))
-    writer = source.writeStream.format("hudiformat").options(**{"operation": "insert", **options})
-    writer = writer.option("checkpointLocation", str(folder.parent / checkpoint))
-    writer.trigger(availableNow=True).start(table.path).awaitTermination()
-
-
-def forget_commit(folder: Path, batch: int) -> None:
-    """What is left when a query is killed between the table's commit of a batch and Spark's."""
-    for path in (folder.parent / "checkpoint" / "commits").glob(f"*{batch}*"):
-        path.unlink()
-
-
-def ids(table: hf.Table) -> list[str]:
-    return sorted(table.snapshot(columns=["id"])["id"].to_pylist())
-
-
-def staged(table: hf.Table) -> list[Path]:
-    return list((Path(table.path) / ".hoodie" / ".temp").glob("*"))
-
-
-def test_every_batch_is_a_commit_that_names_it(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
-    for number in range(3):
-        add_file(tmp_path / "in", number, rows(10 * number, 10))
-    stream_in(spark, tmp_path / "in", table)
-    assert ids(table) == sorted(f"k{number}" for number in range(30))
-    query = json.loads((tmp_path / "checkpoint" / "metadata").read_text())["id"]
-    found = [
-        json.loads(read_metadata(table.context.storage, table.config, one).extra_metadata[
-            "_hudi_streaming_sink_checkpoint"
-        ])
-        for one in table.timeline.completed
-    ]  # fmt: skip
-    assert found == [{query: "0"}, {query: "1"}, {query: "2"}]
-    assert staged(table) == []
-
-
-def test_a_batch_that_comes_again_is_passed_over(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
-    for number in range(2):
-        add_file(tmp_path / "in", number, rows(10 * number, 10))
-    stream_in(spark, tmp_path / "in", table)
-    before = table.timeline.instants
-    forget_commit(tmp_path / "in", 1)
-    stream_in(spark, tmp_path / "in", table)
-    assert table.timeline.instants == before
-    assert ids(table) == sorted(f"k{number}" for number in range(20))
-    assert staged(table) == []
-
-
-def test_a_batch_that_comes_again_is_known_from_the_archive(
-    spark: SparkSession, table: hf.Table, tmp_path: Path
-) -> None:
-    add_file(tmp_path / "in", 0, rows(0, 10))
-    stream_in(spark, tmp_path / "in", table)
-    [first] = table.timeline.completed
-    for number in range(10):
-        table.insert(rows(100 + number, 1))
-    limits = ArchiveLimits(max_commits=3, min_commits=2, compaction_delta_commits=1)
-    table.schedule_compaction()
-    table.compact()
-    archive(table.context.storage, table.config, limits)
-    assert first not in table.timeline.completed
-    forget_commit(tmp_path / "in", 0)
-    stream_in(spark, tmp_path / "in", table)
-    assert len(ids(table)) == len(set(ids(table))) == 20
-
-
-def test_two_queries_do_not_take_each_others_batches_for_theirs(
-    spark: SparkSession, table: hf.Table, tmp_path: Path
-) -> None:
-    add_file(tmp_path / "in", 0, rows(0, 10))
-    stream_in(spark, tmp_path / "in", table)
-    shutil.rmtree(tmp_path / "in")
-    add_file(tmp_path / "in", 0, rows(10, 10))
-    stream_in(spark, tmp_path / "in", table, checkpoint="another")
-    assert len(ids(table)) == 20
-
-
-def test_a_writer_may_be_named(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
-    key = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
-    add_file(tmp_path / "in", 0, rows(0, 10))
-    stream_in(spark, tmp_path / "in", table, **key)
-    assert newest_batch(table.context.state(), "mine") == 0
-    stream_in(spark, tmp_path / "in", table, checkpoint="another", **key)  # batch 0 of the same writer
-    assert len(table.timeline.completed) == 1
-
-
-def test_a_batch_that_fails_leaves_nothing(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
-    add_file(tmp_path / "in", 0, rows(0, 10))
-    stream_in(spark, tmp_path / "in", table)
-    before = {path for path in Path(table.path).rglob("*") if path.is_file()}
-    add_file(tmp_path / "in", 1, pa.table({"id": [None, "x"], "ts": [1, 1]}, schema=SCHEMA))
-    with pytest.raises(Exception, match="id"):
-        stream_in(spark, tmp_path / "in", table)
-    assert {path for path in Path(table.path).rglob("*") if path.is_file()} == before
-    assert staged(table) == []
-    add_file(tmp_path / "in", 1, rows(10, 10))
-    stream_in(spark, tmp_path / "in", table)
-    assert ids(table) == sorted(f"k{number}" for number in range(20))
-
-
-def test_a_stream_compacts_after_so_many_delta_commits(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
-    inline = {
-        "operation": "upsert",
-        "hoodie.compact.inline": "true",
-        "hoodie.compact.inline.max.delta.commits": "2",
-        "hoodie.index.type": "INMEMORY",
-    }
-    for number in range(4):
-        add_file(tmp_path / "in", number, rows(0, 10, ts=number))
-    stream_in(spark, tmp_path / "in", table, **inline)
-    assert [done.action.value for done in table.timeline.completed] == [
-        "deltacommit", "deltacommit", "commit", "deltacommit", "deltacommit", "commit",
-    ]  # fmt: skip
-    assert set(table.read_optimized()["ts"].to_pylist()) == {3}
-    assert len(ids(table)) == 10
 
 
 def test_batches_may_be_written_by_all_tasks(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
@@ -218,14 +78,6 @@ def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -
     name = {"hoodie.datasource.write.streaming.checkpoint.identifier": "mine"}
     assert hudi_spark.write_batch(df, table.path, 0, options=name) is not None
     assert hudi_spark.write_batch(df, table.path, 0, options=name) is None
-
-
-def test_overwriting_streams_are_refused(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:
-    add_file(tmp_path / "in", 0, rows(0, 10))
-    source = spark.readStream.schema("id string, ts bigint").parquet(str(tmp_path / "in")).groupBy("id").max("ts")
-    writer = source.writeStream.format("hudiformat").outputMode("complete")
-    with pytest.raises(Exception, match="output mode complete"):
-        writer.option("checkpointLocation", str(tmp_path / "c")).start(table.path).awaitTermination()
 
 
 @pytest.mark.spark
@@ -314,19 +166,6 @@ def wait_for_a_commit(table: hf.Table, query: subprocess.Popen[bytes], seconds: 
     while len(table.timeline.completed) == before and query.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def stream_out(spark: SparkSession, table: hf.Table, checkpoint: Path, **options: str) -> list[list[dict[str, Any]]]:
-    """The batches of one query over *table* until there is no more."""
-    batches: list[list[dict[str, Any]]] = []
-
-    def keep(df: DataFrame, _batch: int) -> None:
-        batches.append(df.toArrow().to_pylist())
-
-    source = spark.readStream.format("hudiformat").options(**options).load(table.path)
-    writer = source.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start().awaitTermination()
-    return batches
 
 
 def test_a_table_is_read_as_it_grows_commit_by_commit(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:

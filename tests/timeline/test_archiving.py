@@ -23,7 +23,6 @@ from hudiformat.timeline import (
     archive,
     complete,
     create_requested,
-    load_table_config,
     load_timeline,
     new_table_config,
     read_archived,
@@ -294,20 +293,6 @@ def test_a_damaged_instant_is_not_archived_and_nothing_is_deleted(oldest: Table)
     with pytest.raises(CorruptTableError, match=f"{time(1)}.commit: expected commit metadata in JSON"):
         oldest.archive()
     assert oldest.active() == [1, 2, 3]
-
-
-def test_golden_archives_are_read_completely(golden_tables: dict[str, Path]) -> None:
-    for name, count in (("v6-mor-archived-h0150", 10), ("v9-mor-archived-h120", 12)):
-        storage = LocalStorage(golden_tables[name] / "table")
-        found = read_archived(storage, load_table_config(storage))
-        assert len(found) == count
-        compactions = [one for one in found if one.instant.action is Action.COMMIT]
-        assert all(isinstance(one.plan, CompactionPlan) for one in compactions)
-        assert all(one.metadata and one.instant.completion_time for one in found)
-
-
-def test_a_table_without_an_archive_has_no_archived_instants(table: Table) -> None:
-    assert table.archived() == ()
 
 
 ACTIONS = (Action.COMMIT, Action.DELTA_COMMIT, Action.COMPACTION, Action.REPLACE_COMMIT, Action.CLEAN, Action.ROLLBACK)

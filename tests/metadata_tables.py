@@ -1,0 +1,45 @@
+"""Tables that have a metadata table, for the tests of several rooms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hudiformat import Table, open_table
+from hudiformat.storage import FolderStorage
+from hudiformat.timeline import load_table_config, load_timeline, parse_properties
+from tests.metadata.tables import add_metadata_table
+
+PARTITIONS = "hoodie.table.metadata.partitions"
+NAME = "v9-mor-metadata-table-h120"
+
+
+def properties(path: Path) -> dict[str, str]:
+    return dict(parse_properties((path / ".hoodie" / "hoodie.properties").read_bytes()))
+
+
+def some_keys(table: Table, count: int) -> object:
+    names = [*table.config.record_key_fields, *table.config.partition_fields]
+    return table.snapshot(columns=names).slice(0, count)
+
+
+def without_metadata_table(path: Path) -> Table:
+    return open_table(path, options={"hoodie.metadata.enable": "false"})
+
+
+def with_metadata_table(table: Table, options: dict[str, str] | None = None) -> Table:
+    add_metadata_table(Path(table.path))
+    return with_options(table, options or {})
+
+
+def with_options(table: Table, options: dict[str, str]) -> Table:
+    return open_table(table.path, options={"hudiformat.sync": "false", **options}, clock=table.context.clock)
+
+
+def told(table: Table) -> list[str]:
+    """The instants of the metadata table's own timeline."""
+    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    return [one.time for one in load_timeline(own, load_table_config(own)).completed]
+
+
+def base_files(table: Table) -> list[str]:
+    return [path.name for path in (Path(table.path) / ".hoodie/metadata/files").glob("*.hfile")]

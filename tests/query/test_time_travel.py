@@ -1,0 +1,177 @@
+"""Moments: the texts that Hudi takes, and those that nobody can tell about."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from hudiformat import NameFormatError, Table, TableError, open_table
+from hudiformat.query.time_travel import as_instant
+from hudiformat.storage import LocalStorage
+from hudiformat.timeline import (
+    Action,
+    CleanMetadata,
+    ClusteringPlan,
+    Instant,
+    RequestedReplaceMetadata,
+    State,
+    TimelineZone,
+    encode_content,
+    instant_path,
+)
+from tests.tables import GoldenTable, content, rows
+
+
+@pytest.mark.parametrize(
+    ("moment", "instant"),
+    [
+        ("20240229120000010", "20240229120000010"),
+        ("20240229120000", "20240229120000"),
+        ("2024-02-29", "20240229000000000"),
+        ("2024-02-29 12:00:01", "20240229120001999"),
+        ("2024-02-29T12:00:01", "20240229120001999"),
+        ("2024-02-29 12:00:01.250", "20240229120001250"),
+        ("2024-02-29T12:00:01.250", "20240229120001250"),
+        ("1709208001", "20240229120001000"),
+        ("1709208001250", "20240229120001250"),
+        (date(2024, 2, 29), "20240229000000000"),
+        (datetime(2024, 2, 29, 12, 0, 1, 250000, tzinfo=timezone.utc), "20240229120001250"),
+    ],
+    ids=str,
+)
+def test_a_moment_is_an_instant(moment: str | date, instant: str) -> None:
+    assert as_instant(moment, TimelineZone.UTC) == instant
+
+
+def test_seconds_since_1970_are_shown_by_the_clock_of_the_tables_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert as_instant("1709208001", TimelineZone.LOCAL) == "20240229173001000"
+        assert as_instant("1709208001", TimelineZone.UTC) == "20240229120001000"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("moment", "message"),
+    [
+        ("2024-02-30", "no time"),
+        ("2024-02-29 25:00:00", "no time"),
+        ("2024-02-29 12:00", "expected an instant, yyyy-MM-dd or"),
+        ("12:00:00", "expected an instant, yyyy-MM-dd or"),
+        ("20240229", "17 .or 14. digits"),
+        ("yesterday", "17 .or 14. digits"),
+    ],
+)
+def test_other_texts_are_no_moments(moment: str, message: str) -> None:
+    with pytest.raises(NameFormatError, match=message):
+        as_instant(moment, TimelineZone.UTC)
+
+
+def put(table: Table, instant: Instant, data: bytes = b"") -> None:
+    LocalStorage(table.path).create(instant_path(table.config, instant), data)
+
+
+def test_a_pending_write_hides_what_comes_after_it(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    put(table, Instant("20240229120000500", Action.DELTA_COMMIT, State.REQUESTED))
+    assert content(table, as_of="20240229120000499") == [("a", 1, "x", 1)]
+    for later in ("20240229120000500", "2024-03-01"):
+        with pytest.raises(TableError, match=r"20240229120000500 deltacommit \(requested\) is not complete") as caught:
+            table.snapshot(as_of=later)
+        assert caught.value.path == table.path
+    assert content(table, as_of=first.instant) == content(table)
+
+
+@pytest.mark.parametrize(
+    ("action", "state"), [(Action.COMPACTION, State.REQUESTED), (Action.CLUSTERING, State.REQUESTED)]
+)
+def test_a_pending_service_hides_nothing(table: Table, action: Action, state: State) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    put(table, Instant("20240229120000500", action, state))
+    assert content(table, as_of="2024-03-01") == [("a", 1, "x", 1)]
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_pending_replace_commit_is_a_clustering_by_its_plan(table: Table, state: State) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    plan = RequestedReplaceMetadata(operation_type="CLUSTER", clustering_plan=ClusteringPlan())
+    put(table, Instant("20240229120000500", Action.REPLACE_COMMIT, State.REQUESTED), encode_content(plan, table.config))
+    if state is State.INFLIGHT:
+        put(table, Instant("20240229120000500", Action.REPLACE_COMMIT, State.INFLIGHT))
+    assert content(table, as_of="2024-03-01") == [("a", 1, "x", 1)]
+    put(table, Instant("20240229120000600", Action.REPLACE_COMMIT, State.REQUESTED))
+    with pytest.raises(TableError, match="20240229120000600 replacecommit"):
+        table.snapshot(as_of="2024-03-01")
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_what_has_been_cleaned_away_cannot_be_told(table: Table, says: bool) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.insert(rows(("b", 1, "x", 1)))
+    kept = second.instant if says else first.instant
+    metadata = CleanMetadata(
+        start_clean_time="20240229130000000",
+        time_taken_in_millis=1,
+        total_files_deleted=0,
+        earliest_commit_to_retain=second.instant if says else "",
+        partition_metadata={},
+        last_completed_commit_timestamp=second.instant,
+    )
+    clean = Instant("20240229130000000", Action.CLEAN, State.COMPLETED, "20240229130000001")
+    put(table, clean, encode_content(metadata, table.config))
+    with pytest.raises(TableError, match=f"cleaned away; the earliest that was kept is {kept}"):
+        table.snapshot(as_of=str(int(kept) - 1))
+    assert table.snapshot(as_of=kept).num_rows == (2 if says else 1)
+
+
+def test_slices_are_listed_for_any_moment(table: Table, tmp_path: Path) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    put(table, Instant("20240229120000500", Action.DELTA_COMMIT, State.REQUESTED))
+    assert len(open_table(tmp_path / "table").file_slices(as_of="2024-03-01")) == 1
+
+
+def test_time_travel_to_every_commit(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 3)))
+    third = table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert content(table, as_of=first.instant) == [("a", 1, "x", 1)]
+    assert content(table, as_of=second.instant) == [("a", 2, "x", 2), ("b", 1, "y", 3)]
+    assert content(table, as_of=third.instant) == content(table) == [("b", 1, "y", 3)]
+    assert table.read_optimized(as_of=first.instant, columns=["v"]).to_pydict() == {"v": [1]}
+    assert content(table, as_of=dt.date(2024, 3, 1)) == content(table)
+    assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)  # noqa: DTZ001
+    assert content(table, as_of="20240301000000") == content(table)
+    assert content(table, as_of=dt.date(2024, 2, 29)) == []
+    assert [len(table.file_slices(as_of=commit.instant)) for commit in (first, second)] == [1, 2]
+    with pytest.raises(NameFormatError, match="yesterday"):
+        table.snapshot(as_of="yesterday")
+
+
+def test_whole_seconds_stand_for_their_last_millisecond_but_in_an_instant(table: Table) -> None:
+    commit = table.insert(rows(("a", 1, "x", 1)))
+    assert content(table, as_of="2024-02-29 12:00:00") == [("a", 1, "x", 1)]
+    assert content(table, as_of=commit.instant[:14]) == []
+
+
+def test_time_travel_past_a_write_in_flight_is_refused(golden: Callable[[str], GoldenTable]) -> None:
+    case = golden("v9-mor-inflight-h120")
+    table = open_table(case.table)
+    for answer in case.manifest["as_of"]:
+        if "error" in answer:
+            with pytest.raises(TableError, match="20261121055558085 deltacommit .* is not complete"):
+                table.snapshot(as_of=answer["instant"])
+    assert table.snapshot(as_of="20261121055558084").num_rows == 40
+
+
+def test_time_travel_to_what_was_cleaned_is_refused(golden: Callable[[str], GoldenTable]) -> None:
+    table = open_table(golden("v9-mor-archived-h120").table)
+    with pytest.raises(TableError, match="has been cleaned away; the earliest that was kept is 2026112106012"):
+        table.snapshot(as_of="20261121060122000")

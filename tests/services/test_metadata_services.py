@@ -1,0 +1,45 @@
+"""The services of the metadata table keep it small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudiformat.storage import FolderStorage
+from hudiformat.timeline import Action, create_requested, load_table_config, load_timeline
+from tests.metadata.tables import check_listing
+from tests.metadata_tables import base_files, told, with_metadata_table
+from tests.tables import content, new_table, rows
+
+
+def test_the_metadata_table_stays_small(tmp_path: Path) -> None:
+    often = {
+        "hoodie.metadata.compact.max.delta.commits": "3",
+        "hoodie.keep.max.commits": "4",
+        "hoodie.keep.min.commits": "3",
+        "hoodie.clean.commits.retained": "1",
+    }
+    table = with_metadata_table(new_table(tmp_path / "t"), often)
+    for number in range(24):
+        table.upsert(rows(("a", number, "x", number)))
+        assert len(list((tmp_path / "t" / ".hoodie/metadata/files").iterdir())) <= 12
+        assert len(told(table)) <= 12
+    assert content(table) == [("a", 23, "x", 23)]
+    check_listing(tmp_path / "t")
+
+
+@pytest.mark.parametrize("mode", ["SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"])
+def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer_may_be_at_it(
+    tmp_path: Path, mode: str
+) -> None:
+    chosen = {"hoodie.metadata.compact.max.delta.commits": "1", "hoodie.write.concurrency.mode": mode}
+    table = with_metadata_table(new_table(tmp_path / "t"), chosen)
+    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
+    table.insert(rows(("a", 1, "x", 1)))
+    is_alone = mode == "SINGLE_WRITER"
+    pending = [one.time for one in load_timeline(own, load_table_config(own)).pending]
+    assert pending == ([] if is_alone else ["20000101000000001"])
+    assert len(base_files(table)) == 1 + is_alone
+    check_listing(tmp_path / "t")

@@ -1,0 +1,46 @@
+"""Savepoints, and restoring a table to one."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudiformat import CommitError, Table
+from hudiformat.services import delete_savepoint, restore, savepoint
+from hudiformat.timeline import RestoreMetadata, read_content
+from tests.tables import content, rows
+
+
+def test_a_savepoint_keeps_a_write(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    savepoint(table.context, first.instant, user="me", comment="before the flood")
+    with pytest.raises(CommitError, match="has a savepoint; delete that first"):
+        table.rollback(first.instant)
+    delete_savepoint(table.context, first.instant)
+    table.rollback(first.instant)
+    assert content(table) == []
+    with pytest.raises(CommitError, match="has no savepoint"):
+        delete_savepoint(table.context, first.instant)
+
+
+def test_restoring_to_a_savepoint(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    kept = table.upsert(rows(("b", 1, "x", 1)))
+    savepoint(table.context, kept.instant)
+    for step in (2, 3):
+        table.upsert(rows(("a", step, "x", step), ("c", step, "y", step)))
+    done = restore(table.context, kept.instant)
+    assert content(table) == [("a", 1, "x", 1), ("b", 1, "x", 1)]
+    said = read_content(table.context.storage, table.config, done)
+    assert isinstance(said, RestoreMetadata)
+    assert len(said.instants_to_rollback) == 2
+    assert list(said.instants_to_rollback) == sorted(said.instants_to_rollback, reverse=True)
+    table.upsert(rows(("a", 4, "x", 4)))
+    assert content(table) == [("a", 4, "x", 4), ("b", 1, "x", 1)]
+
+
+def test_a_later_savepoint_keeps_a_table_from_being_restored(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.insert(rows(("b", 1, "x", 1)))
+    savepoint(table.context, second.instant)
+    with pytest.raises(CommitError, match=f"{second.instant} has a savepoint"):
+        restore(table.context, first.instant)

@@ -1,0 +1,80 @@
+"""Options of the data source, in Hudi's keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hudiformat as hf
+from hudiformat.options.values import Operation
+from hudiformat.timeline import read_metadata
+from tests.spark.streams import new_table
+
+pytest.importorskip("pyspark.sql.datasource")
+
+import hudiformat.spark as hudi_spark
+from hudiformat.spark.options import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> hf.Table:
+    hudi_spark.register(spark)
+    return new_table(tmp_path / "table")
+
+
+def test_an_unknown_query_is_refused(spark: SparkSession, table: hf.Table) -> None:
+    with pytest.raises(Exception, match="expected one of snapshot, read_optimized, incremental, cdc"):
+        spark.read.format("hudiformat").option("hoodie.datasource.query.type", "everything").load(table.path).count()
+
+
+def test_a_read_without_a_path_is_refused(spark: SparkSession, table: hf.Table) -> None:
+    with pytest.raises(Exception, match="no path"):
+        spark.read.format("hudiformat").load()
+
+
+def test_keys_may_be_written_in_capitals(spark: SparkSession, table: hf.Table) -> None:
+    rows = spark.createDataFrame([("a", 1)], "id string, ts bigint").write.format("hudiformat").mode("append")
+    rows.option("Hoodie.Datasource.Write.Operation", "insert").save(table.path)
+    [done] = table.timeline.completed
+    assert read_metadata(table.context.storage, table.config, done).operation_type == "INSERT"
+
+
+def options(**given: str) -> SourceOptions:
+    """Options as Spark hands them over; ``__`` stands for a dot."""
+    return SourceOptions({key.replace("__", ".").lower(): value for key, value in given.items()})
+
+
+def test_a_query_is_a_snapshot_unless_another_is_asked_for() -> None:
+    assert options().query == "snapshot"
+    assert options(hoodie__datasource__query__type="READ_OPTIMIZED").query == "read_optimized"
+    incremental = {"hoodie__datasource__query__type": "incremental"}
+    assert options(**incremental).query == "incremental"
+    assert options(**incremental, hoodie__datasource__query__incremental__format="cdc").query == "cdc"
+
+
+def test_a_write_is_an_upsert_unless_another_operation_is_asked_for() -> None:
+    assert options().operation is Operation.UPSERT
+    assert options(operation="bulk_insert").operation is Operation.BULK_INSERT
+    assert options(hoodie__datasource__write__operation="Delete").operation is Operation.DELETE
+    with pytest.raises(hf.OptionError, match="expected one of insert, upsert, .*, found 'delete_partition'"):
+        _ = options(operation="delete_partition").operation
+
+
+def test_mode_overwrite_takes_operations_that_overwrite() -> None:
+    assert options().batch_operation(overwrite=True) is Operation.INSERT_OVERWRITE_TABLE
+    assert options(operation="insert_overwrite").batch_operation(overwrite=True) is Operation.INSERT_OVERWRITE
+    assert options(operation="insert").batch_operation(overwrite=False) is Operation.INSERT
+    with pytest.raises(hf.OptionError, match="found upsert; use mode append") as caught:
+        options(operation="upsert").batch_operation(overwrite=True)
+    assert caught.value.option == "operation"
+
+
+def test_what_the_data_source_does_not_know_is_for_the_table() -> None:
+    given = options(path="/t", operation="insert", maxCommitsPerTrigger="3", hoodie__index__type="BLOOM")
+    assert given.of_table == {"hoodie.index.type": "BLOOM"}
+    assert given.commits_per_batch == 3

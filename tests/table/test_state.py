@@ -1,0 +1,218 @@
+"""One look at a table: what it keeps, when it is out of date, and the clock."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from hudiformat import SchemaError, Table, open_storage, open_table
+from hudiformat.table.state import Parsed, TableClock
+from hudiformat.timeline import (
+    Action,
+    CommitMetadata,
+    CompactionPlan,
+    Instant,
+    State,
+    TimelineZone,
+    WriteStat,
+    create_requested,
+    update_table_config,
+)
+from tests.requests import RecordingStorage, Request
+from tests.tables import SCHEMA, Clock, create, edit, new_table, rows
+
+
+def test_a_table_without_any_schema_is_refused(tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    edit(tmp_path / "t", "hoodie.table.create.schema", None)
+    with pytest.raises(SchemaError, match="no commit yet, and was created without a schema"):
+        open_table(tmp_path / "t").snapshot()
+
+
+def test_the_schema_is_that_of_the_newest_commit(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 1)))
+    assert open_table(tmp_path / "t", clock=Clock()).schema == SCHEMA
+
+
+def test_a_clock_that_stands_behind_the_timeline_is_waited_for(tmp_path: Path) -> None:
+    clock = Clock()
+    table = new_table(tmp_path / "t", clock=clock)
+    first = table.insert(rows(("a", 1, "x", 1)))
+    clock.now -= timedelta(milliseconds=25)  # another writer's clock is ahead of this one
+    second = table.insert(rows(("b", 1, "x", 1)))
+    assert second.instant > first.instant
+    times = [time for instant in table.timeline.completed for time in (instant.time, instant.completion_time)]
+    assert times == sorted(set(times), key=str)
+
+
+def test_without_a_clock_the_machines_is_taken(tmp_path: Path) -> None:
+    for zone in ("LOCAL", "UTC"):
+        new_table(tmp_path / zone, options={"hoodie.table.timeline.timezone": zone})
+        instant = open_table(tmp_path / zone).insert(rows(("a", 1, "x", 1))).instant
+        now = datetime.now(timezone.utc if zone == "UTC" else None).replace(tzinfo=None)
+        assert abs(datetime.strptime(instant, "%Y%m%d%H%M%S%f") - now) < timedelta(minutes=1)  # noqa: DTZ007
+
+
+def recorded(table: Table, **options: str) -> tuple[Table, RecordingStorage]:
+    """*table*, opened anew on a storage that records its requests; none so far."""
+    storage = RecordingStorage(open_storage(table.path))
+    found = open_table(storage, options={"hudiformat.sync": "false", **options}, clock=table.context.clock)
+    storage.clear()
+    return found, storage
+
+
+def test_a_look_is_two_requests_and_parses_properties_that_have_not_changed_once(table: Table) -> None:
+    found, storage = recorded(table)
+    states = [found.context.state() for _ in range(2)]
+    assert [request.kind for request in storage.requests] == ["read", "list"] * 2
+    assert states[0].config is states[1].config
+    assert states[0].timeline == states[1].timeline
+
+
+def test_properties_are_parsed_again_once_they_have_changed(table: Table) -> None:
+    before = table.context.state()
+    update_table_config(table.context.storage, {"hoodie.table.name": "other"}, saved_at=datetime.now(timezone.utc))
+    assert before.config.name == "t"
+    assert table.context.state().config.name == "other"
+
+
+def test_a_commit_is_read_once_by_all_looks_of_one_table_object(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    found, storage = recorded(table)
+    [done] = found.context.state().timeline.completed
+    metadata = found.context.state().metadata(done)
+    storage.clear()
+    assert found.context.state().metadata(done) is metadata
+    assert found.context.state().schema.arrow == SCHEMA
+    assert [request.kind for request in storage.requests] == ["read", "list"] * 2
+
+
+def test_the_content_of_a_pending_instant_belongs_to_one_look(table: Table) -> None:
+    pending = Instant("20990101000000000", Action.COMPACTION, State.REQUESTED)
+    create_requested(table.context.storage, table.config, pending.time, pending.action, CompactionPlan(()))
+    found, storage = recorded(table)
+    state = found.context.state()
+    storage.clear()
+    assert state.content(pending) is state.content(pending)
+    assert len(storage.requests) == 1
+    assert found.context.state().content(pending) is not state.content(pending)
+
+
+def test_a_partition_is_listed_once_in_a_look(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    found, storage = recorded(table)
+    state = found.context.state()
+    storage.clear()
+    first = state.partition_files("x")
+    table.upsert(rows(("a", 2, "x", 2)))
+    assert state.partition_files("x") is first
+    assert storage.requests == [Request("list", "x")]
+    assert len(found.context.state().partition_files("x")) == len(first) + 1
+
+
+def test_a_look_is_taken_again_only_where_the_timeline_has_changed(table: Table) -> None:
+    state = table.context.state()
+    assert state.again() is state
+    done = table.insert(rows(("a", 1, "x", 1)))
+    again = state.again()
+    assert again is not state
+    assert [one.time for one in again.timeline.completed] == [done.instant]
+    assert state.timeline.instants == ()
+
+
+def test_a_look_that_is_taken_again_reads_the_properties_too(table: Table) -> None:
+    state = table.context.state()
+    update_table_config(table.context.storage, {"hoodie.table.name": "other"}, saved_at=datetime.now(timezone.utc))
+    assert state.again() is state  # whoever changes them writes to the timeline, too
+    table.insert(rows(("a", 1, "x", 1)))
+    assert state.again().config.name == "other"
+
+
+def test_an_instant_that_this_process_adds_is_known_without_another_look(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    found, storage = recorded(table)
+    state = found.context.state()
+    storage.clear()
+    added = Instant("20990101000000000", Action.DELTA_COMMIT, State.INFLIGHT)
+    with_added = state.with_instant(added)
+    assert with_added.timeline.pending == (added,)
+    assert with_added.timeline.completed == state.timeline.completed
+    assert state.timeline.pending == ()
+    assert storage.requests == []
+
+
+@pytest.mark.parametrize("of_the_past", [False, True])
+def test_a_clean_overtakes_a_look_that_lists_after_it(table: Table, of_the_past: bool) -> None:
+    for number in range(3):
+        table.insert(rows((f"k{number}", 1, "x", number)))
+    state = table.context.state()
+    assert not state.is_overtaken(of_the_past=of_the_past)
+    quick = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
+    assert quick.clean() is not None
+    state.slices()
+    # The newest slice of one partition is still there; slices of the past may be gone.
+    assert state.is_overtaken(of_the_past=of_the_past) is of_the_past
+
+
+def test_a_rollback_overtakes_a_look_that_lists_several_partitions(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    newest = table.upsert(rows(("a", 2, "x", 2)))
+    state = table.context.state()
+    table.rollback(newest.instant)
+    assert not state.is_overtaken()
+    state.slices()
+    assert state.is_overtaken()
+
+
+def test_a_write_alone_overtakes_no_look(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    state = table.context.state()
+    table.upsert(rows(("a", 2, "x", 2)))
+    assert len(state.slices()) == 2  # the newer log file is in no slice
+    assert not state.is_overtaken(of_the_past=True)
+
+
+def test_a_quiet_look_at_one_partition_asks_nothing_to_know_that_it_is_current(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    found, storage = recorded(table)
+    state = found.context.state()
+    state.slices()
+    storage.clear()
+    assert not state.is_overtaken()
+    assert storage.requests == []
+
+
+def test_what_was_parsed_stays_behind_where_a_look_travels(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    state = table.context.state()
+    assert state.schema.arrow == SCHEMA  # out of the commit
+    assert state.context.parsed.commits
+    assert state.context.parsed.config is not None
+    sent = pickle.loads(pickle.dumps(state))  # noqa: S301 - our own bytes
+    assert sent.timeline == state.timeline
+    assert sent.config == state.config
+    assert (sent.context.parsed.commits, sent.context.parsed.config) == ({}, None)
+    assert sent.slices() == state.slices()
+
+
+def test_commits_of_few_files_are_kept_and_the_oldest_go_first() -> None:
+    parsed = Parsed()
+    few, many = (CommitMetadata(partition_to_write_stats={"x": (WriteStat("f"),) * count}) for count in (1, 1001))
+    instants = [Instant(str(number), Action.COMMIT, State.COMPLETED, str(number + 1)) for number in range(1000, 1100)]
+    parsed.keep(instants[0], many)
+    parsed.keep(Instant("1", Action.COMMIT, State.INFLIGHT), few)
+    assert parsed.commits == {}
+    for instant in instants:
+        parsed.keep(instant, few)
+    assert list(parsed.commits) == instants[-64:]
+
+
+def test_a_clock_is_the_machines_in_the_zone_of_the_table() -> None:
+    utc, local = (pickle.loads(pickle.dumps(TableClock(zone))) for zone in (TimelineZone.UTC, TimelineZone.LOCAL))  # noqa: S301
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    assert abs(utc() - now) < timedelta(seconds=10)
+    assert abs(local() - datetime.now()) < timedelta(seconds=10)  # noqa: DTZ005

@@ -1,0 +1,30 @@
+"""The files of cleans that Hudi wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hudiformat.storage import LocalStorage
+from hudiformat.timeline import (
+    Action,
+    ActionInstant,
+    CleanerPlan,
+    CleanFileInfo,
+    Instant,
+    State,
+    load_table_config,
+    read_content,
+)
+
+
+def test_a_clean_of_hudis_says_how_far_it_went(golden_tables: dict[str, Path]) -> None:
+    storage = LocalStorage(golden_tables["v6-mor-archived-h0150"] / "table")
+    plan = read_content(
+        storage, load_table_config(storage), Instant("20261121060654627", Action.CLEAN, State.REQUESTED)
+    )
+    assert isinstance(plan, CleanerPlan)
+    assert plan.earliest_instant_to_retain == ActionInstant("20261121060653393", "deltacommit", "COMPLETED")
+    assert plan.policy == "KEEP_LATEST_COMMITS"
+    files = (plan.file_paths_to_be_deleted_per_partition or {})[""]
+    assert len(files) == 2
+    assert isinstance(files[0], CleanFileInfo)

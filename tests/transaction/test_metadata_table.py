@@ -1,0 +1,248 @@
+"""A table whose properties name a metadata table.
+
+It is read for the listing, and kept up by every action.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudiformat import CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
+from hudiformat.hfile import HFileReader
+from hudiformat.metadata import listing
+from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
+from hudiformat.storage import FolderStorage, LocalStorage
+from hudiformat.timeline import Action, create_requested, load_table_config, update_table_config
+from hudiformat.timeline.table_config import CHECKSUM_KEY
+from tests.metadata.tables import check_listing
+from tests.metadata_tables import (
+    NAME,
+    PARTITIONS,
+    base_files,
+    properties,
+    some_keys,
+    told,
+    with_metadata_table,
+    with_options,
+)
+from tests.tables import content, multiset, new_table, rows, tree
+
+
+@pytest.fixture
+def path(own_golden: Callable[[str], Path]) -> Path:
+    return own_golden(NAME)
+
+
+def test_a_write_keeps_files_up_and_drops_the_other_partitions_with_one_warning(path: Path) -> None:
+    before = properties(path)
+    assert before[PARTITIONS] == "column_stats,files,partition_stats,record_index"
+    table = open_table(path)
+    rows = table.snapshot()
+    with pytest.warns(HudiFormatWarning, match="only the partition files is kept up; column_stats, ") as caught:
+        commit = table.delete(some_keys(table, 3))
+    assert len(caught) == 1
+    own = sorted(entry.name for entry in (path / ".hoodie" / "metadata").iterdir())
+    assert own == [".hoodie", "files"]
+    assert {**properties(path), CHECKSUM_KEY: ""} == {**before, PARTITIONS: "files", CHECKSUM_KEY: ""}
+    assert commit.num_deletes == 3
+    assert table.snapshot().num_rows == rows.num_rows - 3
+    table.delete(some_keys(table, 1))  # nothing is left to drop; a warning would be an error
+    check_listing(path)
+
+
+def test_the_block_is_what_hudi_writes(path: Path) -> None:
+    """Its header, but for spaces and escapes in the schema, and its records."""
+    table = quietly_kept(path)
+    commit = table.delete(some_keys(table, 1))
+    folder = path / ".hoodie" / "metadata" / "files"
+    theirs, ours = (
+        next(iter(LogReader(folder / name)))
+        for name in (
+            ".files-0000-0_20261121062448801.log.1_3-4827-8634",
+            f".files-0000-0_{commit.instant}.log.1_0-0-0",
+        )
+    )
+    assert ours.instant == commit.instant
+    assert json.loads(ours.schema) == json.loads(theirs.schema)
+    file, their_file = HFileReader(memoryview(ours.content)), HFileReader(memoryview(theirs.content))
+    assert list(file.file_info) == list(their_file.file_info)
+    stat = commit.stats[0]
+    assert stat.path is not None
+    partition, _, name = stat.path.partition("/")
+    assert [key for key, _ in file] == [b"__all_partitions__", partition.encode()]
+    assert [value for _, value in file] == [
+        encode_file_entries({partition: FileEntry(0, is_deleted=False)}, 1, theirs.schema),
+        encode_file_entries({name: FileEntry(stat.file_size_in_bytes, is_deleted=False)}, 2, theirs.schema),
+    ]
+
+
+def quietly_kept(path: Path) -> Table:
+    """The table at *path*, whose metadata table has no partition any more but the one that is kept up."""
+    update_table_config(LocalStorage(path), {PARTITIONS: "files"}, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
+    return open_table(path, clock=None)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "merge on read": {},
+    "copy on write": {"table_type": "COPY_ON_WRITE"},
+    "without partitions": {"partition_by": []},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_action_says_what_it_did(tmp_path: Path, kind: str) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t", **KINDS[kind]))
+    first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.upsert(rows(("a", 2, "x", 2), ("c", 1, "z", 1)))
+    table.delete(rows(("b", 0, "y")))
+    if kind != "copy on write":
+        table.upsert(rows(("a", 3, "x", 3)))
+        table.compact()
+    check_listing(tmp_path / "t")
+    saved = table.savepoint(first.instant)
+    table.delete_savepoint(saved.time)
+    if kind != "without partitions":
+        table.delete_partitions(["y"])
+        check_listing(tmp_path / "t")
+    table.insert_overwrite(rows(("d", 1, "x", 1)))
+    table.rollback(table.upsert(rows(("e", 1, "new", 1))).instant)
+    check_listing(tmp_path / "t")
+    table.upsert(rows(("f", 1, "x", 1)))
+    before = len(told(table))
+    with_options(table, {"hoodie.clean.commits.retained": "1"}).clean()
+    assert len(told(table)) == before + 1
+    check_listing(tmp_path / "t")
+
+
+def test_a_failed_commit_takes_back_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"))
+    table.insert(rows(("a", 1, "x", 1)))
+    before = tree(tmp_path / "t")
+
+    def fail(*_args: object, **_options: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("hudiformat.transaction.publishing.complete", fail)
+    with pytest.raises(CommitError, match="the disk is full"):
+        table.insert(rows(("b", 1, "new", 1)))
+    assert tree(tmp_path / "t") == before
+
+
+def test_what_a_dead_writer_said_does_not_count_and_is_taken_back(tmp_path: Path) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"))
+    table.insert(rows(("a", 1, "x", 1)))
+    slices = table.file_slices()
+    dead = table.insert(rows(("b", 1, "new", 1)))
+    (done,) = (tmp_path / "t" / ".hoodie" / "timeline").glob(f"{dead.instant}_*")
+    done.unlink()
+    assert table.file_slices() == slices
+    assert dead.instant in told(table)
+    table.insert(rows(("c", 1, "y", 1)))
+    assert dead.instant not in told(table)
+    assert content(table) == [("a", 1, "x", 1), ("c", 1, "y", 1)]
+    check_listing(tmp_path / "t")
+
+
+@pytest.mark.parametrize("again", ["rollback", "restore"])
+def test_what_is_in_a_base_file_already_is_said_to_be_gone(tmp_path: Path, again: str) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.compact.max.delta.commits": "1"})
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.insert(rows(("b", 1, "new", 1)))
+    assert any(f"_{second.instant[:8]}" in name for name in base_files(table))
+    if again == "rollback":
+        table.rollback(second.instant)
+    else:
+        table.restore(first.instant)
+    check_listing(tmp_path / "t")
+    assert dict(listing(table.context.storage, table.config, table.timeline)).keys() == {"x"}
+    table.insert(rows(("c", 1, "x", 1)))
+    check_listing(tmp_path / "t")
+
+
+def test_a_compaction_that_is_run_again_says_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"))
+    for number in (1, 2):
+        table.upsert(rows(("a", number, "x", 1)))
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "hudiformat.transaction.publishing.complete", lambda *_, **__: (_ for _ in ()).throw(StorageError("x"))
+        )
+        with pytest.raises(StorageError):
+            table.compact()
+    table.compact()
+    assert len([one for one in table.timeline.completed if one.action is Action.COMMIT]) == 1
+    check_listing(tmp_path / "t")
+
+
+STATES = {
+    "has no partition files": {PARTITIONS: "column_stats"},
+    r"is being built \(record_index\)": {f"{PARTITIONS}.inflight": "record_index"},
+}
+
+
+@pytest.mark.parametrize("reason", STATES)
+def test_one_in_no_known_state_is_dropped_with_a_warning(tmp_path: Path, reason: str) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"))
+    saved_at = datetime(2024, 2, 29, tzinfo=timezone.utc)
+    update_table_config(table.context.storage, STATES[reason], saved_at=saved_at)
+    assert_dropped(table, reason)
+
+
+def assert_dropped(table: Table, reason: str) -> None:
+    with pytest.warns(HudiFormatWarning, match=f"the metadata table {reason}, and is dropped"):
+        table.insert(rows(("a", 1, "x", 1)))
+    found = properties(Path(table.path))
+    assert (found[PARTITIONS], found[f"{PARTITIONS}.inflight"]) == ("", "")
+    assert not (Path(table.path) / ".hoodie" / "metadata").exists()
+    assert content(open_table(table.path)) == [("a", 1, "x", 1)]
+
+
+def test_one_of_another_version_is_dropped(tmp_path: Path) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"))
+    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    update_table_config(own, {"hoodie.table.version": "8"}, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
+    assert_dropped(table, "has version 8, the table 9")
+
+
+def test_one_without_a_commit_or_properties_is_dropped(tmp_path: Path) -> None:
+    for number, (gone, reason) in enumerate([("timeline", "has no commit"), ("hoodie.properties", "cannot be read")]):
+        table = with_metadata_table(new_table(tmp_path / str(number)))
+        table.context.storage.delete(f".hoodie/metadata/.hoodie/{gone}")
+        assert_dropped(table, reason + (".*" if number else ""))
+
+
+def test_one_with_a_planned_compaction_of_other_partitions_is_dropped(tmp_path: Path) -> None:
+    table = with_metadata_table(new_table(tmp_path / "t"))
+    own = FolderStorage(table.context.storage, ".hoodie/metadata")
+    create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
+    both = {PARTITIONS: "column_stats,files"}
+    update_table_config(table.context.storage, both, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
+    assert_dropped(table, r"has a partition that cannot go while 20000101000000001 compaction \(requested\) is pending")
+
+
+def test_one_that_is_there_may_be_asked_for(tmp_path: Path) -> None:
+    with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.enable": "true"}).insert(rows(("a", 1, "x", 1)))
+    check_listing(tmp_path / "t")
+
+
+def test_a_write_that_is_refused_drops_nothing(path: Path) -> None:
+    before = properties(path)
+    table = open_table(path)
+    rows = table.snapshot()
+    with pytest.raises(ValueError, match="is missing"):
+        table.delete(rows.drop_columns(list(table.config.record_key_fields)))
+    assert properties(path) == before
+    assert multiset(table.snapshot()) == multiset(rows)
+
+
+def test_a_writer_that_says_so_drops_it_without_a_warning(path: Path) -> None:
+    table = open_table(path, options={"hoodie.metadata.enable": "false"})
+    table.delete(some_keys(table, 1))
+    assert open_table(path).config.metadata_partitions == ()
+    assert not (path / ".hoodie" / "metadata").exists()

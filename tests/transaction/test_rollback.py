@@ -1,0 +1,105 @@
+"""What a rollback deletes, and what it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hudiformat import Table, open_table
+from hudiformat.naming import WriteToken
+from hudiformat.options.values import Operation
+from hudiformat.transaction.files import create_marker
+from hudiformat.transaction.transaction import begin_write
+from hudiformat.write.write import WriteTask
+from tests.tables import content, data_files, multiset, new_table, rows, tree
+from tests.transaction.support import abandoned, of_instant
+
+
+def test_a_rollback_does_not_touch_what_others_wrote(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    (Path(table.path) / "x" / "a-file-of-the-users").write_text("mine")
+    (Path(table.path) / "x" / ".hidden").write_text("mine")
+    before = tree(Path(table.path))
+    with begin_write(table.context, Operation.UPSERT) as write:
+        abandoned_task = WriteTask(write.plan, WriteToken(0, 0, 0))
+        abandoned_task.write_batch(rows(("a", 2, "x", 2), ("b", 2, "x", 2)).to_batches()[0])
+        abandoned_task.finish()
+    assert tree(Path(table.path)) == before
+
+
+def test_a_failed_write_of_hudis_whose_markers_are_gone(own_golden: Callable[[str], Path]) -> None:
+    """The files that belong to the pending instant are found by their names."""
+    path = own_golden("v9-mor-inflight-h120")
+    table = open_table(path)
+    (pending,) = table.timeline.pending
+    expected = multiset(table.snapshot())
+    assert any(pending.time in name for name in data_files(path))
+    table.delete(table.snapshot().slice(0, 0))
+    assert of_instant(path, pending.time) == []
+    assert multiset(table.snapshot()) == expected
+
+
+def test_a_rollback_looks_at_names_that_are_not_hudis(table: Table) -> None:
+    abandoned(table, rows(("a", 1, "x", 1)))
+    (Path(table.path) / "x" / "notes.txt").write_text("mine")
+    table.insert(rows(("b", 1, "y", 1)))
+    assert sorted(path for path in tree(Path(table.path)) if path.startswith("x")) == [
+        "x/",
+        "x/.hoodie_partition_metadata",
+        "x/notes.txt",
+    ]
+
+
+def test_a_task_that_goes_on_after_its_write_was_rolled_back_leaves_nothing(table: Table) -> None:
+    """The next writer finds the markers of an instant that is nowhere, and takes the files away."""
+    table.insert(rows(("a", 1, "x", 1)))
+    write = begin_write(table.context, Operation.UPSERT)
+    write.abandon()
+    with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+        task.write_batch(rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0])
+        task.finish()
+    assert len(of_instant(Path(table.path), write.plan.instant)) > 2
+    assert content(table) == [("a", 1, "x", 1)]
+    table.upsert(rows(("c", 1, "x", 4)))
+    assert of_instant(Path(table.path), write.plan.instant) == []
+    assert not (Path(table.path) / "new").exists()
+    assert content(table) == [("a", 1, "x", 1), ("c", 1, "x", 4)]
+
+
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_a_task_that_goes_on_after_the_commit_leaves_nothing(
+    tmp_path: Path, any_index: dict[str, str], table_type: str
+) -> None:
+    """Such as a speculative attempt that its engine has given up: the next writer takes its files away."""
+    table = new_table(tmp_path / "t", table_type=table_type, options=any_index)
+    table.insert(rows(("a", 1, "x", 1)))
+    data = rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0]
+    with begin_write(table.context, Operation.UPSERT) as write:
+        attempts = [WriteTask(write.plan, WriteToken(0, 0, number)) for number in range(2)]
+        for task in attempts:
+            task.write_batch(data)
+        commit = write.commit(attempts[0].finish())
+        attempts[1].finish()
+    expected = [("a", 2, "x", 2), ("b", 1, "new", 3)]
+    assert content(table) == expected
+    assert len(of_instant(tmp_path / "t", commit.instant)) > len(commit.stats) + 3
+    planned = table_type == "MERGE_ON_READ" and table.schedule_compaction() is not None
+    table.upsert(rows(("c", 1, "new", 3)))
+    late = [path for path in of_instant(tmp_path / "t", commit.instant) if "0-0-1" in path]
+    assert bool(late) is planned  # a plan may name them
+    if planned:
+        table.compact()
+    table.upsert(rows(("c", 2, "new", 3)))
+    assert [path for path in of_instant(tmp_path / "t", commit.instant) if "0-0-1" in path] == []
+    assert not (tmp_path / "t" / ".hoodie" / ".temp" / commit.instant).exists()
+    assert content(table) == [*expected, ("c", 2, "new", 3)]
+
+
+def test_markers_that_stayed_behind_a_commit_mean_nothing(table: Table) -> None:
+    commit = table.insert(rows(("a", 1, "x", 1)))
+    create_marker(table.context.storage, commit.instant, commit.stats[0].path or "")
+    table.upsert(rows(("a", 2, "x", 2)))
+    assert content(table) == [("a", 2, "x", 2)]
+    assert content(table, as_of=commit.instant) == [("a", 1, "x", 1)]

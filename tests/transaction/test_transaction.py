@@ -1,0 +1,134 @@
+"""A write from its instant to its commit, and one that is begun anew or abandoned."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import Commit, CommitError, Table, WriteConflictError
+from hudiformat.naming import WriteToken
+from hudiformat.options.values import Operation
+from hudiformat.timeline import Action
+from hudiformat.transaction.transaction import Transaction, begin_write
+from hudiformat.write.write import WriteTask
+from tests.tables import content, data_files, new_table, rows, tree
+from tests.transaction.support import abandoned, begun, shared_table
+
+
+class StopError(Exception):
+    """What a writer stops with."""
+
+
+def stop_after(table: Table, data: pa.Table, *, finish: bool) -> None:
+    """A write that stops after its rows were handed over, or after the last file was closed."""
+    with begin_write(table.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+        for batch in data.to_batches():
+            task.write_batch(batch)
+        if finish:
+            task.finish()
+        raise StopError
+
+
+@pytest.mark.parametrize("finish", [False, True])
+def test_leaving_the_block_rolls_back(tmp_path: Path, any_index: dict[str, str], finish: bool) -> None:
+    table = new_table(tmp_path / "t", options={**any_index, "hoodie.logfile.data.block.max.size": "1"})
+    table.insert(rows(("a", 1, "x", 1)))
+    before = tree(tmp_path)
+    with pytest.raises(StopError):
+        stop_after(table, rows(("a", 2, "x", 2), ("b", 1, "new/deep", 3)), finish=finish)
+    assert tree(tmp_path) == before
+
+
+def test_abandoning_twice_and_after_the_commit_does_nothing(table: Table) -> None:
+    write = begin_write(table.context, Operation.INSERT)
+    for _ in range(2):
+        write.abandon()
+    assert table.timeline.instants == ()
+    write = begin_write(table.context, Operation.INSERT)
+    commit = write.commit([])
+    write.abandon()
+    assert [done.time for done in table.timeline.completed] == [commit.instant]
+
+
+def test_a_write_that_was_rolled_back_by_another_cannot_commit(table: Table) -> None:
+    write = abandoned(table, rows(("a", 1, "x", 1)))
+    table.insert(rows(("b", 1, "x", 2)))
+    with pytest.raises(CommitError, match="it has been rolled back"):
+        write.commit([])
+    assert content(table) == [("b", 1, "x", 2)]
+
+
+def test_files_of_failed_attempts_are_gone_before_the_commit(tmp_path: Path, any_index: dict[str, str]) -> None:
+    table = new_table(tmp_path / "t", options=any_index)
+    data = rows(("a", 1, "x", 1)).to_batches()[0]
+    with begin_write(table.context, Operation.UPSERT) as write:
+        for attempt in range(2):
+            with WriteTask(write.plan, WriteToken(0, 0, attempt)) as task:
+                task.write_batch(data)
+                stats = task.finish()  # those of the first attempt never arrive
+        assert len(data_files(tmp_path / "t")) == 2
+        commit = write.commit(stats)
+    assert data_files(tmp_path / "t") == [commit.stats[0].path]
+    assert "0-0-1" in (commit.stats[0].path or "")
+    assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_a_write_is_begun_anew_after_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = shared_table(tmp_path, **{"hoodie.write.num.retries.on.conflict.failures": "1"})
+    table.insert(rows(("a", 1, "x", 1)))
+    other, other_stats = begun(table, ("a", 2, "x", 2))
+    commit = Transaction.commit
+
+    def after_the_other(write: Transaction, *arguments: Any) -> Commit:
+        monkeypatch.undo()
+        commit(other, other_stats)
+        return commit(write, *arguments)
+
+    monkeypatch.setattr(Transaction, "commit", after_the_other)
+    assert table.upsert(rows(("a", 3, "x", 3))).num_writes == 1
+    assert content(table) == [("a", 3, "x", 3)]
+    assert not table.timeline.pending
+
+
+def test_a_conflict_is_raised_when_the_retries_are_used_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = shared_table(tmp_path, **{"hoodie.write.num.retries.on.conflict.failures": "2"})
+    tries = []
+
+    def always(_self: Transaction, *_arguments: object) -> None:
+        tries.append(1)
+        raise WriteConflictError("another writer was faster")
+
+    monkeypatch.setattr(Transaction, "commit", always)
+    with pytest.raises(WriteConflictError, match="was faster"):
+        table.upsert(rows(("a", 3, "x", 3)))
+    assert len(tries) == 3
+    assert not table.timeline.instants
+
+
+def test_a_living_write_is_left_alone_and_a_dead_one_is_rolled_back(tmp_path: Path) -> None:
+    table = shared_table(tmp_path)
+    alive, stats = begun(table, ("a", 2, "x", 2))
+    dead, _ = begun(table, ("b", 2, "y", 2))
+    heartbeat = tmp_path / ".hoodie" / ".heartbeat" / dead.plan.instant
+    os.utime(heartbeat, (time.time() - 1000,) * 2)
+    table.insert(rows(("c", 1, "z", 1)))
+    assert [pending.time for pending in table.timeline.pending] == [alive.plan.instant]
+    assert not list((tmp_path / "y").glob("*")) or not (tmp_path / "y").exists()
+    assert [done.action for done in table.timeline.completed].count(Action.ROLLBACK) == 1
+    alive.commit(stats)
+    assert content(table, columns=["k"]) == [("a",), ("c",)]
+    with pytest.raises(CommitError, match="it has been rolled back"):
+        dead.commit([])
+    dead.abandon()
+
+
+def test_failed_writes_stay_when_nobody_shall_clean(tmp_path: Path) -> None:
+    table = new_table(tmp_path, options={"hoodie.clean.failed.writes.policy": "NEVER"})
+    left, _ = begun(table, ("a", 2, "x", 2))
+    table.insert(rows(("c", 1, "z", 1)))
+    assert [pending.time for pending in table.timeline.pending] == [left.plan.instant]

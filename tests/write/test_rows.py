@@ -1,0 +1,110 @@
+"""Rows of a write before they are assigned: deletes, and one row of several with one key."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudiformat.index import KeyedRows
+from hudiformat.write.rows import (
+    combine,
+    combine_parts,
+    combined_rows,
+    delete_ordering,
+    deleted_rows,
+    ordering_of_deletes,
+    without_deletes,
+)
+
+ROWS = st.lists(st.tuples(st.sampled_from("abcdef"), st.one_of(st.none(), st.integers(0, 3))), max_size=12)
+SCHEMA = pa.schema([pa.field("key", pa.string()), pa.field("ts", pa.int64()), pa.field("n", pa.int64())])
+
+
+@pytest.mark.parametrize("ordering", [("ts",), ()])
+@given(st.lists(ROWS, max_size=4), st.sampled_from([0, 50, 10**6]))
+def test_the_row_with_the_highest_ordering_value_is_kept_of_equals_the_last(
+    ordering: tuple[str, ...], parts: list[list[tuple[str, int | None]]], memory: int
+) -> None:
+    batches, number = [], 0
+    expected: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        rows = []
+        for key, ts in part:
+            rank = (ts or 0) if ordering else 0  # null counts as Hudi's default, 0
+            if key not in expected or rank >= expected[key][0]:
+                expected[key] = (rank, number)
+            rows.append({"key": key, "ts": ts, "n": number})
+            number += 1
+        batches.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    found = [row for batch in combine_parts(batches, "key", ordering, memory=memory) for row in batch.to_pylist()]
+    assert {row["key"]: row["n"] for row in found} == {key: last for key, (_, last) in expected.items()}
+    assert len(found) == len(expected)
+
+
+FLAGS = pa.record_batch({"k": ["a", "b", "c"], "gone": [True, None, False]})
+
+
+def test_rows_are_deletes_where_their_flag_is_true() -> None:
+    assert deleted_rows(FLAGS, "gone").tolist() == [True, False, False]
+    assert deleted_rows(pa.Table.from_batches([FLAGS]), "gone").tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("column", [None, "other"])
+def test_rows_without_a_flag_are_no_deletes(column: str | None) -> None:
+    assert deleted_rows(FLAGS, column).tolist() == [False] * 3
+
+
+def test_deletes_are_left_out_with_their_keys() -> None:
+    rows = KeyedRows(FLAGS, FLAGS["k"])
+    assert without_deletes(rows, "gone").keys.to_pylist() == ["b", "c"]
+    assert without_deletes(rows, None) is rows
+
+
+def test_deletes_have_ordering_values_where_the_rows_have_all_columns() -> None:
+    rows = pa.record_batch({"k": ["a"], "ts": pa.array([7], pa.int64()), "v": pa.array([1], pa.int32())})
+    one = ordering_of_deletes(rows, ["ts"])
+    assert one is not None
+    assert one.to_pylist() == [7]
+    several = ordering_of_deletes(rows, ["v", "ts"])
+    assert several is not None
+    assert several.to_pylist() == [{"v": 1, "ts": 7}]
+    assert ordering_of_deletes(rows, []) is None
+    assert ordering_of_deletes(rows, ["ts", "other"]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        (pa.array([5], pa.timestamp("us")), pa.array([5], pa.int64())),
+        (pa.array([5], pa.timestamp("ms", "UTC")), pa.array([5], pa.int64())),
+        (pa.array([11_016], pa.int32()).cast(pa.date32()), pa.array([11_016], pa.int32())),
+        (pa.array(["a"]), pa.array(["a"])),
+    ],
+)
+def test_moments_and_dates_of_deletes_are_numbers_as_in_sparks_rows(values: pa.Array, held: pa.Array) -> None:
+    found = delete_ordering([values], ["ts"])
+    assert (found.type, found.to_pylist()) == (held.type, held.to_pylist())
+
+
+KEYS, ORDERED = pa.array(["a", "b", "a"]), pa.table({"ts": [2, 1, 1], "n": [0, 1, 2]})
+
+
+def test_the_kept_rows_are_in_the_order_in_which_they_came() -> None:
+    found = combined_rows(ORDERED, [KEYS], ["ts"])
+    assert found is not None
+    assert found.tolist() == [0, 1]
+    assert combine(ORDERED, [KEYS], ["ts"])["n"].to_pylist() == [0, 1]
+    assert combine(ORDERED, [KEYS], [])["n"].to_pylist() == [1, 2]  # the last one, without ordering columns
+
+
+def test_rows_of_different_keys_are_all_kept() -> None:
+    paths = pa.array(["x", "x", "y"])
+    assert combined_rows(ORDERED, [paths, KEYS], ["ts"]) is None  # one key in two partitions is two records
+    assert combined_rows(ORDERED, [pa.array(["a", "b", "c"])], ["ts"]) is None
+    assert combine(ORDERED, [paths, KEYS], ["ts"]) is ORDERED
+
+
+def test_nothing_is_combined_where_there_are_no_rows() -> None:
+    assert list(combine_parts([], "k", ("ts",), memory=0)) == []
