@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ class LogWriter:
     on an object store a file appears, and is safe, when the writer closes it or rolls over.
     A file is created with its first block.  Before that, *on_create* is called with its path, relative to the root of
     the storage.  With *is_own_name*, the caller knows that no file has this name or a later version of it:
-    that saves a request per file.
+    that saves a request per file.  With *deletes_failed*, a file whose first append fails is deleted.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.
@@ -60,6 +61,7 @@ class LogWriter:
         storage: Storage | None = None,
         on_create: Callable[[str], None] | None = None,
         is_own_name: bool = False,
+        deletes_failed: bool = False,
     ) -> None:
         if max_size <= 0:
             raise OptionError(f"max_size is {max_size}; expected a positive number of bytes", option="max_size")
@@ -70,6 +72,7 @@ class LogWriter:
         self._sync = sync
         self._on_create = on_create
         self._is_own_name = is_own_name
+        self._deletes_failed = deletes_failed
         self._file: OutputFile | None = None
         self._opened = ""  # the path of the file, for the results of appends
         self._closed = False
@@ -107,7 +110,11 @@ class LogWriter:
             if self._sync:
                 file.sync()
         except BaseException:  # an interrupt leaves a torn tail as well
+            begun = self._relative_path()
             self._roll_over(file)
+            if offset == 0 and self._deletes_failed:
+                with suppress(StorageError):
+                    self._storage.delete(begun)
             raise
         end = file.size
         if end > self._max_size:  # HoodieLogFormatWriter rolls on >, not >=

@@ -163,6 +163,8 @@ class GroupTarget:
             storage=self.storage,
             on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
             is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
+            # Without a whole block nothing in such a file would say later which write it is of.
+            deletes_failed=plan.logs_name_slices,
         )
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +15,11 @@ from hudiformat.blocks import BlockHeader, BlockType, LogBlock, encode_block, ro
 from hudiformat.errors import EncodeError, NameFormatError, OptionError, StorageError
 from hudiformat.logfile import DEFAULT_LOG_MAX_SIZE, AppendResult, LogReader, LogWriter
 from hudiformat.naming import LogFileName
+from hudiformat.storage import LocalStorage
+from tests.faults import FaultyStorage
 from tests.logfile.memory_storage import MemoryStorage
 
+T = TypeVar("T")
 NAME = ".f-0_001.log.1_1-2-3"
 BLOCK, OTHER = rollback_block(instant="002", target="001"), rollback_block(instant="003", target="001")
 SIZE = len(encode_block(BLOCK))
@@ -296,3 +302,19 @@ def test_blocks_appended_are_the_blocks_read_over_all_files_in_order(
 
 def sort_key(path: str) -> tuple[str, int, bool, str, str]:
     return LogFileName.parse(path.removeprefix("p/")).sort_key
+
+
+@pytest.mark.parametrize(("deletes_failed", "expected"), [(False, [".f-0_001.log.1_1-2-3"]), (True, [])])
+def test_a_file_whose_first_append_fails_may_be_deleted(
+    tmp_path: Path, deletes_failed: bool, expected: list[str]
+) -> None:
+    def run(what: str, action: Callable[[], T]) -> T:
+        if what == "write":
+            raise StorageError("the disk is full")
+        return action()
+
+    faulty = FaultyStorage(LocalStorage(tmp_path), SimpleNamespace(run=run))
+    failing = LogWriter("", NAME, storage=faulty, deletes_failed=deletes_failed)
+    with pytest.raises(StorageError, match="the disk is full"):
+        failing.append(BLOCK)
+    assert [path.name for path in tmp_path.iterdir()] == expected
