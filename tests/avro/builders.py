@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from hudiformat.avro import avro_to_arrow, decode_records, encode_datums, encode_records
+from hudiformat.avro import arrow_to_avro, avro_to_arrow, decode_records, encode_datums, encode_records
+from tests.effort import examples
+
+EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
+"""How many random cases each property is tried on."""
+SLOW = settings(
+    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 def record_schema(*fields: tuple[str, Any]) -> str:
@@ -51,3 +60,13 @@ def damage(data: st.DataObject, content: bytes | memoryview) -> bytes:
         )
         damaged[at : at + data.draw(st.integers(0, 3))] = junk
     return bytes(damaged)
+
+
+def schema_of(batch: pa.RecordBatch) -> str:
+    """The Avro schema of a batch."""
+    return arrow_to_avro(batch.schema, name="t_record", namespace="hoodie.t")
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality by value in which NaN is NaN."""
+    return repr(left) == repr(right)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.avro import (
@@ -23,7 +22,7 @@ from hudiformat.avro import (
 from hudiformat.avro.decode import record_offsets
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError
 from hudiformat.testing import batches
-from tests.avro.builders import damage, framed, framed_records, record_schema
+from tests.avro.builders import SLOW, damage, framed, framed_records, record_schema, same, schema_of
 from tests.avro.reference import decode_with_fastavro, plain
 from tests.effort import examples
 
@@ -268,30 +267,10 @@ def test_one_record_among_many_may_be_long() -> None:
     assert offsets.tolist() == _offsets(lengths)
 
 
-EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
-
-
-"""How many random cases each property is tried on."""
-
-
-_SLOW = settings(
-    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-
-
-def _schema_of(batch: pa.RecordBatch) -> str:
-    return arrow_to_avro(batch.schema, name="t_record", namespace="hoodie.t")
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Equality by value in which NaN is NaN."""
-    return repr(left) == repr(right)
-
-
-@_SLOW
+@SLOW
 @given(batch=batches())
 def test_decoded_rows_equal_fastavro(batch: pa.RecordBatch) -> None:
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     encoded = encode_records(batch, schema)
     decoded = decode_records(encoded, batch.num_rows, schema)
     rows = [{field.name: plain(row[field.name], field.type) for field in decoded.schema} for row in decoded.to_pylist()]
@@ -307,24 +286,24 @@ def _utc(text: str) -> str:
     )
 
 
-@_SLOW
+@SLOW
 @given(batch=batches(), data=st.data())
 def test_chosen_columns_equal_those_of_all(batch: pa.RecordBatch, data: st.DataObject) -> None:
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     encoded = encode_records(batch, schema)
     names = data.draw(st.permutations(batch.schema.names))[: data.draw(st.integers(0, batch.num_columns))]
     chosen = decode_records(encoded, batch.num_rows, schema, columns=names)
     assert (chosen.schema.names, chosen.num_rows) == (names, batch.num_rows)
-    assert _same(
+    assert same(
         chosen.to_pylist(),
         decode_records(encoded, batch.num_rows, schema).select(names).to_pylist() or chosen.to_pylist(),
     )
 
 
-@_SLOW
+@SLOW
 @given(batch=batches(), data=st.data())
 def test_damaged_bytes_raise_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     damaged = damage(data, encode_records(batch, schema))
     with contextlib.suppress(DecodeError):
         decode_records(damaged, data.draw(st.sampled_from([batch.num_rows, 0, 1, -1, 2**31])), schema).validate(
@@ -332,10 +311,10 @@ def test_damaged_bytes_raise_only_our_errors(batch: pa.RecordBatch, data: st.Dat
         )
 
 
-@_SLOW
+@SLOW
 @given(batch=batches(max_rows=3), data=st.data())
 def test_damage_within_a_record_raises_only_our_errors(batch: pa.RecordBatch, data: st.DataObject) -> None:
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     damaged = [damage(data, datum) for datum in encode_datums(batch, schema).to_pylist()]
     framed = b"".join(len(datum).to_bytes(4, "big") + datum for datum in damaged)
     with contextlib.suppress(DecodeError):
@@ -344,7 +323,7 @@ def test_damage_within_a_record_raises_only_our_errors(batch: pa.RecordBatch, da
         decode_records(framed, len(damaged), schema, columns=[])
 
 
-@_SLOW
+@SLOW
 @given(junk=st.binary(max_size=200))
 def test_junk_raises_only_our_errors(junk: bytes) -> None:
     with contextlib.suppress(DecodeError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.avro import (
@@ -23,9 +22,8 @@ from hudiformat.avro import (
 )
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.errors import CorruptBlockError, DataError, DecodeError, SchemaError
-from tests.avro.builders import damage
+from tests.avro.builders import SLOW, damage
 from tests.avro.golden import DELETE, golden_blocks
-from tests.effort import examples
 
 _THREE = pa.struct([("a", pa.int64()), ("b", pa.string()), ("c", pa.int32())])
 
@@ -273,14 +271,6 @@ def test_a_damaged_byte_in_a_long_list_is_found_as_in_a_short_one(
     assert results[0] == results[1]
 
 
-EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
-
-
-_SLOW = settings(
-    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-
-
 _ORDERINGS = st.one_of(
     st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)).map(lambda items: pa.array(items, pa.int64())),
     st.lists(st.none() | st.text(max_size=5)).map(lambda items: pa.array(items, pa.string())),
@@ -291,7 +281,7 @@ _ORDERINGS = st.one_of(
 )
 
 
-@_SLOW
+@SLOW
 @given(ordering=_ORDERINGS)
 def test_delete_lists_come_back(ordering: pa.Array) -> None:
     keys = pa.array([f"key-{index}" for index in range(len(ordering))], pa.string())
@@ -301,7 +291,7 @@ def test_delete_lists_come_back(ordering: pa.Array) -> None:
     assert encode_delete_list(*decoded.columns) == encoded
 
 
-@_SLOW
+@SLOW
 @given(ordering=_ORDERINGS, data=st.data())
 def test_damaged_delete_lists_raise_only_our_errors(ordering: pa.Array, data: st.DataObject) -> None:
     keys = pa.array([f"key-{index}" for index in range(len(ordering))], pa.string())

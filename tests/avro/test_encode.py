@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.avro import (
@@ -24,10 +23,9 @@ from hudiformat.avro import (
 from hudiformat.avro.encode import length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
-from tests.avro.builders import both_ways, record_schema
+from tests.avro.builders import SLOW, both_ways, record_schema, same, schema_of
 from tests.avro.golden import AVRO, CDC, golden_blocks
 from tests.avro.reference import encode_with_fastavro
-from tests.effort import examples
 
 
 def test_primitives() -> None:
@@ -294,27 +292,10 @@ def test_a_union_without_exactly_one_member_is_refused(value: dict[str, Any]) ->
     _refused(DataError, "exactly one member", schema, pa.array([None, value], avro_to_arrow(schema).field(0).type))
 
 
-EXAMPLES = int(os.environ.get("HUDIFORMAT_EXAMPLES", examples(60)))
-
-
-_SLOW = settings(
-    deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-
-
-def _schema_of(batch: pa.RecordBatch) -> str:
-    return arrow_to_avro(batch.schema, name="t_record", namespace="hoodie.t")
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Equality by value in which NaN is NaN."""
-    return repr(left) == repr(right)
-
-
-@_SLOW
+@SLOW
 @given(batch=batches())
 def test_bytes_equal_fastavro_and_come_back(batch: pa.RecordBatch) -> None:
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     encoded = encode_records(batch, schema)
     assert encoded == encode_with_fastavro(batch, schema)
     decoded = decode_records(encoded, batch.num_rows, schema)
@@ -322,13 +303,13 @@ def test_bytes_equal_fastavro_and_come_back(batch: pa.RecordBatch) -> None:
     assert decoded.schema == avro_to_arrow(schema)
     assert encode_records(decoded, schema) == encoded
     expected = resolve(batch, avro_to_arrow(schema))
-    assert _same(decoded.to_pylist(), expected.to_pylist())
+    assert same(decoded.to_pylist(), expected.to_pylist())
 
 
-@_SLOW
+@SLOW
 @given(batch=batches(), data=st.data())
 def test_slices_and_copies_give_the_same_bytes(batch: pa.RecordBatch, data: st.DataObject) -> None:
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     first = data.draw(st.integers(0, batch.num_rows))
     part = batch.slice(first, data.draw(st.integers(0, batch.num_rows - first)))
     copy = pa.RecordBatch.from_pylist(part.to_pylist(), schema=batch.schema)
@@ -348,7 +329,7 @@ def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) 
             "c": pa.array([list(range(index % 5)) for index in range(size)], pa.list_(pa.int32())),
         }
     )
-    schema = _schema_of(batch)
+    schema = schema_of(batch)
     encoded = encode_records(batch, schema)
     assert encoded == encode_with_fastavro(batch, schema)
     assert decode_records(encoded, size, schema) == batch
