@@ -149,24 +149,6 @@ def test_one_text_is_parsed_once() -> None:
     assert avro_to_arrow(text) is avro_to_arrow(text)
 
 
-_DEEP: Any = "int"
-
-
-for _ in range(120):
-    _DEEP = {"type": "array", "items": _DEEP}
-
-
-_BROAD: dict[str, Any] = {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}
-
-
-for _level in range(1, 30):
-    _BROAD = {
-        "type": "record",
-        "name": f"r{_level}",
-        "fields": [{"name": "a", "type": _BROAD}, {"name": "b", "type": f"r{_level - 1}"}],
-    }
-
-
 def _one(array: pa.Array, kind: pa.DataType, *, nullable: bool = True) -> pa.Array:
     batch = pa.RecordBatch.from_arrays([array], names=["c"])
     result = resolve(batch, pa.schema([pa.field("c", kind, nullable=nullable)])).column(0)
