@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.errors import CommitError
+from hudiformat.naming import base_name
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action, Instant
 from hudiformat.transaction import changing, rollback
@@ -39,8 +40,10 @@ def _writes(state: TableState) -> tuple[Instant, ...]:
 
 def _refuse_compacted(state: TableState, instant: str) -> None:
     """Raise a CommitError where a planned compaction is going to read files of the write *instant*."""
+    done = [one for one in state.timeline.completed_writes if one.time == instant]
+    made = {base_name(stat.path or "") for one in done for stat in state.metadata(one).write_stats}
     for group in state.pending_groups:
-        if any(f"_{instant}." in name for name in group.files):
+        if any(f"_{instant}." in name or name in made for name in group.files):
             root = state.storage.root
             raise CommitError(
                 f"{root}: {instant} cannot be rolled back while {group.instant} is going to read its files; "
