@@ -138,7 +138,7 @@ def test_of_two_that_find_an_expired_lock_one_gets_it(
     (tmp_path / "lock").write_text("a dead writer's")
     expire(tmp_path / "lock")
     look = LocalStorage.list
-    taken = []
+    taken: list[bool] = []
 
     def slow(storage: LocalStorage, path: str) -> object:
         found = look(storage, path)
