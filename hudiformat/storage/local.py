@@ -19,7 +19,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from hudiformat.errors import StorageError
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
 
 _IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
 _SMALL = 1 << 14  # bytes: joining the parts takes less time than writing them one by one
@@ -77,7 +77,7 @@ class LocalStorage:
         target = self._path(path)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=".hudiformat-", dir=target.parent)
+            handle, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=target.parent)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(data)

@@ -8,6 +8,9 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+TEMPORARY_PREFIX = ".hudiformat-"
+"""How the names of files begin that get another name when they are complete."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
