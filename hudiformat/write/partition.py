@@ -314,8 +314,7 @@ class GroupHandles:
         is_cow = self._plan.config.table_type is TableType.COPY_ON_WRITE
         is_replacing = self._plan.operation in REPLACING  # which opens buckets anew
         if is_cow or is_replacing or (file_id in self.rewritten and self._kind is Kind.MOR_BLIND):
-            file_slice = self._slice(file_id)
-            return MergeHandle(self._target.of_group(file_id), None if file_slice is None else file_slice.base_file)
+            return MergeHandle(self._target.of_group(file_id), self._slice(file_id))
         return AppendHandle(
             self._target.of_group(file_id),
             below=self._slice(file_id) if self._plan.config.cdc_enabled or self._plan.logs_name_slices else None,
