@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
+from hudiformat.errors import CommitError, HudiFormatError, StorageError, UnsupportedFeatureError, WriteConflictError
 from hudiformat.metadata import FILES
-from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.options import REPLACING, ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
@@ -183,6 +183,7 @@ def begin_write(
     """
     seen = context.state() if seen is None else seen
     refuse_unwritable(seen)
+    _refuse_replacing(seen, operation)
     options = context.options.concurrency
     with changing(context, seen) as current:
         state = roll_back_failed_writes(current)
@@ -195,6 +196,16 @@ def begin_write(
         begun = begin_instant(state.storage, state.config, time, action_of(state.config, operation), metadata)
     plan = write_plan(state, operation, time, in_tasks=in_tasks)
     return Transaction(context, plan, state.with_instant(begun), heartbeat)
+
+
+def _refuse_replacing(state: TableState, operation: Operation) -> None:
+    """Without blocking others, file groups cannot be removed: others may be adding rows to them."""
+    if operation in REPLACING and state.options.concurrency.is_non_blocking:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: set "
+            f"hoodie.write.concurrency.mode to {ConcurrencyMode.OPTIMISTIC.value} for it",
+            feature=f"{operation.value} without blocking other writers",
+        )
 
 
 def write_and_commit(
