@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyarrow import fs
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.fetching import fetch
+from hudiformat.storage.local import remove_empty_folder
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
 from hudiformat.storage.putting import fsspec_of, put_of
 
@@ -52,6 +54,7 @@ class ArrowStorage:
         self._fsspec = fsspec_of(filesystem)
         self._base = base.rstrip("/")
         kind = _kind(filesystem)
+        self._is_local = kind == "local"
         self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
         self._put = put_of(filesystem)
         self._capabilities = capabilities or _capabilities(kind, can_put=self._put is not None)
@@ -145,6 +148,10 @@ class ArrowStorage:
     def make_folder(self, path: str) -> None:
         with self._errors("create", path):
             self._filesystem.create_dir(self._path(path), recursive=True)
+
+    def delete_empty_folder(self, path: str) -> bool:
+        # pyarrow deletes folders with all that is in them, also what came after a look.
+        return self._is_local and remove_empty_folder(Path(self._path(path)))
 
     def delete(self, path: str) -> bool:
         kind = self._type(path)

@@ -13,6 +13,7 @@ from hudiformat.transaction.files import (
     encode_write_stats,
 )
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
+from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import changing, exclusive, publish
 from hudiformat.transaction.rollback import remove_write
@@ -39,6 +40,7 @@ __all__ = [
     "delete_markers",
     "delete_staged",
     "encode_write_stats",
+    "enter_partition",
     "exclusive",
     "newest_batch",
     "partial_schema",

@@ -28,6 +28,7 @@ from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.locks import Heartbeat, living
 from hudiformat.transaction.metadata_table import MetadataTable
+from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
 from hudiformat.transaction.publishing import changing, publish
 from hudiformat.transaction.rollback import finish_rollbacks, roll_back, sweep_orphans
@@ -109,6 +110,8 @@ class Transaction:
             delete_strays(storage, self.plan.config, time, metadata.write_stats)
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
+            if state.options.concurrency.has_other_writers:
+                keep_partitions(storage, time, by_partition)
             done = self._complete(state, metadata)
         self.after = state.with_instant(done)
         self._stop_heartbeat()

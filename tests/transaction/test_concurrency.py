@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,11 +59,12 @@ def test_without_blocking_nothing_removes_what_others_may_be_writing_to(tmp_path
     table = new_table(tmp_path, options={**SHARED, **NON_BLOCKING})
     table.insert(rows(("a", 1, "x", 1)))
     before = tree(tmp_path)
-    for remove in (
+    removals: list[Callable[[], object]] = [
         lambda: table.insert_overwrite(rows(("b", 1, "x", 1))),
         lambda: table.insert_overwrite_table(rows(("b", 1, "x", 1))),
         lambda: table.delete_partitions(["x"]),
-    ):
+    ]
+    for remove in removals:
         with pytest.raises(UnsupportedFeatureError, match="removes file groups that other writers may be writing to"):
             remove()
     assert tree(tmp_path) == before
