@@ -17,9 +17,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError
@@ -175,7 +176,10 @@ _FOLDER = ".hoodie/.heartbeat"
 
 
 class Heartbeat:
-    """The heartbeat of one write; :meth:`start` and :meth:`stop` it once."""
+    """The heartbeat of one write; :meth:`start` and :meth:`stop` it once.
+
+    It can be sent to other processes, such as the tasks of the write: there it beats within :meth:`beating`.
+    """
 
     def __init__(self, storage: Storage, instant: str, *, interval: float) -> None:
         self._storage = storage
@@ -193,12 +197,31 @@ class Heartbeat:
         self._beat()
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop beating, and delete the file."""
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Beat as long as the block lasts, in a process that this has been sent to; the file stays."""
+        if self._thread.ident is not None or self._stopped.is_set():  # it beats, or has beaten, in this process
+            yield
+            return
+        self.start()
+        try:
+            yield
+        finally:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Stop beating and leave the file: other processes go on."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def stop(self) -> None:
+        """Stop beating, and delete the file."""
+        self.hand_over()
         forget(self._storage, base_name(self._path))
+
+    def __reduce__(self) -> tuple[Callable[..., Heartbeat], tuple[object, ...]]:
+        return partial(Heartbeat, interval=self._interval), (self._storage, base_name(self._path))
 
     def _run(self) -> None:
         while not self._stopped.wait(self._interval):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 
 from hudiformat.errors import CommitError, HudiFormatError, StorageError, UnsupportedFeatureError, WriteConflictError
@@ -79,6 +79,15 @@ class Transaction:
     def instant(self) -> Instant:
         """The write's instant, inflight."""
         return self.plan.inflight
+
+    def hand_over(self) -> None:
+        """Let the processes that this is sent to keep the write alive, by :meth:`alive`, instead of this one."""
+        if self._heartbeat is not None:
+            self._heartbeat.hand_over()
+
+    def alive(self) -> AbstractContextManager[None]:
+        """Tell other writers as long as the block lasts that the write is alive, in a process that this was sent to."""
+        return nullcontext() if self._heartbeat is None else self._heartbeat.beating()
 
     def commit(
         self,

@@ -141,7 +141,7 @@ def test_reports_in_any_order_lose_no_batch(seed: int) -> None:
             return "was committed without it" in str(error)
         return False
 
-    late = any([report(message) for message in others])
+    late = True in [report(message) for message in others]
     complete = {n for n in range(4) if {10 * n, 10 * n + 1} <= set(ids(storage))}
     assert late or complete == set(range(4))
     assert sorted(ids(storage)) == sorted(row for n in complete for row in (10 * n, 10 * n + 1))
