@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -32,6 +32,7 @@ _KNOWN = {
 }
 _UNKNOWN = Capabilities(append=True)
 """Files may be visible while they are written, as in pyarrow's Azure, and renames are not known to work."""
+_DELETIONS = 3
 _CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # the kinds that have a conditional put
 
 
@@ -160,12 +161,20 @@ class ArrowStorage:
         with self._errors("delete", path):
             try:
                 if kind is fs.FileType.Directory:
-                    self._filesystem.delete_dir(self._path(path))
+                    self._delete_folder(self._path(path))
                 else:
                     self._filesystem.delete_file(self._path(path))
             except FileNotFoundError:  # another process deleted it first
                 return False
         return True
+
+    def _delete_folder(self, target: str) -> None:
+        """Delete a folder; again if objects have come, or a server has refused to delete a parent before its child."""
+        for _ in range(_DELETIONS - 1):
+            with suppress(OSError):
+                self._filesystem.delete_dir(target)
+                return
+        self._filesystem.delete_dir(target)
 
     def _path(self, path: str) -> str:
         target = f"{self._base}/{path}" if path else self._base
