@@ -6,21 +6,25 @@ replaced or deleted its checksum has to be deleted, or Hudi refuses the new cont
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import pyarrow as pa
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
 
+T = TypeVar("T")
+_TRIES = 10
 _IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
 _SMALL = 1 << 14  # bytes: joining the parts takes less time than writing them one by one
 
@@ -76,8 +80,9 @@ class LocalStorage:
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         target = self._path(path)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=target.parent)
+            handle, temporary = _made_in(
+                target.parent, lambda: tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=target.parent)
+            )
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(data)
@@ -121,6 +126,9 @@ class LocalStorage:
         except OSError as error:
             raise _storage_error("create", folder, error) from error
 
+    def delete_empty_folder(self, path: str) -> bool:
+        return remove_empty_folder(self._path(path))
+
     def delete(self, path: str) -> bool:
         target = self._path(path)
         try:
@@ -145,9 +153,10 @@ class LocalOutputFile:
         self._closed = False
         self._folder_synced = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             _checksum_file(path).unlink(missing_ok=True)
-            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            self._handle = _made_in(
+                path.parent, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            )
         except OSError as error:
             raise _storage_error("create", path, error) from error
 
@@ -217,6 +226,28 @@ def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
         return FileInfo(entry.name, status.st_size, is_dir=False, modified=status.st_mtime_ns // 1_000_000)
     except FileNotFoundError:
         return None
+
+
+def remove_empty_folder(folder: Path) -> bool:
+    """Delete *folder* of the local file system if it has no content, in one step; whether that has happened."""
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise _storage_error("delete", folder, error) from error
+    return True
+
+
+def _made_in(folder: Path, make: Callable[[], T]) -> T:
+    """*make* a file in *folder*, which is created if need be; another process may delete it as long as it is empty."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(FileNotFoundError):
+            folder.mkdir(parents=True, exist_ok=True)
+            return make()
+    return make()
 
 
 def _checksum_file(path: Path) -> Path:

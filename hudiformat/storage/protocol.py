@@ -152,6 +152,14 @@ class Storage(Protocol):
         """
         ...
 
+    def delete_empty_folder(self, path: str) -> bool:
+        """Delete a folder that has no content, and return whether that has happened.
+
+        Nothing happens to a folder with content, whoever puts it there and when, and on storages that cannot tell: on
+        object stores, where folders are only parts of names, and on file systems without such an operation.
+        """
+        ...
+
     def delete(self, path: str) -> bool:
         """Delete a file, or a folder with its content, and return whether it existed."""
         ...
