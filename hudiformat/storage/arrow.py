@@ -12,6 +12,7 @@ from pyarrow import fs
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.fetching import fetch
+from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
 from hudiformat.storage.putting import fsspec_of, put_of
 
@@ -161,7 +162,7 @@ class ArrowStorage:
         return True
 
     def _path(self, path: str) -> str:
-        target = f"{self._base}/{path}" if path else self._base
+        target = f"{self._base}/{checked_path(path, self._root)}" if path else self._base
         if self._fsspec is not None:
             self._fsspec.invalidate_cache(target)  # else it repeats old listings
         return target
