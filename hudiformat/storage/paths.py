@@ -6,23 +6,19 @@ contain a NUL.  Paths are made of such names in many places; each storage checks
 
 from __future__ import annotations
 
-import re
-
 from hudiformat.errors import StorageError
+from hudiformat.wire import is_below_root
 
-# An empty segment, "." and "..", each between slashes or at an end; NUL; surrogates, which no file system can encode.
-_REFUSED = re.compile(r"(?:\A|/)\.{0,2}(?=/|\Z)|[\0\ud800-\udfff]")
 _SHOWN = 200
 
 
 def checked_path(path: str, root: str) -> str:
-    """*path* itself, if it names the root (the empty path) or something below it.
+    """*path* itself, if it names the root (the empty path) or something below it, and can be a path.
 
     Raises:
-        StorageError: a segment is empty, ``.`` or ``..``, which an absolute path's first one is too, or a character
-            cannot be part of a file's name.
+        StorageError: it leads out of *root*, or is no path.
     """
-    if path and _REFUSED.search(path):
+    if not is_below_root(path):
         raise StorageError(
             f"refused the path {path[:_SHOWN]!r} below {root}: expected names separated by single slashes, found an "
             "empty name, '.', '..', NUL or a surrogate; nothing outside the table is read or written, so look for "
