@@ -181,14 +181,11 @@ class LogBlock(_Fields):
         They refer to the base file of the instant ``base_instant_of_positions`` and to no other.
 
         Raises:
-            CorruptBlockError: the header value is no roaring bitmap, or of more positions than the content can have records.
+            CorruptBlockError: the header value is no roaring bitmap, or has more positions than there can be records.
         """
         text = self.header.get(HeaderKey.RECORD_POSITIONS)
-        return (
-            None
-            if text is None
-            else decode_positions(text, most=_POSITIONS_PER_BYTE * len(self.content) + _FEW_POSITIONS)
-        )
+        most = _POSITIONS_PER_BYTE * len(self.content) + _FEW_POSITIONS
+        return None if text is None else decode_positions(text, most=most)
 
     @property
     def base_instant_of_positions(self) -> str | None:

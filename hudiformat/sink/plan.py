@@ -33,7 +33,8 @@ class Group:
     @property
     def format(self) -> Format:
         """The format in which the files were written, which the options may have changed since, after a restart."""
-        return Format(self.target.rpartition(".")[2])
+        with _reading("plan"):
+            return Format(self.target.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,6 @@ def _parse_group(value: Any) -> Group:
     )
     if group.target.rpartition("/")[0] != group.partition or not all(group.sources) or not group.sources:
         raise ValueError(f"expected files for the partition {group.partition!r}, found {group.target!r}")
-    _ = group.format
     return group
 
 

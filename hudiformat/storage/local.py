@@ -6,6 +6,7 @@ replaced or deleted its checksum has to be deleted, or Hudi refuses the new cont
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -108,7 +109,7 @@ class LocalStorage:
         target = self._path(path, itself=True)
         temporary = target.parent / f".hudiformat-{uuid.uuid4().hex}"
         try:
-            _make_folder(target.parent)
+            _make_folder(target.parent, self._root)
             try:
                 _write_new(temporary, data, sync=sync)
                 if overwrite or not target.exists():  # without a target the checksum is a leftover
@@ -130,7 +131,7 @@ class LocalStorage:
     def rename(self, source: str, target: str) -> None:
         old, new = self._path(source, itself=True), self._path(target, itself=True)
         try:
-            _make_folder(new.parent)
+            _make_folder(new.parent, self._root)
             if new.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             _checksum_file(new).unlink(missing_ok=True)
@@ -143,7 +144,7 @@ class LocalStorage:
     def make_folder(self, path: str) -> None:
         folder = self._path(path)
         try:
-            _make_folder(folder)
+            _make_folder(folder, self._root)
         except OSError as error:
             raise _storage_error("create", folder, error) from error
 
@@ -173,7 +174,7 @@ class LocalOutputFile:
         self._closed = False
         self._folder_synced = False
         try:
-            _make_folder(path.parent)
+            _make_folder(path.parent, root)
             _checksum_file(path).unlink(missing_ok=True)
             self._handle = os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE)
         except OSError as error:
@@ -278,26 +279,24 @@ _synced: set[Path] = set()
 """Folders whose own names this process has synced: a file is on disk only if all folders above it are."""
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(folder: Path, root: Path) -> None:
     if not folder.is_dir():
+        is_new = not root.is_dir()
         _synced.discard(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
+                _sync_folder(root.parent)
 
 
 def _sync_entry(path: Path, root: Path) -> None:
-    """Sync the name of *path*, and those of the folders up to *root* and of *root* that have not been synced yet."""
+    """Sync the name of *path*, and those of the folders above it and below *root* that have not been synced yet."""
     _sync_folder(path.parent)
     for folder in path.parents:
-        if folder in _synced or folder == folder.parent:
+        if folder in _synced or folder == root:
             return
-        try:
-            _sync_folder(folder.parent)
-        except PermissionError:  # the folder that holds the root may not be readable
-            if folder != root:
-                raise
+        _sync_folder(folder.parent)
         _synced.add(folder)
-        if folder == root:
-            return
 
 
 def _forget_synced(folder: Path) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-import pyarrow as pa
-
 import hudiformat as hf
 from hudiformat.errors import HudiFormatError
-from hudiformat.sink import FileSink, Layout, SinkOptions, TaskSink
+from hudiformat.sink import FileSink, Layout, SinkOptions
+from hudiformat.sink.options import Codec, Format
+from hudiformat.sink.plan import plan_batch
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import Instant, parse_instant_name
+from tests.sink.support import rows as sink_rows
+from tests.sink.support import write
 from tests.tables import Clock, new_table, rows, unpack
 
 GOLDEN = (
@@ -44,12 +46,12 @@ _ARCHIVE_LOG = re.compile(r"\.commits_\.archive\..*")
 
 @dataclass(frozen=True)
 class Source:
-    """A sound file: the table it is of, its path there, its kind, and the instant if it is one's."""
+    """A sound file: the folder of its table, its path there, its kind, and the instant if it is one's."""
 
-    table: str
+    root: Path
     path: str
     kind: str
-    data: bytes
+    data: bytes = field(repr=False)
     instant: Instant | None = None
 
 
@@ -75,7 +77,7 @@ def _make(path: Path, version: int, kind: str) -> None:
     table = new_table(path, table_type=kind, version=version, options=options, clock=Clock())
     for number in range(4):
         table.upsert(rows(*((str(key), number, f"p{key % 2}", key) for key in range(6 + number))))
-    table.delete(["0"])
+    table.delete(rows(("0", 99, "p0")))
     kept = table.upsert(rows(("1", 9, "p1", 9))).instant
     if kind == "MERGE_ON_READ":
         table.compact()
@@ -86,27 +88,37 @@ def _make(path: Path, version: int, kind: str) -> None:
     bad = table.upsert(rows(("4", 11, "p0", 11))).instant
     table.rollback(bad)
     table.delete_savepoint(kept)
-    hf.open_table(path, options={"hoodie.clean.commits.retained": "1"}, clock=Clock(datetime(2024, 3, 1))).clean()  # noqa: DTZ001
+    hf.open_table(path, options={"hoodie.clean.commits.retained": "1"}, clock=later()).clean()
     if kind == "MERGE_ON_READ":
         table.upsert(rows(("5", 12, "p1", 12)))
         table.schedule_compaction()
 
 
+def later() -> Clock:
+    """A clock that is ahead of all instants of the corpus."""
+    clock = Clock()
+    clock.now = datetime(2036, 1, 1)  # noqa: DTZ001 - instants have no zone
+    return clock
+
+
 def _make_sink(path: Path) -> None:
     """The output of a file sink, with its journal and a file that is not visible yet."""
     storage = LocalStorage(path)
-    raise NotImplementedError(storage)
+    options = SinkOptions(auto_compaction=True, format=Format.AVRO, avro_codec=Codec.NULL)
+    FileSink(storage, options).commit(write(storage, 0, [sink_rows([1, 2])], options=options))
+    messages = write(storage, 1, [sink_rows([3]), sink_rows([4], "2")], [sink_rows([5])], options=options)
+    storage.create(Layout().plan(1), plan_batch(messages, options).to_json())
 
 
 @cache
 def sources(root: Path) -> tuple[Source, ...]:
     """All files of the corpus in *root*."""
-    found = []
-    for folder in sorted(one for one in root.iterdir() if one.is_dir() and one.name != "golden"):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.name.endswith(".crc"):
-                found.append(_source(folder, path))
-    return tuple(found)
+    return tuple(
+        _source(folder, path)
+        for folder in sorted(one for one in root.iterdir() if one.is_dir() and one.name != "golden")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(".crc")
+    )
 
 
 def _source(table: Path, path: Path) -> Source:
@@ -120,7 +132,7 @@ def _source(table: Path, path: Path) -> Source:
         except HudiFormatError:
             instant = None
     kind = _kind(folder, name, data, instant)
-    return Source(table.name, relative, kind, data, instant)
+    return Source(table, relative, kind, data, instant)
 
 
 def _kind(folder: str, name: str, data: bytes, instant: Instant | None) -> str:

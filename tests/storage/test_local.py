@@ -337,9 +337,9 @@ def test_the_folders_above_a_new_file_are_synced_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     storage = LocalStorage(tmp_path / "table")
-    storage.create("file", b"", sync=False)
     synced: list[Path] = []
     monkeypatch.setattr(local, "_sync_folder", synced.append)
+    storage.create("file", b"", sync=False)
     if way == "create":
         storage.create("a/b/file", b"")
     elif way == "rename":
