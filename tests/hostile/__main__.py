@@ -15,8 +15,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="The number of the first file, to repeat one.")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--in-tables", type=float, default=0.04, help="The share of whole tables; they take longer.")
     given = parser.parse_args()
-    results = run(given.count, seed=given.seed, first=given.first, workers=given.workers)
+    results = run(given.count, seed=given.seed, first=given.first, workers=given.workers, in_tables=given.in_tables)
     found = findings(results)
     print(table(results))  # noqa: T201
     print("\n".join(["", f"{len(found)} kinds of findings", *found]))  # noqa: T201

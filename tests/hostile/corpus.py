@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -55,11 +56,11 @@ class Source:
     instant: Instant | None = None
 
 
-def build(root: Path) -> None:
+def build(root: Path, *, golden: Sequence[str] = GOLDEN, made: Sequence[str] = MADE) -> None:
     """Make the tables of the corpus in *root*, each in a folder of its name."""
-    for name in GOLDEN:
+    for name in golden:
         shutil.copytree(unpack(name, root / "golden").table, root / name)
-    for name in MADE:
+    for name in made:
         _, version, kind = name.split("-")
         _make(root / name, int(version), kind)
     _make_sink(root / SINK)

@@ -27,7 +27,6 @@ from tests.tables import SCHEMA
 
 SECONDS = 5.0
 TIMES_THE_FILE, MORE_BYTES = 10, 200_000_000
-_IN_A_TABLE = 0.04
 _PLANNED = (Action.ROLLBACK, Action.CLEAN, Action.COMPACTION, Action.RESTORE, Action.LOG_COMPACTION)
 
 
@@ -50,19 +49,22 @@ class Result:
 
 
 class Jobs:
-    """Does jobs by number with the corpus in *root*, in the folder *scratch* that belongs to this process."""
+    """Does jobs by number with the corpus in *root*, in the folder *scratch* that belongs to this process.
 
-    def __init__(self, root: Path, scratch: Path, seed: int) -> None:
+    Of the files, the share *in_tables* is read by operations of a whole table, the others by the parser of their kind.
+    """
+
+    def __init__(self, root: Path, scratch: Path, seed: int, in_tables: float) -> None:
         self._sources = sources(root)
         self._kinds = sorted({source.kind for source in self._sources if source.kind != "other"})
-        self._parsed = sorted({source.kind for source in self._sources if has_parser(source)}) + [
-            "positions",
-            "stored rows",
-        ]
+        self._parsed = sorted({source.kind for source in self._sources if has_parser(source)})
+        self._parsed += ["positions", "stored rows"]
         self._kinds += 6 * ["pending plan", "marker"]
+        self._made = [name for name in MADE if (root / name).is_dir()]
         self._in_a_table = False
         self._root = root
         self._seed = seed
+        self._in_tables = in_tables
         self._scratch = scratch / "scratch"
         self._scratch.mkdir(parents=True)
         self._tables = scratch / "tables"
@@ -74,7 +76,7 @@ class Jobs:
     def run(self, number: int) -> Result:
         """Make the hostile file of this number, read it, and measure."""
         random = Random(f"{self._seed}-{number}")  # noqa: S311 - no secrets
-        self._in_a_table = random.random() < _IN_A_TABLE
+        self._in_a_table = random.random() < self._in_tables
         kind = random.choice(self._kinds if self._in_a_table else self._parsed)
         result = Result(number, kind)
         attempt = Attempts()
@@ -114,7 +116,7 @@ class Jobs:
 
     def _pending_plan(self, random: Random, result: Result) -> Any:
         """A table with a plan that another writer seems to have left."""
-        place = self._place(self._root / random.choice(MADE))
+        place = self._place(self._root / random.choice(self._made))
         action = random.choice(_PLANNED)
         plans = [
             one.data
@@ -132,7 +134,7 @@ class Jobs:
 
     def _marker(self, random: Random, result: Result) -> Any:
         """A table with a write that seems to be unfinished, whose markers have hostile names."""
-        place = self._place(self._root / random.choice(MADE))
+        place = self._place(self._root / random.choice(self._made))
         config = load_table_config(LocalStorage(place.table))
         time = "20300101000000000"
         for state in (State.REQUESTED, State.INFLIGHT):

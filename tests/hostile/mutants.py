@@ -83,7 +83,7 @@ _MORE_KEYS = (
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\0", "\\u0000")
+    return "".join(one if " " <= one < "\x7f" and one != "\\" else f"\\u{ord(one) & 0xFFFF:04x}" for one in value)
 
 
 def log_mutant(data: bytes, random: Random, other: bytes) -> bytes:

@@ -12,42 +12,55 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.hostile.corpus import build
+from tests.hostile.corpus import GOLDEN, MADE, build
 from tests.hostile.jobs import Result
 
 _ROOT = Path(__file__).parents[2]
+WORKER = ["-m", "tests.hostile.worker"]
 _HANGS = 60.0
 """Seconds after which a process is ended; more than a job may take, as a machine may be busy."""
 
 
-def run(count: int, *, seed: int = 0, first: int = 0, workers: int = 2) -> list[Result]:
-    """The results of *count* hostile files from the number *first* on."""
+SMALL = (("v6-mor-archived-h0150", "v9-mor-archived-h120", "v9-mor-hfilelog-plain-h120"), MADE[4:5])
+"""Tables enough for a file of most kinds."""
+
+
+def run(
+    count: int, *, seed: int = 0, first: int = 0, workers: int = 2, small: bool = False, in_tables: float = 0.04
+) -> list[Result]:
+    """The results of *count* hostile files from the number *first* on; *small* leaves out most tables.
+
+    *in_tables* is as for :class:`Jobs`.
+    """
+    golden, made = SMALL if small else (GOLDEN, MADE)
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         root = Path(folder) / "corpus"
         root.mkdir()
-        build(root)
+        build(root, golden=golden, made=made)
         with ThreadPoolExecutor(workers) as pool:
             parts = pool.map(
-                lambda number: list(_worker(root, Path(folder), seed, range(first + number, first + count, workers))),
+                lambda number: list(
+                    _worker(root, Path(folder), seed, range(first + number, first + count, workers), in_tables)
+                ),
                 range(workers),
             )
             return sorted((result for part in parts for result in part), key=lambda result: result.number)
 
 
-def _worker(root: Path, folder: Path, seed: int, numbers: range) -> Iterator[Result]:
+def _worker(root: Path, folder: Path, seed: int, numbers: range, in_tables: float) -> Iterator[Result]:
     """The results of *numbers*; a new process goes on where one died."""
     while numbers:
         with tempfile.TemporaryDirectory(prefix="worker-", dir=folder) as scratch:
-            done, died = yield from _process(root, Path(scratch), seed, numbers)
+            done, died = yield from _process(root, Path(scratch), seed, numbers, in_tables)
         if died is not None:
             yield Result(done, "?", foreign=[died])
         numbers = numbers[numbers.index(done) + 1 :]
 
 
-def _process(root: Path, scratch: Path, seed: int, numbers: range) -> Iterator[Result]:  # type: ignore[misc]
+def _process(root: Path, scratch: Path, seed: int, numbers: range, in_tables: float) -> Iterator[Result]:  # type: ignore[misc]
     """The results of one process; it returns the last number, and how the process ended if that was too early."""
-    command = [sys.executable, "-m", "tests.hostile.worker", str(root), str(scratch / "s"), str(seed)]
-    command += [str(numbers.start), str(numbers.step), str(numbers.stop)]
+    command = [sys.executable, *WORKER, str(root), str(scratch / "s"), str(seed)]
+    command += [str(numbers.start), str(numbers.step), str(numbers.stop), str(in_tables)]
     errors = scratch / "stderr"
     with errors.open("wb") as log:
         process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=log)

@@ -86,7 +86,7 @@ def anything(random: Random) -> Any:
     if kind == 2:
         return random.choice(_BIGGER[:-1])
     if kind == 3:
-        return deep(random.choice((50, 500)))
+        return deep(random.choice((50, 120)))
     return random.choice(_OTHERS)
 
 

@@ -22,13 +22,14 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     for name in ("seed", "first", "step", "end"):
         parser.add_argument(name, type=int)
+    parser.add_argument("in_tables", type=float)
     given = parser.parse_args()
     os.environ["TZ"] = "UTC"
     time.tzset()
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESS_SPACE, _MOST_ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    jobs = Jobs(given.root, given.scratch, given.seed)
+    jobs = Jobs(given.root, given.scratch, given.seed, given.in_tables)
     for number in range(given.first, given.end, given.step):
         print(json.dumps(number), flush=True)  # noqa: T201
         print(json.dumps(jobs.run(number).to_json()), flush=True)  # noqa: T201
