@@ -69,6 +69,6 @@ def find_write(state: TableState, instant: str) -> Instant:
 
 def refuse_savepoint(state: TableState, instant: str) -> None:
     """Raise a CommitError where a savepoint keeps the write *instant*."""
-    if any(one.action is Action.SAVEPOINT and one.time == instant for one in state.timeline.instants):
+    if any(one.action is Action.SAVEPOINT and one.time == instant for one in state.timeline.completed):
         root = state.storage.root
         raise CommitError(f"{root}: {instant} has a savepoint; delete that first", path=root)

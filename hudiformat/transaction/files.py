@@ -78,7 +78,20 @@ def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:
     for path in {*marked_files(storage, instant), *files_of(storage, instant)}:
         if _is_of(storage, config, path, instant):
             storage.delete(path)
+    delete_torn_logs(storage, config, instant)
     delete_traces(storage, instant)
+
+
+def delete_torn_logs(storage: Storage, config: TableConfig, instant: str) -> None:
+    """Delete the log files that *instant* was about to make and that have no whole block, which would say whose it is.
+
+    Below table version 8 nothing else tells them from those of other writes.
+    """
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        for path in marked_files(storage, instant):
+            is_log = isinstance(parse_data_file(base_name(path)), LogFileName)
+            if is_log and storage.exists(path) and not log_instants(storage, path):
+                storage.delete(path)
 
 
 def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
