@@ -136,7 +136,7 @@ def _source(table: Path, path: Path) -> Source:
     return Source(table, relative, kind, data, instant)
 
 
-def _kind(folder: str, name: str, data: bytes, instant: Instant | None) -> str:
+def _kind(folder: str, name: str, data: bytes, instant: Instant | None) -> str:  # noqa: PLR0911 - one for each kind
     if instant is not None:
         form = "avro" if data.startswith(b"Obj") else "json" if data else "empty"
         return f"instant {instant.action.value}.{instant.state.name.lower()} {form}"

@@ -149,7 +149,7 @@ def damage(data: bytes, random: Random, other: bytes = b"") -> bytes:
     return data
 
 
-def _damaged(data: bytes, random: Random, other: bytes) -> bytes:
+def _damaged(data: bytes, random: Random, other: bytes) -> bytes:  # noqa: PLR0911 - one for each way
     if not data:
         return random.randbytes(random.choice((1, 4, 100)))
     at = random.randrange(len(data))
