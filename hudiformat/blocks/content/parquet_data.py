@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.avro import avro_to_arrow, resolve
@@ -18,7 +19,7 @@ from hudiformat.errors import CorruptBlockError
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
 _GZIP_LEVEL = 4
-_ROWS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 1024
 _EXPANSION, _FEW_BYTES = 1000, 100_000_000
 
 
@@ -107,6 +108,18 @@ def checked_rows(metadata: pq.FileMetaData, size: int, *, per_byte: int = 2, few
     return rows
 
 
+def _decoded_size(column: pa.Array) -> int:
+    """The bytes of *column* without a dictionary, whose values count as often as they are used."""
+    size: int = column.nbytes
+    if pa.types.is_dictionary(column.type) and _has_length(column.type.value_type):
+        size += pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+    return size
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string))
+
+
 def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
     """The *columns* of a small file of *size* bytes as a whole.
 
@@ -115,7 +128,7 @@ def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
     """
     batches, left = [], _EXPANSION * size + _FEW_BYTES
     for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns) if columns else ():
-        left -= batch.nbytes
+        left -= sum(map(_decoded_size, batch.columns))
         if left < 0:
             raise ValueError(f"columns of over {_EXPANSION * size + _FEW_BYTES} bytes, in a file of {size}")
         batches.append(batch)
