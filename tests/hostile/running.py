@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,7 +57,9 @@ def _worker(root: Path, folder: Path, seed: int, numbers: range, in_tables: floa
         numbers = numbers[numbers.index(done) + 1 :]
 
 
-def _process(root: Path, scratch: Path, seed: int, numbers: range, in_tables: float) -> Iterator[Result]:  # type: ignore[misc]
+def _process(
+    root: Path, scratch: Path, seed: int, numbers: range, in_tables: float
+) -> Generator[Result, None, tuple[int, str | None]]:
     """The results of one process; it returns the last number, and how the process ended if that was too early."""
     command = [sys.executable, *WORKER, str(root), str(scratch / "s"), str(seed)]
     command += [str(numbers.start), str(numbers.step), str(numbers.stop), str(in_tables)]

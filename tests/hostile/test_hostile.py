@@ -14,6 +14,7 @@ from tests.hostile import jobs, running
 from tests.hostile.corpus import MADE, Source, build
 from tests.hostile.jobs import Guard, Jobs, Result
 from tests.hostile.mutants import mutant
+from tests.hostile.reading import Attempts
 from tests.hostile.running import findings, run, table
 
 COUNT = 20_000 if LONG else 1500 if THOROUGH else 120
@@ -57,9 +58,9 @@ def test_a_changed_canary_a_foreign_error_and_a_slow_file_are_findings(
 ) -> None:
     build(tmp_path, golden=(), made=MADE[4:5])
 
-    def bad(_source: object, _data: object, scratch: Path, attempt: jobs.Attempts) -> None:
+    def bad(_source: object, _data: object, scratch: Path, attempt: Attempts) -> None:
         (scratch.parent / "canary" / "hoodie.properties").unlink()
-        attempt(lambda: {}["key"])
+        attempt(lambda: dict[str, int]()["key"])
         bytearray(300_000_000)
 
     monkeypatch.setattr(jobs, "parse", bad)
@@ -82,7 +83,7 @@ def test_a_process_that_dies_is_a_finding_and_the_next_one_goes_on(
         "    print(json.dumps({'number': number, 'kind': 'k'}), flush=True)\n"
     )
     monkeypatch.setattr(running, "WORKER", [str(script)])
-    results = list(running._worker(tmp_path, tmp_path, 0, range(5)))
+    results = list(running._worker(tmp_path, tmp_path, 0, range(5), 0.0))
     assert [(one.number, one.kind) for one in results] == [(0, "k"), (1, "k"), (2, "?"), (3, "k"), (4, "k")]
     assert findings(results)[0].startswith("1 x ?: the process died (-11)")
 
