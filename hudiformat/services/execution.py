@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.services.claims import Claim
+from hudiformat.storage import Storage
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
 from hudiformat.transaction import (
@@ -46,14 +47,26 @@ def run_claimed(state: TableState, claimed: Claim, writing: WritePlan, *, merge:
         extra_metadata={"schema": writing.schema.avro},
         compacted=instant.action is Action.COMPACTION,
     )
-    with changing(state.context) as current:
-        claimed.heartbeat.confirm()
-        check_publishable(current, instant, metadata)
-        delete_strays(storage, current.config, instant.time, metadata.write_stats)
-        done = publish(current, instant, metadata)
+    try:
+        with changing(state.context) as current:
+            claimed.heartbeat.confirm()
+            check_publishable(current, state, instant, metadata)
+            delete_strays(storage, current.config, instant.time, metadata.write_stats)
+            done = publish(current, instant, metadata)
+    except HudiFormatError:
+        if not claimed.heartbeat.is_own():
+            _delete_own(storage, metadata.write_stats)
+        raise
     with suppress(StorageError):  # it is visible; markers that stay behind mean nothing
         delete_markers(storage, instant.time)
     return Commit(done.time, done.action.value, metadata.write_stats)
+
+
+def _delete_own(storage: Storage, stats: Iterable[WriteStat]) -> None:
+    """Delete what this process has made of a service that another has taken over: its files have other names."""
+    for stat in stats:
+        with suppress(StorageError):
+            storage.delete(stat.path or "")
 
 
 def compaction_plan_of(state: TableState, instant: Instant) -> CompactionPlan:

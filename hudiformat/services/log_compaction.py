@@ -34,7 +34,7 @@ from hudiformat.timeline import (
     WriteStat,
     remove_pending,
 )
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, write_plan
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, forget, write_plan
 from hudiformat.view import FileSlice, Visibility
 from hudiformat.write import AppendHandle, delete_ordering
 
@@ -61,6 +61,7 @@ def log_compact(context: TableContext) -> list[Commit]:
             waiting = [instant for instant in planned if not is_running(state, instant)]
             overtaken = [instant for instant in waiting if _is_overtaken(state, instant)]
             for instant in overtaken:
+                forget(state.storage, instant.time)
                 delete_files(state.storage, state.config, instant.time)
                 remove_pending(state.storage, state.config, instant)
             if overtaken:

@@ -15,7 +15,7 @@ from hudiformat.transaction.files import (
     delete_strays,
     encode_write_stats,
 )
-from hudiformat.transaction.heartbeats import Heartbeat, is_of_ended_process, living
+from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, publish
@@ -50,6 +50,7 @@ __all__ = [
     "encode_write_stats",
     "exclusive",
     "finish_restores",
+    "forget",
     "is_of_ended_process",
     "living",
     "newest_batch",

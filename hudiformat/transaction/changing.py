@@ -28,7 +28,8 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
             state = owning.state()
         else:
             is_old = again or context.options.concurrency.has_other_writers
-            state = replace(seen.again() if is_old else seen, context=owning)
+            state = seen.again() if is_old else seen
+            state = state if owning is context else replace(state, context=owning)
         state = finish_restores(state)
         yield prepare_metadata_table(state) if state.config.metadata_partitions else state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from hudiformat.errors import CommitError, StorageError
+from hudiformat.errors import CommitError, StorageError, WriteConflictError
 from hudiformat.storage import Storage
 from hudiformat.table import TableState
 from hudiformat.timeline import CommitMetadata, Instant
@@ -13,15 +13,18 @@ from hudiformat.timeline import CommitMetadata, Instant
 _PARALLEL_REQUESTS = 16
 
 
-def check_publishable(state: TableState, instant: Instant, metadata: CommitMetadata) -> None:
+def check_publishable(state: TableState, seen: TableState, instant: Instant, metadata: CommitMetadata) -> None:
     """Check what is about to become visible; *state* was read under the table's lock.
 
-    The instant is still on the timeline, and every file that *metadata* names exists and has its size.
+    The instant is still on the timeline, so is every write that it has *seen* when it began, unless that is archived,
+    and every file that *metadata* names exists and has its size.
 
     Raises:
-        CommitError: it is not, or one has not.
+        CommitError: the instant is not, or a file is not.
+        WriteConflictError: another writer has rolled back what this one builds on.
     """
     root = state.storage.root
+    _refuse_undone(state, seen, instant)
     if instant.time not in {pending.time for pending in state.timeline.pending}:
         raise CommitError(
             f"{root}: {instant} is no longer on the timeline: it has been rolled back by another writer, as "
@@ -36,6 +39,18 @@ def check_publishable(state: TableState, instant: Instant, metadata: CommitMetad
                 "committed, write again",
                 path=f"{root}/{path}",
             )
+
+
+def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> None:
+    left, first = {done.time for done in state.timeline.completed}, state.timeline.first_active or ""
+    undone = [done for done in seen.timeline.completed_writes if done.time not in left and done.time >= first]
+    if undone:
+        root = state.storage.root
+        raise WriteConflictError(
+            f"{root}: the write {instant.time} cannot commit: {undone[0]} has been rolled back since it began; nothing "
+            "was written, write again",
+            path=root,
+        )
 
 
 def _named(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:

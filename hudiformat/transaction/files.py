@@ -115,8 +115,8 @@ def named_files(stats: Iterable[WriteStat]) -> set[str | None]:
 
 
 def files_of(storage: Storage, instant: str) -> Iterator[str]:
-    """The paths of the files that have *instant* in their names, of all partitions."""
-    for folder, entries in list_partitions(storage):
+    """The paths of the files that have *instant* in their names, of all folders."""
+    for folder, entries in list_partitions(storage, incomplete=True):
         for entry in entries:
             parsed = parse_data_file(entry.name)
             if parsed is not None and parsed.instant == instant:

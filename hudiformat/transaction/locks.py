@@ -88,12 +88,13 @@ class FileSystemLock:
         """Take the lock; an expired lock of another writer is deleted first."""
         if self.expire_minutes and not self._remove_expired():
             return False
+        content = self._content()
         try:
-            self.storage.create(self._path, self._content(), sync=False)
+            self.storage.create(self._path, content, sync=False)
         except StorageError:
             if self.storage.exists(self._path) or self.storage.exists(self.folder):
-                # Another writer has it, or had it a moment ago; or it is this one's, and the answer was lost.
-                return self.is_own()
+                # Another writer has it, or had it a moment ago; or it was created, and the answer was lost.
+                return self._read() == content
             raise
         return True
 
@@ -117,7 +118,8 @@ class FileSystemLock:
 
     def _content(self) -> bytes:
         created = time.strftime("%Y-%m-%d %H:%M:%S.000")
-        return json.dumps({"lockCreateTime": created, "lockThreadName": _owner(), "owner": self.token}).encode()
+        written = {"lockCreateTime": created, "lockThreadName": _owner(), "owner": self.token, "id": str(uuid.uuid4())}
+        return json.dumps(written).encode()
 
     def _read(self) -> bytes:
         try:

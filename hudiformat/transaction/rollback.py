@@ -53,8 +53,8 @@ from hudiformat.view import list_partitions
 def rollback_requests(storage: Storage, target: str, *, ends_slice: bool = False) -> Iterator[RollbackRequest]:
     """What has to be done to roll back the write *target*; its log files are recognised by their blocks.
 
-    Where it *ends_slice*, *target* is a compaction, and all that was written to the slices that it began is rolled
-    back: their log files are deleted, too.  They would hide the slices before them.
+    Where it *ends_slice*, all that was written later to the slices that *target* began is rolled back already: all of
+    their log files are deleted.  Those of a compaction would hide the slices before them.
 
     Markers would name the files faster, but Hudi keeps them in forms of its own, and a commit has none any more.
 
@@ -209,10 +209,9 @@ def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
 
 
 def _ends_slice(state: TableState, target: str) -> bool:
-    """Whether *target* is a compaction, planned or completed, and no write is left that came after it."""
-    writes = [one for one in load_timeline(state.storage, state.config).instants if one.action.completed_as.is_write]
-    is_compaction = any(one.time == target and one.action in (Action.COMPACTION, Action.COMMIT) for one in writes)
-    return is_compaction and not any(one.time > target for one in writes)
+    """Whether no write is left that came after *target*."""
+    instants = load_timeline(state.storage, state.config).instants
+    return not any(one.time > target and one.action.completed_as.is_write for one in instants)
 
 
 def _plan(state: TableState, rollback: Instant) -> RollbackPlan:

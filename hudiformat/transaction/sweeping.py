@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hudiformat.naming import LogFileName, base_name, join_path, parse_data_file
 from hudiformat.table import TableState
-from hudiformat.timeline import Action, Instant, RestoreMetadata, RollbackMetadata
+from hudiformat.timeline import Action, Instant, RestoreMetadata, RollbackMetadata, Timeline
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, log_instants
 from hudiformat.view import list_partitions
 
@@ -36,15 +36,17 @@ def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
 def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None:
     """Delete the files of rolled-back writes that are there again, before the instants *chosen* are archived.
 
-    The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the timeline begins after its instant, its
-    files would count as those of an archived commit.
+    The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the
+    timeline begins after its instant, its files would count as those of an archived commit.
     """
     known = {instant.time for instant in state.timeline.instants}
-    first, last = state.timeline.first_active or "", max((one.time for one in chosen), default="")
-    gone = {time for time in _rolled_back(state) if first <= time <= last and time not in known}
+    first = state.timeline.first_active or ""
+    left = Timeline(tuple(one for one in state.timeline.instants if one.time not in {done.time for done in chosen}))
+    bound = left.first_active or state.timeline.latest_instant_time or ""
+    gone = {time for time in _rolled_back(state) if first <= time < bound and time not in known}
     if not gone:
         return
-    for folder, files in list_partitions(state.storage):
+    for folder, files in list_partitions(state.storage, incomplete=True):
         for file in files:
             path = join_path(folder, file.name)
             instants = _instants_of(state, path)

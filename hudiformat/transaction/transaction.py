@@ -116,7 +116,7 @@ class Transaction:
             delete_strays(storage, self.plan.config, time, metadata.write_stats)
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
-            check_publishable(state, self.instant, metadata)
+            check_publishable(state, self._seen, self.instant, metadata)
             done = self._complete(state, metadata)
         self.after = replace(state, context=self._context).with_instant(done)
         self._stop_heartbeat()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace, TracebackType
 
 import pyarrow as pa
+import pytest
 
 from hudiformat import StorageError
 from hudiformat.storage import Capabilities, FileInfo, OutputFile
@@ -55,18 +56,12 @@ class NoThread:
 @contextmanager
 def in_time_of(time: FakeTime) -> Iterator[None]:
     """Locks and heartbeats go by *time*, and have no threads."""
-    modules = (locks, heartbeats)
     threads = SimpleNamespace(Thread=NoThread, Event=threading.Event)
-    before = [module.time for module in modules]
-    ticking.threading = threads  # type: ignore[assignment]
-    for module in modules:
-        module.time = time  # type: ignore[assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locks, "time", time)
+        patch.setattr(heartbeats, "time", time)
+        patch.setattr(ticking, "threading", threads)
         yield
-    finally:
-        ticking.threading = threading
-        for module, real in zip(modules, before, strict=True):
-            module.time = real
 
 
 @dataclass(frozen=True, slots=True)
