@@ -1,4 +1,4 @@
-"""A cursor over a buffer, and Java's big-endian integers.
+"""A cursor over a buffer, Java's big-endian integers, and the texts that can be paths within a table.
 
 A :class:`Cursor` never reads past its end, and compares every length with the bytes that are left before it uses it, so
 that a damaged length costs an error and no memory.
@@ -7,6 +7,7 @@ that a damaged length costs an error and no memory.
 from __future__ import annotations
 
 import contextlib
+import re
 import struct
 from collections.abc import Iterator
 
@@ -16,6 +17,17 @@ _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 
 INT32_MAX = 2**31 - 1
+
+# An empty segment, "." and "..", each between slashes or at an end; NUL; surrogates, which no file system can encode.
+_NO_PATH = re.compile(r"(?:\A|/)\.{0,2}(?=/|\Z)|[\0\ud800-\udfff]")
+
+
+def is_below_root(path: str) -> bool:
+    """Whether *path* names the root (the empty path) or something below it, and can be a path of a file system.
+
+    It does not, if a segment is empty, ``.`` or ``..``; the first segment of an absolute path is empty.
+    """
+    return not path or _NO_PATH.search(path) is None
 
 
 def int32(value: int) -> bytes:

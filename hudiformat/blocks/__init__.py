@@ -2,7 +2,7 @@
 
 from hudiformat.blocks.block import LogBlock, decode_block, encode_block, encode_block_parts
 from hudiformat.blocks.build import data_block, delete_block, rollback_block
-from hudiformat.blocks.content.parquet_data import encode_parquet
+from hudiformat.blocks.content.parquet_data import checked_rows, encode_parquet, read_rows
 from hudiformat.blocks.frame import (
     FORMAT_VERSION,
     MAGIC,
@@ -24,11 +24,13 @@ __all__ = [
     "HeaderKey",
     "LogBlock",
     "Quirks",
+    "checked_rows",
     "data_block",
     "decode_block",
     "delete_block",
     "encode_block",
     "encode_block_parts",
     "encode_parquet",
+    "read_rows",
     "rollback_block",
 ]

@@ -181,10 +181,11 @@ class LogBlock(_Fields):
         They refer to the base file of the instant ``base_instant_of_positions`` and to no other.
 
         Raises:
-            CorruptBlockError: the header value is no roaring bitmap.
+            CorruptBlockError: the header value is no roaring bitmap, or has more positions than there can be records.
         """
         text = self.header.get(HeaderKey.RECORD_POSITIONS)
-        return None if text is None else decode_positions(text)
+        most = _POSITIONS_PER_BYTE * len(self.content) + _FEW_POSITIONS
+        return None if text is None else decode_positions(text, most=most)
 
     @property
     def base_instant_of_positions(self) -> str | None:
@@ -359,6 +360,10 @@ class BlockRun:
         ]
 
 
+_POSITIONS_PER_BYTE, _FEW_POSITIONS = 4, 1024
+"""More than any content has records: even compressed, a record with a key of its own takes more."""
+
+
 def encode_positions(positions: Iterable[int]) -> str:
     """The header value for *positions*, row numbers in the base file; the same set gives the same text.
 
@@ -369,17 +374,19 @@ def encode_positions(positions: Iterable[int]) -> str:
     return base64.b64encode(bitmap.serialize()).decode("ascii")
 
 
-def decode_positions(text: str) -> Positions:
-    """The positions in a header value, in ascending order.
+def decode_positions(text: str, *, most: int | None = None) -> Positions:
+    """The positions in a header value, in ascending order, at most *most*: a bitmap of few bytes may have any number.
 
     Raises:
-        CorruptBlockError: the text is no Base64 of a roaring bitmap.
+        CorruptBlockError: the text is no Base64 of a roaring bitmap, or of a larger one.
     """
     try:
         data = base64.b64decode(text, validate=True)
         if not data:
             raise ValueError("no bytes")  # noqa: TRY301 - pyroaring reads the first byte unchecked
         bitmap = BitMap64.deserialize(data)
+        if most is not None and len(bitmap) > most:
+            raise ValueError(f"{len(bitmap)} positions, in a block of {most} bytes")  # noqa: TRY301
     except (ValueError, binascii.Error) as error:
         raise CorruptBlockError(f"record positions that are no roaring bitmap: {error}") from error
     return np.fromiter(bitmap, np.uint64, len(bitmap))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
-import fastavro
-
+from hudiformat.avro import decode_value, parse_value_schema
 from hudiformat.basefile import BloomFilter, parse_filters
-from hudiformat.errors import CorruptBlockError, CorruptTableError
-from hudiformat.metadata.file_entries import parse_record_schema
+from hudiformat.errors import CorruptBlockError, CorruptTableError, DecodeError, SchemaError
 from hudiformat.metadata.index_keys import file_id, partition_id
 from hudiformat.metadata.partition import Deletes, Part, open_partition
 from hudiformat.storage import Storage
@@ -64,12 +61,13 @@ def decode_bloom_filter(value: bytes, schema: str) -> tuple[BloomFilter, ...] | 
         CorruptBlockError: the record does not contain a bloom filter.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(value), parse_record_schema(schema), None)
+        record: Any = decode_value(value, parse_value_schema(schema))
         content = record["BloomFilterMetadata"]
         text = "" if content["isDeleted"] else content["bloomFilter"].decode()
-    except Exception as error:  # damage makes fastavro raise any kind of error
+        kind = str(content["type"])
+    except (DecodeError, SchemaError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptBlockError(f"expected a bloom filter, but the record cannot be decoded: {error!r}") from error
     try:
-        return parse_filters(text, content["type"]) if text else None
+        return parse_filters(text, kind) if text else None
     except CorruptTableError:
         return None  # of an unknown type

@@ -5,16 +5,14 @@ Queries skip files by these statistics.  So statistics that may not cover all va
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 
-from hudiformat.errors import CorruptBlockError
-from hudiformat.metadata.file_entries import parse_record_schema
+from hudiformat.avro import decode_value, parse_value_schema
+from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError
 from hudiformat.metadata.index_keys import column_id, file_id, partition_id
 from hudiformat.metadata.partition import Deletes, Part, open_partition
 from hudiformat.storage import Storage
@@ -131,12 +129,10 @@ def decode_column_stats(value: bytes, schema: str) -> _FileRange:
         CorruptBlockError: the record does not contain column statistics.
     """
     try:
-        record: Any = fastavro.schemaless_reader(
-            io.BytesIO(value), parse_record_schema(schema), None, return_record_name=True
-        )
+        record: Any = decode_value(value, parse_value_schema(schema), names=True)
         stats = _unwrapped(record["ColumnStatsMetadata"])
         return str(stats["fileName"]), None if stats["isDeleted"] else _range(stats)
-    except Exception as error:  # damage makes fastavro raise any kind of error
+    except (DecodeError, SchemaError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptBlockError(f"expected column statistics, but the record cannot be decoded: {error!r}") from error
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import fastavro
 
-from hudiformat.errors import CorruptBlockError, EncodeError
+from hudiformat.avro import decode_value, parse_value_schema
+from hudiformat.errors import CorruptBlockError, DecodeError, EncodeError, SchemaError
 
 
 class FileEntry(NamedTuple):
@@ -34,10 +33,10 @@ def decode_file_entries(value: bytes, schema: str) -> FileEntries:
         CorruptBlockError: the record is not a HoodieMetadataRecord.
     """
     try:
-        record: Any = fastavro.schemaless_reader(io.BytesIO(value), parse_record_schema(schema), None)
+        record: Any = decode_value(value, parse_value_schema(schema))
         entries = record["filesystemMetadata"] or {}
-        return {name: FileEntry(entry["size"], entry["isDeleted"]) for name, entry in entries.items()}
-    except Exception as error:  # damage makes fastavro raise any kind of error, from EOFError to KeyError
+        return {name: FileEntry(int(entry["size"]), bool(entry["isDeleted"])) for name, entry in entries.items()}
+    except (DecodeError, SchemaError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptBlockError(
             f"expected a HoodieMetadataRecord, but the record cannot be decoded: {error!r}"
         ) from error
@@ -57,8 +56,8 @@ def encode_file_entries(entries: FileEntries, kind: int, schema: str) -> bytes:
     buffer = io.BytesIO()
     try:
         record = {"key": "", "type": kind, "filesystemMetadata": fields}
-        fastavro.schemaless_writer(buffer, parse_record_schema(schema), record)
-    except (ValueError, TypeError, KeyError) as error:
+        fastavro.schemaless_writer(buffer, parse_value_schema(schema), record)
+    except (SchemaError, ValueError, TypeError, KeyError) as error:
         raise EncodeError(f"expected the schema of a HoodieMetadataRecord: {error}") from error
     return buffer.getvalue()
 
@@ -83,9 +82,3 @@ def merge_file_entries(older: FileEntries, newer: FileEntries) -> FileEntries:
         else:
             result[name] = FileEntry(max(previous.size, entry.size), is_deleted=False)
     return result
-
-
-@lru_cache(maxsize=16)
-def parse_record_schema(schema: str) -> Any:
-    """Return the Avro schema *schema* (JSON) of the metadata table's records in the form that fastavro takes."""
-    return fastavro.parse_schema(json.loads(schema))

@@ -7,6 +7,7 @@ the metadata table although the write never became visible in the table.
 from __future__ import annotations
 
 from hudiformat.avro.container import decode_avro_file
+from hudiformat.errors import CorruptTableError
 from hudiformat.storage import Storage
 from hudiformat.timeline import Action, Instant, TableConfig, Timeline, instant_path
 
@@ -44,8 +45,12 @@ def valid_instants(storage: Storage, config: TableConfig, timeline: Timeline, ow
 
 def _rolled_back_instants(storage: Storage, config: TableConfig, instant: Instant) -> list[str]:
     path = instant_path(config, instant)
-    record = decode_avro_file(storage.read(path), path=f"{storage.root}/{path}")
-    if instant.action is Action.ROLLBACK:
-        return list(record["commitsRollback"])
-    every = (rollback for group in record["hoodieRestoreMetadata"].values() for rollback in group)
-    return [time for rollback in every for time in rollback["commitsRollback"]]
+    named = f"{storage.root}/{path}"
+    record = decode_avro_file(storage.read(path), path=named)
+    try:
+        rollbacks = [record]
+        if instant.action is Action.RESTORE:
+            rollbacks = [rollback for group in record["hoodieRestoreMetadata"].values() for rollback in group]
+        return [str(time) for rollback in rollbacks for time in rollback["commitsRollback"]]
+    except (LookupError, TypeError, AttributeError) as error:
+        raise CorruptTableError(f"{named}: expected the metadata of {instant}: {error!r}", path=named) from error

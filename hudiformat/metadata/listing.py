@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hudiformat.errors import CorruptTableError
+from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.metadata.file_entries import FileEntries, decode_file_entries, merge_file_entries
 from hudiformat.metadata.partition import Deletes, Part, open_partition
 from hudiformat.metadata.updates import ALL_PARTITIONS, FILES, NO_PARTITION
+from hudiformat.naming import checked_partition
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.timeline import TableConfig, Timeline
 
@@ -63,7 +64,10 @@ class Listing:
             raise CorruptTableError(
                 f"{self._root}: expected the key {ALL_PARTITIONS} in the metadata table, found none", path=self._root
             )
-        paths = _present(entries)
+        try:
+            paths = [_checked(path) for path in _present(entries)]
+        except NameFormatError as error:
+            raise CorruptTableError(f"{self._root}: the metadata table: {error}", path=self._root) from error
         return [""] if paths == [NO_PARTITION] else paths
 
     def _look_up(self, key: str) -> FileEntries | None:
@@ -103,3 +107,7 @@ def _files(entries: FileEntries | None) -> list[FileInfo]:
 
 def _present(entries: FileEntries) -> list[str]:
     return sorted(name for name, entry in entries.items() if not entry.is_deleted)
+
+
+def _checked(path: str) -> str:
+    return path if path == NO_PARTITION else checked_partition(path)

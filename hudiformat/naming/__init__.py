@@ -5,6 +5,13 @@ text; text that does not parse raises a NameFormatError.
 """
 
 from hudiformat.naming.bucket_hash import bucket_numbers, hash_key_values, record_key_buckets, string_hashes
+from hudiformat.naming.checks import (
+    checked_data_file,
+    checked_file_id,
+    checked_instant,
+    checked_partition,
+    checked_path_in_table,
+)
 from hudiformat.naming.file_names import (
     BaseFileName,
     LogFileName,
@@ -37,6 +44,11 @@ __all__ = [
     "base_name",
     "bucket_file_id",
     "bucket_numbers",
+    "checked_data_file",
+    "checked_file_id",
+    "checked_instant",
+    "checked_partition",
+    "checked_path_in_table",
     "fixed_bucket_file_id",
     "format_instant",
     "format_partition_path",

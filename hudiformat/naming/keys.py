@@ -34,8 +34,13 @@ def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_f
     ``__null__`` and ``__empty__`` for values that are null or empty.  Tables of version 9 with the COMPLEX key
     generator have the complex form even for one field (``k:1``); Hudi up to 1.0.2 wrote the plain value there.
 
+    Hudi does not escape the values.  So that no two rows with other values have one key, values are refused that would
+    make a key of several fields ambiguous: those with ``,b:`` in them, where ``b`` is a field after the first, and the
+    placeholders themselves.
+
     Raises:
-        DataError: all key values of a row are null or empty; the message counts these rows.
+        DataError: all key values of a row are null or empty, or a value would make the key ambiguous; the message
+            counts these rows.
         SchemaError: a column of a type that has no fixed text.
 
     Source: KeyGenerator.constructRecordKey, KeyGenUtils.getRecordKey and ComplexAvroKeyGenerator, Hudi 1.2.0.
@@ -44,6 +49,8 @@ def record_keys(columns: Sequence[pa.Array], fields: Sequence[str], *, complex_f
     _refuse_missing_keys(texts, fields)
     if not complex_form:
         return texts[0]
+    if len(fields) > 1:
+        _refuse_ambiguous(texts, fields)
     pairs = [
         pc.binary_join_element_wise(pa.scalar(f"{field}:"), _with_placeholders(text), "")
         for field, text in zip(fields, texts, strict=True)
@@ -64,6 +71,20 @@ def _refuse_missing_keys(texts: Sequence[pa.Array], fields: Sequence[str]) -> No
     if count:
         names = ", ".join(fields)
         raise DataError(f"record key {names}: null or empty in {count} of {len(texts[0])} rows", column=names)
+
+
+def _refuse_ambiguous(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
+    later = "|".join(map(re.escape, fields[1:]))
+    pattern = f"^{NULL_PLACEHOLDER}$|^{EMPTY_PLACEHOLDER}$|,(?:{later}):"
+    for text, field in zip(texts, fields, strict=True):
+        count = pc.sum(pc.match_substring_regex(text, pattern)).as_py()
+        if count:
+            raise DataError(
+                f"record key {', '.join(fields)}: {count} values of {field} would make the key of a row the same as "
+                f"another row's: they contain a comma, the name of a key field and a colon, or are {NULL_PLACEHOLDER} "
+                f"or {EMPTY_PLACEHOLDER}; Hudi does not escape them, so change the values, or use one key field",
+                column=field,
+            )
 
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"

@@ -13,7 +13,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import base_name, format_instant, join_path
+from hudiformat.naming import base_name, checked_data_file, format_instant, join_path
 from hudiformat.options import CleanPolicy
 from hudiformat.services.leftovers import delete_leftovers
 from hudiformat.storage import FileInfo
@@ -239,7 +239,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
 
 
 def _delete(state: TableState, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
-    names = tuple(base_name(path) for path in paths)
+    names = tuple(base_name(checked_data_file(path)) for path in paths)
     for name in names:
         state.context.confirm()
         state.storage.delete(join_path(partition, name))

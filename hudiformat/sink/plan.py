@@ -6,17 +6,19 @@ A plan is made once all tasks have reported, and is written to the journal.  Pur
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
-from hudiformat.errors import DataError
-from hudiformat.naming import join_path
+from hudiformat.errors import CorruptTableError, DataError
+from hudiformat.naming import checked_partition, checked_path_in_table, join_path
 from hudiformat.sink.layout import StagedFile, TaskCommit
 from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.sink.packing import pack
 
+_T = TypeVar("_T")
 _SKIPPED = 100
 """Ranges of skipped numbers that are remembered; engines may number their batches with gaps."""
 
@@ -33,7 +35,8 @@ class Group:
     @property
     def format(self) -> Format:
         """The format in which the files were written, which the options may have changed since, after a restart."""
-        return Format(self.target.rpartition(".")[2])
+        with _reading("plan"):
+            return Format(self.target.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,17 @@ class BatchPlan:
 
     @classmethod
     def from_json(cls, text: bytes) -> BatchPlan:
-        """Parse the text of :meth:`to_json`."""
-        fields: dict[str, Any] = json.loads(text)
-        groups = (Group(**{**group, "sources": tuple(group["sources"])}) for group in fields.pop("groups"))
-        return cls(groups=tuple(groups), **fields)
+        """Parse the text of :meth:`to_json`.
+
+        Raises:
+            CorruptTableError: it is something else, or names files that are not in the output.
+        """
+        with _reading("plan"):
+            fields = _fields(text, batch=int, groups=list, compactors=int, watermark=int)
+            groups = tuple(map(_parse_group, fields.pop("groups")))
+            if fields["compactors"] < 1:
+                raise ValueError("expected a compactor")
+            return cls(groups=groups, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +105,53 @@ class Progress:
 
     @classmethod
     def from_json(cls, text: bytes) -> Progress:
-        """Parse the text of :meth:`to_json`."""
-        return cls(**json.loads(text))
+        """Parse the text of :meth:`to_json`.
+
+        Raises:
+            CorruptTableError: it is something else.
+        """
+        with _reading("progress"):
+            fields = _fields(text, batch=int, watermark=int, pending=dict)
+            for partition, since in fields["pending"].items():
+                checked_partition(partition)
+                _expect(int, since)
+            return cls(**fields)
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise CorruptTableError(f"expected the {what} of a batch in the sink's journal: {error}") from error
+
+
+def _fields(text: bytes, **kinds: type) -> dict[str, Any]:
+    """The fields of a JSON object, each of its kind; ``watermark`` may be null."""
+    found = _expect(dict, json.loads(text))
+    return {
+        name: None if name == "watermark" and found[name] is None else _expect(kind, found[name])
+        for name, kind in kinds.items()
+    }
+
+
+def _parse_group(value: Any) -> Group:
+    found = _expect(dict, value)
+    group = Group(
+        _expect(int, found["number"]),
+        checked_partition(_expect(str, found["partition"])),
+        tuple(checked_path_in_table(_expect(str, source)) for source in _expect(list, found["sources"])),
+        checked_path_in_table(_expect(str, found["target"])),
+    )
+    if group.target.rpartition("/")[0] != group.partition or not all(group.sources) or not group.sources:
+        raise ValueError(f"expected files for the partition {group.partition!r}, found {group.target!r}")
+    return group
+
+
+def _expect(kind: type[_T], value: object) -> _T:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
+    return value
 
 
 def missing_tasks(messages: Sequence[TaskCommit]) -> list[int]:

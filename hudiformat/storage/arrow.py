@@ -14,6 +14,7 @@ from pyarrow import fs
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.fetching import fetch
 from hudiformat.storage.local import remove_empty_folder
+from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
 from hudiformat.storage.putting import fsspec_of, put_of
 
@@ -177,7 +178,7 @@ class ArrowStorage:
         self._filesystem.delete_dir(target)
 
     def _path(self, path: str) -> str:
-        target = f"{self._base}/{path}" if path else self._base
+        target = f"{self._base}/{checked_path(path, self._root)}" if path else self._base
         if self._fsspec is not None:
             self._fsspec.invalidate_cache(target)  # else it repeats old listings
         return target

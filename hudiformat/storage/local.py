@@ -11,7 +11,8 @@ import errno
 import mmap
 import os
 import shutil
-import tempfile
+import stat
+import uuid
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from hudiformat.errors import StorageError
+from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
 
 T = TypeVar("T")
@@ -30,10 +32,18 @@ _SMALL = 1 << 14  # bytes: joining the parts takes less time than writing them o
 
 
 class LocalStorage:
-    """A folder of the local file system; see :class:`~hudiformat.storage.protocol.Storage`."""
+    """A folder of the local file system; see :class:`~hudiformat.storage.protocol.Storage`.
+
+    A symbolic link in the folder is followed if it leads to a place below the folder, and refused otherwise.  The
+    folder itself may be reached through links.  New files and folders get the permissions that the umask leaves.
+    """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which users do not expect
+        try:
+            self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links: not expected
+        except OSError as error:  # there is no current folder any more
+            raise _storage_error("open", Path(root), error) from error
+        checked_path(str(self._root)[1:], "/")
 
     @property
     def root(self) -> str:
@@ -43,86 +53,100 @@ class LocalStorage:
     def capabilities(self) -> Capabilities:
         return Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
-    def _path(self, path: str) -> Path:
-        return self._root / path if path else self._root
+    def _path(self, path: str, *, itself: bool = False) -> Path:
+        """The place of *path*; links on the way are checked, and a link at *path* unless it *itself* is meant."""
+        root = str(self._root)
+        target = f"{root}/{checked_path(path, root)}" if path else root
+        at, last = len(root), target.rfind("/") if itself else len(target)
+        while at < last:  # each name below the root
+            end = target.find("/", at + 1)
+            at = len(target) if end < 0 else end
+            try:
+                mode = os.lstat(target[:at]).st_mode
+            except OSError:
+                break  # it does not exist, or the operation itself meets the same error
+            if stat.S_ISLNK(mode):
+                _refuse_outside(target, root)
+                break
+        return Path(target)
 
     def list(self, path: str) -> list[FileInfo]:
+        folder = self._path(path)
         try:
-            with os.scandir(f"{self._root}/{path}") as entries:
+            with os.scandir(folder) as entries:
                 infos = [info for entry in entries if (info := _file_info(entry))]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise _storage_error("list", self._path(path), error) from error
+            raise _storage_error("list", folder, error) from error
         return sorted(infos, key=attrgetter("name"))
 
     def exists(self, path: str) -> bool:
-        return self._path(path).exists()
+        target = self._path(path)
+        try:
+            return target.exists()
+        except OSError as error:  # a name that is too long, for instance
+            raise _storage_error("look up", target, error) from error
 
     def read(self, path: str) -> bytes:
+        target = self._path(path)
         try:
-            return self._path(path).read_bytes()
+            return target.read_bytes()
         except OSError as error:
-            raise _storage_error("read", self._path(path), error) from error
+            raise _storage_error("read", target, error) from error
 
     def map(self, path: str) -> memoryview:
+        target = self._path(path)
         try:
-            with self._path(path).open("rb") as file:
+            with target.open("rb") as file:
                 if os.fstat(file.fileno()).st_size == 0:
                     return memoryview(b"")  # an empty file cannot be mapped
                 return memoryview(FileMap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except OSError as error:
-            raise _storage_error("read", self._path(path), error) from error
+            raise _storage_error("read", target, error) from error
 
     def open_input(self, path: str) -> pa.NativeFile:
         return pa.BufferReader(self.map(path))
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
-        target = self._path(path)
+        target = self._path(path, itself=True)
+        temporary = target.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         try:
-            handle, temporary = _made_in(
-                target.parent, lambda: tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=target.parent)
-            )
             try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                    if sync:
-                        file.flush()
-                        os.fsync(file.fileno())
-                Path(temporary).chmod(0o644)
+                _made_in(target.parent, self._root, lambda: _write_new(temporary, data, sync=sync))
                 if overwrite or not target.exists():  # without a target the checksum is a leftover
                     _checksum_file(target).unlink(missing_ok=True)
                 if overwrite:
-                    Path(temporary).replace(target)
+                    temporary.replace(target)
                 else:
                     os.link(temporary, target)  # fails when the target exists; a rename would replace it
             finally:
-                Path(temporary).unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
             if sync:
-                _sync_folder(target.parent)
+                _sync_entry(target, self._root)
         except OSError as error:
             raise _storage_error("create", target, error) from error
 
     def open_new(self, path: str) -> OutputFile:
-        return LocalOutputFile(self._path(path))
+        return LocalOutputFile(self._path(path, itself=True), self._root)
 
     def rename(self, source: str, target: str) -> None:
-        old, new = self._path(source), self._path(target)
+        old, new = self._path(source, itself=True), self._path(target, itself=True)
         try:
-            new.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(new.parent, self._root)
             if new.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             _checksum_file(new).unlink(missing_ok=True)
             old.rename(new)
             _checksum_file(old).unlink(missing_ok=True)
-            _sync_folder(new.parent)
+            _sync_entry(new, self._root)
         except OSError as error:
             raise _storage_error("rename", old, error, f" to {new}") from error
 
     def make_folder(self, path: str) -> None:
         folder = self._path(path)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            _make_folder(folder, self._root)
         except OSError as error:
             raise _storage_error("create", folder, error) from error
 
@@ -130,9 +154,10 @@ class LocalStorage:
         return remove_empty_folder(self._path(path))
 
     def delete(self, path: str) -> bool:
-        target = self._path(path)
+        target = self._path(path, itself=True)
         try:
-            if target.is_dir():
+            if target.is_dir() and not target.is_symlink():
+                _forget_synced(target)
                 shutil.rmtree(target)
                 return True
             _checksum_file(target).unlink(missing_ok=True)
@@ -147,16 +172,15 @@ class LocalStorage:
 class LocalOutputFile:
     """A local file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, root: Path) -> None:
         self._path = path
+        self._root = root
         self._size = 0
         self._closed = False
         self._folder_synced = False
         try:
             _checksum_file(path).unlink(missing_ok=True)
-            self._handle = _made_in(
-                path.parent, lambda: os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-            )
+            self._handle = _made_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
         except OSError as error:
             raise _storage_error("create", path, error) from error
 
@@ -194,7 +218,7 @@ class LocalOutputFile:
         try:
             os.fsync(self._handle)
             if not self._folder_synced:  # the name of a new file is on disk only with its folder
-                _sync_folder(self._path.parent)
+                _sync_entry(self._path, self._root)
                 self._folder_synced = True
         except OSError as error:
             raise _storage_error("sync", self._path, error) from error
@@ -206,7 +230,10 @@ class LocalOutputFile:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            os.close(self._handle)
+            try:
+                os.close(self._handle)
+            except OSError as error:  # some file systems report a full disk only here
+                raise _storage_error("close", self._path, error) from error
 
     def __enter__(self) -> LocalOutputFile:
         return self
@@ -218,13 +245,17 @@ class LocalOutputFile:
 
 
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
-    """The entry's information; None for a file that was deleted after the listing, and for a broken link."""
+    """The entry's information; None for a file that was deleted after the listing, and for a broken link.
+
+    A name whose bytes are no text is none of Hudi's, whose names are texts, and is left out.
+    """
     try:
+        entry.name.encode()
         if entry.is_dir():
             return FileInfo(entry.name, 0, is_dir=True)
         status = entry.stat()
         return FileInfo(entry.name, status.st_size, is_dir=False, modified=status.st_mtime_ns // 1_000_000)
-    except FileNotFoundError:
+    except (FileNotFoundError, UnicodeEncodeError):
         return None
 
 
@@ -241,13 +272,61 @@ def remove_empty_folder(folder: Path) -> bool:
     return True
 
 
-def _made_in(folder: Path, make: Callable[[], T]) -> T:
+def _made_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
     """*make* a file in *folder*, which is created if need be; another process may delete it as long as it is empty."""
     for _ in range(_TRIES):
         with contextlib.suppress(FileNotFoundError):
-            folder.mkdir(parents=True, exist_ok=True)
+            _make_folder(folder, root)
             return make()
     return make()
+
+
+def _refuse_outside(target: str, root: str) -> None:
+    """Raise a StorageError if links lead from *target* out of *root*."""
+    if not f"{os.path.realpath(target)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
+        raise StorageError(
+            f"refused {target}: a symbolic link leads out of {root}, and nothing outside the table is read or "
+            "written; move the files into the table, or mount them there",
+            path=target,
+        )
+
+
+def _write_new(path: Path, data: bytes, *, sync: bool) -> None:
+    with os.fdopen(os.open(path, _NEW_FILE, _FILE_MODE), "wb") as file:
+        file.write(data)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_FILE_MODE = 0o666  # less the umask
+_synced: set[Path] = set()
+"""Folders whose own names this process has synced: a file is on disk only if all folders above it are."""
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    if not folder.is_dir():
+        is_new = not root.is_dir()
+        _synced.discard(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
+                _sync_folder(root.parent)
+
+
+def _sync_entry(path: Path, root: Path) -> None:
+    """Sync the name of *path*, and those of the folders above it and below *root* that have not been synced yet."""
+    _sync_folder(path.parent)
+    for folder in path.parents:
+        if folder in _synced or folder == root:
+            return
+        _sync_folder(folder.parent)
+        _synced.add(folder)
+
+
+def _forget_synced(folder: Path) -> None:
+    _synced.difference_update([one for one in _synced if one == folder or folder in one.parents])
 
 
 def _checksum_file(path: Path) -> Path:

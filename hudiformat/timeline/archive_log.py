@@ -7,18 +7,18 @@ between archiving and deleting, or while it merged small files.
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
 
+from hudiformat.avro import ValueSchema, decode_value, parse_value_schema
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
-from hudiformat.errors import CorruptTableError, DecodeError
+from hudiformat.errors import CorruptTableError, DecodeError, SchemaError
 from hudiformat.logfile import LogReader
 from hudiformat.storage import Storage
-from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
+from hudiformat.timeline.archived import ArchivedInstant, InstantFiles, parse_archived
 from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata, commit_of_record, commit_record
 from hudiformat.timeline.contents import Content, Metadata, Plan, read_content
@@ -96,23 +96,21 @@ def _archive_files(storage: Storage, folder: str) -> list[str]:
     return [f"{folder}/{match[0]}" for match in sorted(matches, key=lambda match: int(match[1]))]
 
 
-def _records(storage: Storage, path: str) -> Iterator[dict[str, Any]]:
+def _records(storage: Storage, path: str) -> Iterator[Any]:
     for block in LogReader(path, storage=storage):
         if block.type is BlockType.AVRO_DATA:
             try:
-                schema = fastavro.parse_schema(json.loads(block.schema))
-                yield from _block_records(block.content, schema)
-            except (DecodeError, ValueError, LookupError, EOFError, TypeError) as error:
+                yield from _block_records(block.content, parse_value_schema(block.schema))
+            except (DecodeError, SchemaError) as error:
                 named = f"{storage.root}/{path}"
                 raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
 
 
-def _block_records(content: bytes | memoryview, schema: Any) -> Iterator[dict[str, Any]]:
+def _block_records(content: bytes | memoryview, schema: ValueSchema) -> Iterator[Any]:
     cursor = Cursor(memoryview(content))
     cursor.int32("content version")
     for _ in range(cursor.int32("record count")):
-        data = io.BytesIO(cursor.take(cursor.int32("record length"), "record"))
-        yield fastavro.schemaless_reader(data, schema, None)
+        yield decode_value(cursor.take(cursor.int32("record length"), "record"), schema)
 
 
 def _block(records: Sequence[Mapping[str, Any]]) -> bytes:
@@ -125,13 +123,13 @@ def _block(records: Sequence[Mapping[str, Any]]) -> bytes:
     return encode_block(LogBlock(BlockType.AVRO_DATA, header, b"".join(parts)))
 
 
-def _entry(record: Mapping[str, Any], *, path: str) -> tuple[Instant, list[Content]]:
-    try:
-        action, state = Action(record["actionType"]), State[record.get("actionState") or "COMPLETED"]
-        time = record["commitTime"]
-    except (KeyError, ValueError) as error:
-        raise CorruptTableError(f"{path}: expected archived instants: {error!r}", path=path) from error
+def _entry(record: Any, *, path: str) -> tuple[Instant, list[Content]]:
+    name = (record.get("actionState") or State.COMPLETED.name) if isinstance(record, dict) else None
+    state = State.__members__.get(name) if isinstance(name, str) else None
+    if state is None:
+        raise CorruptTableError(f"{path}: expected archived instants in a state of Hudi's", path=path)
     completion_time = record.get("stateTransitionTime") if state is State.COMPLETED else None
+    instant = parse_archived(record.get("commitTime"), record.get("actionType"), state, completion_time, path=path)
     contents = [
         commit_of_record(record[name], path=path)
         if kind is CommitMetadata
@@ -139,7 +137,7 @@ def _entry(record: Mapping[str, Any], *, path: str) -> tuple[Instant, list[Conte
         for name, kind in _FIELDS.items()
         if record.get(name) is not None
     ]
-    return Instant(time, action, state, completion_time), contents
+    return instant, contents
 
 
 def _record(instant: Instant, content: Content | None) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.naming import checked_instant
 from hudiformat.timeline.contents import Metadata, Plan
-from hudiformat.timeline.timeline import Instant
+from hudiformat.timeline.timeline import Action, Instant, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +29,20 @@ class InstantFiles:
 
     pending: tuple[Instant, ...]
     completed: Instant
+
+
+def parse_archived(time: object, action: object, state: State, completion_time: object = None, *, path: str) -> Instant:
+    """The instant that an entry of the archived timeline names.
+
+    Raises:
+        CorruptTableError: it names none; *path* is named.
+    """
+    try:
+        end = None if completion_time is None else checked_instant(_text(completion_time))
+        return Instant(checked_instant(_text(time)), Action(action), state, end)
+    except (NameFormatError, ValueError) as error:
+        raise CorruptTableError(f"{path}: expected archived instants: {error}", path=path) from error
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""  # which is no instant

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hudiformat.timeline.records import DATA_FILE, INSTANT, PARTITION
+
 KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
@@ -15,7 +17,7 @@ SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
 class ActionInstant:
     """An instant with its action and state as texts.  Source: HoodieActionInstant."""
 
-    timestamp: str
+    timestamp: str = field(metadata=INSTANT)
     action: str
     state: str
 
@@ -24,7 +26,7 @@ class ActionInstant:
 class CleanFileInfo:
     """The full path of a file to be deleted.  Source: HoodieCleanFileInfo."""
 
-    file_path: str | None = None
+    file_path: str | None = field(default=None, metadata=DATA_FILE)
     is_bootstrap_base_file: bool | None = None
 
 
@@ -41,12 +43,14 @@ class CleanerPlan:
     earliest_instant_to_retain: ActionInstant | None = None
     last_completed_commit_timestamp: str = ""
     policy: str = KEEP_LATEST_COMMITS
-    files_to_be_deleted_per_partition: Mapping[str, tuple[str, ...]] | None = field(default_factory=dict, hash=False)
+    files_to_be_deleted_per_partition: Mapping[str, tuple[str, ...]] | None = field(
+        default_factory=dict, hash=False, metadata=PARTITION
+    )
     version: int | None = 2
     file_paths_to_be_deleted_per_partition: Mapping[str, tuple[CleanFileInfo, ...]] | None = field(
-        default_factory=dict, hash=False
+        default_factory=dict, hash=False, metadata=PARTITION
     )
-    partitions_to_be_deleted: tuple[str, ...] | None = ()
+    partitions_to_be_deleted: tuple[str, ...] | None = field(default=(), metadata=PARTITION)
     extra_metadata: Mapping[str, str] | None = field(default_factory=dict, hash=False)
 
 
@@ -54,7 +58,7 @@ class CleanerPlan:
 class CleanPartitionMetadata:
     """The files that a clean deleted in one partition, or failed to delete.  Source: HoodieCleanPartitionMetadata."""
 
-    partition_path: str
+    partition_path: str = field(metadata=PARTITION)
     policy: str
     delete_path_patterns: tuple[str, ...]
     success_delete_files: tuple[str, ...]
@@ -74,7 +78,7 @@ class CleanMetadata:
     total_files_deleted: int
     earliest_commit_to_retain: str
     last_completed_commit_timestamp: str
-    partition_metadata: Mapping[str, CleanPartitionMetadata] = field(hash=False)
+    partition_metadata: Mapping[str, CleanPartitionMetadata] = field(hash=False, metadata=PARTITION)
     version: int | None = 2
     bootstrap_partition_metadata: Mapping[str, CleanPartitionMetadata] | None = field(default_factory=dict, hash=False)
     extra_metadata: Mapping[str, str] | None = field(default_factory=dict, hash=False)

@@ -13,7 +13,8 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from hudiformat.avro.container import MAGIC, decode_avro_file, encode_avro_file
-from hudiformat.errors import CorruptTableError
+from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.naming import checked_partition, checked_path_in_table
 from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
 
 SCHEMA_KEY = "schema"
@@ -198,15 +199,15 @@ def decode_commit_metadata(data: bytes, *, path: str) -> CommitMetadata:
     return commit_of_record(record, path=path)
 
 
-def commit_of_record(record: dict[str, Any], *, path: str) -> CommitMetadata:
+def commit_of_record(record: object, *, path: str) -> CommitMetadata:
     """The metadata that a record of Avro's or JSON's stands for.
 
     Raises:
         CorruptTableError: values of other types than Hudi's; *path* is named.
     """
     try:
-        return _metadata(record)
-    except _UnexpectedTypeError as error:
+        return _metadata(_expect(dict, record, "the commit"))
+    except (_UnexpectedTypeError, NameFormatError) as error:
         raise CorruptTableError(f"{path}: commit metadata: {error}", path=path) from error
 
 
@@ -227,12 +228,15 @@ def _decode_json(data: bytes, path: str) -> dict[str, Any]:
 def _metadata(record: dict[str, Any]) -> CommitMetadata:
     stats, extra_metadata, replaced = {}, {}, None
     for partition, values in _mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items():
-        stats[partition] = tuple(map(_stat, _expect(list, values, partition), repeat(partition)))
+        stats[checked_partition(partition)] = tuple(map(_stat, _expect(list, values, partition), repeat(partition)))
     for key, value in _mapping(record.get("extraMetadata"), "extraMetadata").items():
         if value is not None:  # Hudi's map may hold nulls; such an entry has no meaning
             extra_metadata[key] = _expect(str, value, key)
     if record.get(_REPLACED) is not None:
-        replaced = {key: _texts(file_ids, key) for key, file_ids in _mapping(record[_REPLACED], _REPLACED).items()}
+        replaced = {
+            checked_partition(key): _texts(file_ids, key)
+            for key, file_ids in _mapping(record[_REPLACED], _REPLACED).items()
+        }
     operation = record.get("operationType")
     return CommitMetadata(
         operation_type=None if operation is None else _expect(str, operation, "operationType"),
@@ -254,6 +258,8 @@ def _stat(value: object, what: str) -> WriteStat:
             values[name] = 0 if name in _NOT_NULL else None
         elif name in _TEXTS:
             values[name] = _expect(str, record[json_name], name)
+            if name == "partition_path":
+                checked_partition(values[name])
         else:
             values[name] = _PARSERS.get(name, _count)(record[json_name], name)
     return WriteStat(**values, extra={key: item for key, item in record.items() if key not in _STAT_KEYS})
@@ -277,10 +283,10 @@ def _texts(value: object, what: str) -> tuple[str, ...]:
 def _cdc_sizes(value: object, what: str) -> dict[str, int]:
     """The sizes of the change log files by path; Hudi 0.13 wrote one path without its size."""
     if isinstance(value, str):
-        return {value: 0}
+        return {checked_path_in_table(value): 0}
     sizes = _expect(dict, value, what)
     for path, size in sizes.items():
-        _count(size, path)
+        _count(size, checked_path_in_table(path))
     return sizes
 
 

@@ -25,6 +25,7 @@ from hudiformat.timeline.table_config import (
     parse_properties,
     table_checksum,
 )
+from hudiformat.wire import is_below_root
 
 META_FOLDER = ".hoodie"
 MARKER_FOLDER = f"{META_FOLDER}/.temp"
@@ -217,7 +218,7 @@ def config_of(properties: Mapping[str, str], *, path: str) -> TableConfig:
         partition_metafile_use_base_format=read.flag("hoodie.partition.metafile.use.base.format"),
         cdc_enabled=read.flag("hoodie.table.cdc.enabled"),
         cdc_supplemental_logging_mode=read.text("hoodie.table.cdc.supplemental.logging.mode") or "DATA_BEFORE_AFTER",
-        metadata_partitions=read.names("hoodie.table.metadata.partitions"),
+        metadata_partitions=read.folders("hoodie.table.metadata.partitions"),
         timeline_zone=read.choice("hoodie.table.timeline.timezone", TimelineZone) or TimelineZone.LOCAL,
         bootstrap_base_path=read.text("hoodie.bootstrap.base.path") or None,
         create_schema=read.text("hoodie.table.create.schema") or None,
@@ -266,9 +267,9 @@ def _refuse_foreign_format(properties: Mapping[str, str]) -> None:
 def _timeline_folders(read: _Reader, version: int) -> tuple[str, str]:
     # TimelinePathProviderV1 and V2
     if version < VERSION_WITH_COMPLETION_TIMES:
-        return META_FOLDER, f"{META_FOLDER}/{read.text('hoodie.archivelog.folder') or 'archived'}"
-    timeline = f"{META_FOLDER}/{read.text('hoodie.timeline.path') or 'timeline'}"
-    return timeline, f"{timeline}/{read.text('hoodie.timeline.history.path') or 'history'}"
+        return META_FOLDER, f"{META_FOLDER}/{read.folder('hoodie.archivelog.folder', default='archived')}"
+    timeline = f"{META_FOLDER}/{read.folder('hoodie.timeline.path', default='timeline')}"
+    return timeline, f"{timeline}/{read.folder('hoodie.timeline.history.path', default='history')}"
 
 
 def _payload_class(read: _Reader) -> str | None:
@@ -343,6 +344,21 @@ class _Reader:
 
     def names(self, *keys: str) -> tuple[str, ...]:
         return tuple(name for name in (self.text(*keys) or "").split(",") if name)
+
+    def folder(self, key: str, *, default: str) -> str:
+        """A folder below another one of the table."""
+        value = self.text(key) or default
+        if not is_below_root(value):
+            raise self._bad(key, value, "a folder within the table")
+        return value
+
+    def folders(self, key: str) -> tuple[str, ...]:
+        """The names of folders."""
+        names = self.names(key)
+        for name in names:
+            if not is_below_root(name) or "/" in name:
+                raise self._bad(key, name, "the names of folders")
+        return names
 
     def choice(self, key: str, kind: type[_E]) -> _E | None:
         value = self.text(key)

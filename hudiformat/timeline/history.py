@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.avro.container import decode_avro_file
-from hudiformat.blocks import encode_parquet
+from hudiformat.blocks import checked_rows, encode_parquet, read_rows
 from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.naming import checked_path_in_table
 from hudiformat.storage import Storage
-from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
+from hudiformat.timeline.archived import ArchivedInstant, InstantFiles, parse_archived
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.contents import Metadata, Plan, decode_content
 from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan
@@ -33,6 +34,7 @@ _MANIFESTS_KEPT = 3  # hoodie.timeline.manifest.retained.versions
 _TIMES = ["instantTime", "completionTime", "action"]
 _RECORD = "HoodieLSMTimelineInstant"
 _RECORD_VERSION = 1
+_LONGEST_NUMBER = 18
 _SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in _TIMES),
@@ -95,7 +97,7 @@ def _latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]
     """Return the number of the newest manifest, 0 for none, and the sizes in bytes of the files that it lists."""
     try:
         text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()
-        versions = [int(text)] if text.isdigit() else []
+        versions = [int(text)] if text.isdigit() and len(text) <= _LONGEST_NUMBER else []
     except StorageError:  # a writer is replacing it, or there is no archive
         versions = []
     version = max(versions or _manifest_versions(storage, folder), default=0)
@@ -104,32 +106,34 @@ def _latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]
     path = f"{folder}/manifest_{version}"
     try:
         manifest = json.loads(storage.read(path))
-        return version, {entry["fileName"]: entry["fileLen"] for entry in manifest["files"]}
-    except (ValueError, TypeError, KeyError, RecursionError, StorageError) as error:
+        return version, {checked_path_in_table(str(one["fileName"])): int(one["fileLen"]) for one in manifest["files"]}
+    except (ValueError, TypeError, LookupError, RecursionError, OverflowError, StorageError) as error:
         named = f"{storage.root}/{path}"
         raise CorruptTableError(f"{named}: expected the archived timeline's manifest: {error}", path=named) from error
 
 
 def _read_rows(storage: Storage, path: str, columns: list[str] | None) -> list[dict[str, Any]]:
     try:
-        rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(storage.read(path)), columns=columns).to_pylist()
-    except (pa.ArrowException, OSError, StorageError) as error:
+        data = storage.read(path)
+        with pq.ParquetFile(pa.BufferReader(data)) as file:
+            checked_rows(file.metadata, len(data))
+            names = [name for name in file.schema_arrow.names if columns is None or name in columns]
+            rows: list[dict[str, Any]] = read_rows(file, names, len(data)).to_pylist()
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         named = f"{storage.root}/{path}"
         raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
     return rows
 
 
 def _archived(row: dict[str, Any], *, path: str) -> ArchivedInstant:
-    try:
-        action = Action(row["action"])
-        instant = Instant(row["instantTime"], action, State.COMPLETED, row["completionTime"])
-    except (KeyError, ValueError) as error:
-        raise CorruptTableError(f"{path}: expected archived instants: {error!r}", path=path) from error
+    instant = parse_archived(
+        row.get("instantTime"), row.get("action"), State.COMPLETED, row.get("completionTime"), path=path
+    )
     metadata, plan = row.get("metadata"), row.get("plan")
     return ArchivedInstant(
         instant,
         None if metadata is None else _metadata(metadata, instant, path=path),
-        None if plan is None else _plan(plan, action, path=path),
+        None if plan is None else _plan(plan, instant.action, path=path),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hudiformat.naming import base_name
-from hudiformat.timeline.records import decode_record_file
+from hudiformat.timeline.records import DATA_FILE, FILE_ID, INSTANT, PARTITION, decode_record_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,11 @@ class CompactionOperation:
     Source: HoodieCompactionOperation, Hudi 1.2.0.
     """
 
-    base_instant_time: str | None
-    delta_file_paths: tuple[str, ...] | None = None
-    data_file_path: str | None = None
-    file_id: str | None = None
-    partition_path: str | None = None
+    base_instant_time: str | None = field(metadata=INSTANT)
+    delta_file_paths: tuple[str, ...] | None = field(default=None, metadata=DATA_FILE)
+    data_file_path: str | None = field(default=None, metadata=DATA_FILE)
+    file_id: str | None = field(default=None, metadata=FILE_ID)
+    partition_path: str | None = field(default=None, metadata=PARTITION)
     metrics: Mapping[str, float] | None = field(default=None, hash=False)
     bootstrap_file_path: str | None = None
 
@@ -52,10 +52,10 @@ class CompactionPlan:
 class SliceInfo:
     """A file slice that a clustering reads; paths are full paths.  Source: HoodieSliceInfo."""
 
-    data_file_path: str | None = None
-    delta_file_paths: tuple[str, ...] | None = None
-    file_id: str | None = None
-    partition_path: str | None = None
+    data_file_path: str | None = field(default=None, metadata=DATA_FILE)
+    delta_file_paths: tuple[str, ...] | None = field(default=None, metadata=DATA_FILE)
+    file_id: str | None = field(default=None, metadata=FILE_ID)
+    partition_path: str | None = field(default=None, metadata=PARTITION)
     bootstrap_file_path: str | None = None
     version: int | None = 1
 

@@ -25,7 +25,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import fastavro
 
 from hudiformat.avro.container import decode_avro_file, encode_avro_file
-from hudiformat.errors import CorruptTableError
+from hudiformat.errors import CorruptTableError, NameFormatError
+from hudiformat.naming import checked_data_file, checked_file_id, checked_instant, checked_partition
 
 _NAMESPACE = "org.apache.hudi.avro.model"
 _JAVA_STRING = {"avro.java.string": "String"}
@@ -73,6 +74,14 @@ def _records() -> dict[str, Any]:
 
 
 AVRO_NAME = "avro name"
+CHECK = "check"
+"""The key, in the metadata of a dataclass's field, of what checks its texts: the value itself, the items of a tuple, or
+the keys of a mapping.  None and the empty text stand for nothing and are not checked."""
+
+INSTANT = {CHECK: checked_instant}
+PARTITION = {CHECK: checked_partition}
+DATA_FILE = {CHECK: checked_data_file}
+FILE_ID = {CHECK: checked_file_id}
 
 _T = TypeVar("_T")
 
@@ -177,7 +186,28 @@ def _required(kind: Any, name: str, key: str) -> bool:
 @cache
 def _readers(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
     hints = get_type_hints(kind)
-    return tuple((field.name, avro_name(field), _reader(hints[field.name])) for field in fields(kind))
+    return tuple(
+        (field.name, avro_name(field), _checked(_reader(hints[field.name]), field.metadata.get(CHECK)))
+        for field in fields(kind)
+    )
+
+
+def _checked(read: Callable[[Any], Any], check: Callable[[str], str] | None) -> Callable[[Any], Any]:
+    """*read*, and then *check* for each text that it gives."""
+    if check is None:
+        return read
+
+    def checking(value: Any) -> Any:
+        found = read(value)
+        try:
+            for text in (found,) if isinstance(found, str) else found or ():
+                if text:
+                    check(text)
+        except NameFormatError as error:
+            raise _UnexpectedError(str(error)) from error
+        return found
+
+    return checking
 
 
 def _expect(kind: type[_T], value: object) -> _T:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hudiformat.timeline.records import AVRO_NAME
+from hudiformat.timeline.records import AVRO_NAME, DATA_FILE, FILE_ID, INSTANT, PARTITION
 
 
 @dataclass(frozen=True, slots=True)
 class InstantInfo:
     """The requested time and the action of an instant.  Source: HoodieInstantInfo."""
 
-    commit_time: str
+    commit_time: str = field(metadata=INSTANT)
     action: str
 
 
@@ -26,11 +26,11 @@ class RollbackRequest:
     Source: HoodieRollbackRequest, BaseRollbackHelper, Hudi 1.2.0.
     """
 
-    partition_path: str
-    file_id: str | None = None
-    latest_base_instant: str | None = None
-    files_to_be_deleted: tuple[str, ...] = ()
-    log_blocks_to_be_deleted: Mapping[str, int] | None = field(default=None, hash=False)
+    partition_path: str = field(metadata=PARTITION)
+    file_id: str | None = field(default=None, metadata=FILE_ID)
+    latest_base_instant: str | None = field(default=None, metadata=INSTANT)
+    files_to_be_deleted: tuple[str, ...] = field(default=(), metadata=DATA_FILE)
+    log_blocks_to_be_deleted: Mapping[str, int] | None = field(default=None, hash=False, metadata=DATA_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RollbackPartitionMetadata:
     Source: HoodieRollbackPartitionMetadata, Hudi 1.2.0.
     """
 
-    partition_path: str
+    partition_path: str = field(metadata=PARTITION)
     success_delete_files: tuple[str, ...] = ()
     failed_delete_files: tuple[str, ...] = ()
     rollback_log_files: Mapping[str, int] | None = field(default=None, hash=False)
@@ -65,8 +65,8 @@ class RollbackMetadata:
     start_rollback_time: str
     time_taken_in_millis: int
     total_files_deleted: int
-    commits_rollback: tuple[str, ...]
-    partition_metadata: Mapping[str, RollbackPartitionMetadata] = field(hash=False)
+    commits_rollback: tuple[str, ...] = field(metadata=INSTANT)
+    partition_metadata: Mapping[str, RollbackPartitionMetadata] = field(hash=False, metadata=PARTITION)
     version: int | None = 1
     instants_rollback: tuple[InstantInfo, ...] = ()
 
@@ -77,7 +77,7 @@ class RestorePlan:
 
     instants_to_rollback: tuple[InstantInfo, ...] = ()
     version: int | None = 2
-    savepoint_to_restore_timestamp: str | None = None
+    savepoint_to_restore_timestamp: str | None = field(default=None, metadata=INSTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class RestoreMetadata:
 
     start_restore_time: str
     time_taken_in_millis: int
-    instants_to_rollback: tuple[str, ...]
-    hoodie_restore_metadata: Mapping[str, tuple[RollbackMetadata | None, ...]] = field(hash=False)
+    instants_to_rollback: tuple[str, ...] = field(metadata=INSTANT)
+    hoodie_restore_metadata: Mapping[str, tuple[RollbackMetadata | None, ...]] = field(hash=False, metadata=INSTANT)
     version: int | None = 1
     restore_instant_info: tuple[InstantInfo, ...] = ()
 
@@ -99,7 +99,7 @@ class RestoreMetadata:
 class SavepointPartitionMetadata:
     """The names of the files of one partition that a savepoint keeps.  Source: HoodieSavepointPartitionMetadata."""
 
-    partition_path: str
+    partition_path: str = field(metadata=PARTITION)
     savepoint_data_file: tuple[str, ...]
 
 
@@ -110,5 +110,5 @@ class SavepointMetadata:
     savepointed_by: str
     savepointed_at: int
     comments: str
-    partition_metadata: Mapping[str, SavepointPartitionMetadata] = field(hash=False)
+    partition_metadata: Mapping[str, SavepointPartitionMetadata] = field(hash=False, metadata=PARTITION)
     version: int | None = 1

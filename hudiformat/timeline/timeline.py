@@ -122,13 +122,14 @@ class Instant:
         """The name of the file of this instant in this state.
 
         Raises:
-            NameFormatError: the action does not have this state (compactions complete as commits), or a pending instant
-                has a completion time.
+            NameFormatError: the action does not have this state (compactions complete as commits), a pending instant
+                has a completion time, or a time is no instant.
 
         Source: InstantFileNameGeneratorV1 and V2, Hudi 1.2.0.
         """
         extension = _EXTENSION_OF.get((self.action, self.state))
-        if extension is None or (self.completion_time is not None and not self.is_completed):
+        times = (self.time,) if self.completion_time is None else (self.time, self.completion_time)
+        if extension is None or (len(times) > 1 and not self.is_completed) or not all(map(is_instant, times)):
             raise NameFormatError(f"there is no file name for {self}", name=self.time)
         completion = "" if self.completion_time is None else f"_{self.completion_time}"
         return f"{self.time}{completion}.{extension}"

@@ -19,6 +19,7 @@ from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, 
 from hudiformat.storage import Storage
 from hudiformat.timeline import (
     MARKER_FOLDER,
+    META_FOLDER,
     VERSION_WITH_COMPLETION_TIMES,
     CommitMetadata,
     TableConfig,
@@ -125,9 +126,11 @@ def files_of(storage: Storage, instant: str) -> Iterator[str]:
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:
     """Whether a file with *instant*'s marker or name is its own; below table version 8 the blocks of logs decide."""
-    named_by_slice = config.version < VERSION_WITH_COMPLETION_TIMES
-    if not named_by_slice or not isinstance(parse_data_file(base_name(path)), LogFileName):
-        return True
+    name = parse_data_file(base_name(path))
+    if name is None or path.startswith(f"{META_FOLDER}/"):
+        return False  # a marker can have any name
+    if config.version >= VERSION_WITH_COMPLETION_TIMES or not isinstance(name, LogFileName):
+        return name.instant == instant
     return storage.exists(path) and log_instants(storage, path) == {instant}
 
 

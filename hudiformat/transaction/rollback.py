@@ -197,9 +197,11 @@ def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
     for path in sorted({*marked_files(storage, instant), *files_of(storage, instant)}):
         folder, _, name = path.rpartition("/")
         parsed = parse_data_file(name)
+        if parsed is None:
+            continue  # a marker of no data file
         yield RollbackRequest(
             partition_path=folder,
-            file_id=parsed.file_id if parsed else "",
+            file_id=parsed.file_id,
             latest_base_instant=instant,
             files_to_be_deleted=(f"{storage.root}/{path}",),
             log_blocks_to_be_deleted={},

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming import WriteToken
 from hudiformat.storage import Storage
 from hudiformat.timeline import MARKER_FOLDER
@@ -29,9 +30,27 @@ def stage(
 
 
 def read_staged(storage: Storage, schema: pa.Schema, paths: Sequence[str]) -> pa.Table:
-    """The rows that were stored in *paths*, mapped and not loaded."""
-    tables = [pa.ipc.open_file(pa.py_buffer(storage.map(path))).read_all() for path in paths]
-    return pa.concat_tables([schema.empty_table(), *tables])
+    """The rows that were stored in *paths*, mapped and not loaded.
+
+    Raises:
+        CorruptTableError: a file holds something else.
+    """
+    return pa.concat_tables([schema.empty_table(), *(_read(storage, schema, path) for path in paths)])
+
+
+def _read(storage: Storage, schema: pa.Schema, path: str) -> pa.Table:
+    try:
+        table = pa.ipc.open_file(pa.py_buffer(storage.map(path))).read_all()
+        table.validate(full=True)  # wrong offsets would lead out of the file
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, StorageError):
+            raise
+        named = f"{storage.root}/{path}"
+        raise CorruptTableError(f"{named}: expected rows that a task has stored: {error}", path=named) from error
+    if not table.schema.equals(schema):
+        named = f"{storage.root}/{path}"
+        raise CorruptTableError(f"{named}: expected rows of other columns, found {table.schema}", path=named)
+    return table
 
 
 def delete_staged(storage: Storage, folder: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 
 import fastavro
 import pyarrow as pa
@@ -11,11 +12,12 @@ from hudiformat.avro.container import (
     CODEC_KEY,
     SCHEMA_KEY,
     ContainerReader,
+    decode_avro_file,
     encode_block_head,
     encode_header,
     sync_marker,
 )
-from hudiformat.errors import CorruptBlockError, TruncatedBlockError
+from hudiformat.errors import CorruptBlockError, CorruptTableError, TruncatedBlockError
 
 SCHEMA = '{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}'
 HEADER = encode_header({SCHEMA_KEY: SCHEMA.encode(), CODEC_KEY: b"null"})
@@ -98,3 +100,51 @@ def test_every_cut_is_reported(size: int) -> None:
 def test_damage_is_named(data: bytes, message: str) -> None:
     with pytest.raises(CorruptBlockError, match=message):
         read(data)
+
+
+def container(schema: str, block: bytes, *, records: int = 1, codec: bytes = b"null") -> bytes:
+    header = encode_header({SCHEMA_KEY: schema.encode(), CODEC_KEY: codec})
+    return header + SYNC + encode_block_head(records, len(block)) + block + SYNC
+
+
+def test_the_first_record_is_decoded_also_out_of_a_deflated_block() -> None:
+    deflate = zlib.compressobj(wbits=-15)
+    deflated = deflate.compress(b"\x02") + deflate.flush()
+    for data in (container(SCHEMA, b"\x02\x04", records=2), container(SCHEMA, deflated, codec=b"deflate")):
+        assert decode_avro_file(data, path="f") == {"a": 1}
+
+
+def bomb() -> bytes:
+    deflate = zlib.compressobj(9, wbits=-15)
+    return b"".join([*(deflate.compress(bytes(1 << 20)) for _ in range(64)), deflate.flush()])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "4 bytes, 0 are left"),
+        (b"PAR1", "expected an Avro file, b.Obj"),
+        (b"Obj\x01", "bytes, 0 are left"),
+        (b"Obj\x01" + b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "entries in the header"),
+        (b"Obj\x01" + b"\x02\x00\x00" * 100, "entries in the header"),
+        (container(SCHEMA, b"\x02", records=0), "found NoneType"),
+        (container(SCHEMA, b"\x02")[:-1], "bytes, 15 are left"),
+        (container(SCHEMA, b"\x02")[:-1] + b"x", "sync marker"),
+        (container(SCHEMA, b"\x02", codec=b"bzip2"), "the codec b'bzip2'"),
+        (container(SCHEMA, b"\x02", codec=b"deflate"), "deflate: "),
+        (container(SCHEMA, bomb(), codec=b"deflate"), "inflates to more than"),
+        (container('"long"', b"\x02"), "found int"),
+        (encode_header({}) + SYNC, "not JSON"),
+        (container('{"type":"array","items":"null"}', b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"), "in unions only"),
+    ],
+)
+def test_a_file_that_is_no_container_or_beyond_the_limits_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(CorruptTableError, match=message) as caught:
+        decode_avro_file(data, path="f")
+    assert caught.value.path == "f"
+
+
+def test_a_schema_that_contains_itself_does_not_exhaust_the_stack() -> None:
+    schema = '{"type":"record","name":"R","fields":[{"name":"a","type":["null","R"]}]}'
+    with pytest.raises(CorruptTableError, match="contains itself"):
+        decode_avro_file(container(schema, b"\x02" * 5000), path="f")

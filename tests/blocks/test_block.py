@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 import sys
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyroaring import BitMap64
 
 import hudiformat
 from hudiformat.blocks import (
@@ -356,3 +358,16 @@ def test_tracebacks_and_profiles_of_blocks_stay_short() -> None:
     assert len(deepest(lambda: data_block(rows, instant="001"))) <= 9
     assert len(deepest(block.to_arrow)) <= 10
     assert len(deepest(lambda: list(record_batches([block])))) <= 10
+
+
+def test_more_positions_than_the_content_can_have_records_are_refused() -> None:
+    bitmap = BitMap64()
+    bitmap.add_range(0, 1 << 28)
+    bitmap.run_optimize()
+    text = base64.b64encode(bitmap.serialize()).decode()
+    assert len(text) < 1 << 18
+    with pytest.raises(CorruptBlockError, match="positions, in a block of"):
+        decode_positions(text, most=1_000_000)
+    header = BlockHeader({HeaderKey.RECORD_POSITIONS: text})
+    with pytest.raises(CorruptBlockError, match="positions, in a block of"):
+        LogBlock(BlockType.AVRO_DATA, header, b"x" * 100).positions()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hudiformat.errors import CorruptTableError
 from tests.metadata.tables import (
     ALL,
     GONE,
@@ -66,3 +67,9 @@ def test_rollbacks_before_the_last_compaction_are_not_read(table: MadeTable) -> 
     table.complete(T2, "rollback", data=b"no Avro")
     table.base(T3, {ALL: {"p": 0}, "p": {"b": 2}})
     assert table.listed() == {"p": {"b": 2}}
+
+
+def test_the_metadata_of_a_rollback_that_is_damaged_is_named(table: MadeTable) -> None:
+    table.complete(T2, "rollback", data=restore_metadata(T1))
+    with pytest.raises(CorruptTableError, match="expected the metadata of .* rollback"):
+        table.listed()

@@ -263,3 +263,12 @@ def test_hudi_sees_no_stale_listing_after_any_of_our_actions(hudi: RealHudi, tmp
     assert metadata_timeline()[0] == begin == "00000000000000000"  # it has never been built anew
     validated = hudi.sql(f"call validate_metadata_table_files(table => '{name}')")
     assert validated.num_rows == 0, validated.to_pylist()
+
+
+@pytest.mark.parametrize("place", ["..", "../..", "/etc", "a//b", ".hoodie", "p\0"])
+def test_a_partition_elsewhere_is_refused(table: MadeTable, place: str) -> None:
+    table.base(T3, {ALL: {"p": 0, place: 0}, "p": {"a": 1}, place: {"b": 1}})
+    with pytest.raises(hf.CorruptTableError, match="expected the path of a partition"):
+        table.listed()
+    with pytest.raises(hf.CorruptTableError, match="expected the path of a partition"):
+        table.listing().partitions()

@@ -181,3 +181,28 @@ def test_any_path_parses_or_is_refused(path: str) -> None:
         for hive in (False, True):
             with contextlib.suppress(NameFormatError):
                 assert len(parse_partition_path(path, fields, hive_style=hive, url_encode=True)) == len(fields)
+
+
+@pytest.mark.parametrize("value", ["1,b:2", ",b:", "x,c:y", "__null__", "__empty__", "1\n,b:2"])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_values_that_would_give_two_rows_one_key_are_refused(value: str, at: int) -> None:
+    columns = [pa.array(["0", value if at == number else "1", None]) for number in range(3)]
+    columns[2] = columns[2].fill_null("2")
+    with pytest.raises(DataError, match=f"record key a, b, c: 1 values of {'abc'[at]} would make the key") as caught:
+        record_keys(columns, ["a", "b", "c"], complex_form=True)
+    assert caught.value.column == "abc"[at]
+
+
+def test_commas_and_colons_that_are_no_separators_are_kept_in_a_key() -> None:
+    values = ["1,b", "b:2", "1, b:2", "1,a:2", "12:30:00", ",", "a:1,bb:2", "__null", "x__null__"]
+    keys = record_keys([pa.array(values), pa.array(["x"] * len(values))], ["a", "b"], complex_form=True)
+    assert keys.to_pylist() == [f"a:{value},b:x" for value in values]
+    assert record_keys([pa.array(["1,a:2"])], ["a"], complex_form=True).to_pylist() == ["a:1,a:2"]
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(["1", ",b:", "1,b:2", "", None, ":", ",", "__null__"])] * 2), unique=True))
+def test_rows_with_other_values_have_other_keys_or_are_refused(pairs: list[tuple[str | None, str | None]]) -> None:
+    columns = [pa.array(column, pa.string()) for column in zip(*pairs, strict=True)] or [pa.array([], pa.string())] * 2
+    with contextlib.suppress(DataError):
+        keys = record_keys(columns, ["a", "b"], complex_form=True).to_pylist()
+        assert len(set(keys)) == len(pairs)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from hudiformat.errors import DataError
+from hudiformat.errors import CorruptTableError, DataError
 from hudiformat.sink import (
     SinkOptions,
     TaskCommit,
 )
 from hudiformat.sink.layout import StagedFile
-from hudiformat.sink.plan import BatchPlan, plan_batch
+from hudiformat.sink.options import Format
+from hudiformat.sink.plan import BatchPlan, Group, Progress, plan_batch
 
 MERGING = SinkOptions(auto_compaction=True)
 
@@ -55,3 +59,66 @@ def test_the_lowest_watermark_is_used_and_tasks_without_one_are_ignored() -> Non
     messages = [TaskCommit(0, task, 3, (), mark) for task, mark in enumerate(marks)]
     assert plan_batch(messages, SinkOptions()).watermark == 5
     assert plan_batch([TaskCommit(0, 0, 1, ())], SinkOptions()).watermark is None
+
+
+SOUND: dict[str, Any] = {
+    "batch": 1,
+    "groups": [{"number": 0, "partition": "p=1", "sources": ["a"], "target": "p=1/part.parquet"}],
+    "compactors": 1,
+    "watermark": None,
+}
+
+
+def plan_text(**changes: Any) -> bytes:
+    group = {key: value for key, value in changes.items() if key in SOUND["groups"][0]}
+    groups = [{**SOUND["groups"][0], **group}]
+    return json.dumps({**SOUND, "groups": groups, **{k: v for k, v in changes.items() if k in SOUND}}).encode()
+
+
+def test_a_plan_is_read_again() -> None:
+    plan = BatchPlan.from_json(plan_text())
+    assert plan == BatchPlan(1, (Group(0, "p=1", ("a",), "p=1/part.parquet"),), 1)
+    assert plan.groups[0].format is Format.PARQUET
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"[" * 100_000,
+        plan_text(batch="1"),
+        plan_text(compactors=0),
+        plan_text(compactors=True),
+        plan_text(groups=None),
+        plan_text(groups=[1]),
+        plan_text(watermark="x"),
+        *[
+            plan_text(partition=place, target=f"{place}/part.parquet")
+            for place in ("..", "/", "a/../..", ".hoodie", "a\0")
+        ],
+        *[plan_text(target=place) for place in ("../part.parquet", "p=2/part.parquet", "/etc/passwd", "")],
+        *[plan_text(sources=place) for place in (["../x"], ["/etc/passwd"], [""], [], "x", [1])],
+    ],
+)
+def test_a_plan_that_is_damaged_or_names_files_elsewhere_is_refused(text: bytes) -> None:
+    with pytest.raises(CorruptTableError, match="expected the plan of a batch in the sink's journal"):
+        BatchPlan.from_json(text)
+
+
+def progress(pending: object) -> bytes:
+    return json.dumps({"batch": 1, "watermark": None, "pending": pending}).encode()
+
+
+def test_a_plan_for_files_of_an_unknown_format_is_refused() -> None:
+    with pytest.raises(CorruptTableError, match="expected the plan"):
+        _ = BatchPlan.from_json(plan_text(target="p=1/part.orc")).groups[0].format
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"{", b"{}", b'{"batch":1,"watermark":null,"pending":{"..":1}}', b'{"batch":1,"watermark":1,"pending":{"a":"b"}}'],
+)
+def test_progress_that_is_damaged_is_refused(text: bytes) -> None:
+    with pytest.raises(CorruptTableError, match="expected the progress of a batch"):
+        Progress.from_json(text)

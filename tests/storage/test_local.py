@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
+import resource
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -201,7 +203,7 @@ def test_a_full_disk_is_an_error_with_its_path(monkeypatch: pytest.MonkeyPatch) 
         pytest.skip("there is no /dev/full here")
     real = os.open
     monkeypatch.setattr(os, "open", lambda path, flags, mode=0o777: real(path, flags & ~os.O_EXCL, mode))
-    with LocalOutputFile(full) as file, pytest.raises(StorageError, match="No space left") as caught:
+    with LocalOutputFile(full, full.parent) as file, pytest.raises(StorageError, match="No space left") as caught:
         file.write(b"data")
     assert caught.value.path == "/dev/full"
 
@@ -338,3 +340,141 @@ def test_a_folder_that_never_stays_is_an_error(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "mkdir", lambda *_arguments, **_options: None)
     with pytest.raises(StorageError, match="cannot create .*No such file"):
         LocalStorage(tmp_path).create("a/b", b"")
+
+
+def test_new_files_and_folders_have_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "table")
+    before = os.umask(0o007)
+    try:
+        storage.create("folder/created", b"1")
+        storage.open_new("folder/opened").close()
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / "table" / name).stat().st_mode & 0o777 for name in ("folder/created", "folder/opened")}
+    assert modes == {"folder/created": 0o660, "folder/opened": 0o660}
+    assert (tmp_path / "table/folder").stat().st_mode & 0o777 == 0o770
+
+
+@pytest.mark.parametrize("way", ["create", "open_new", "rename"])
+def test_the_folders_above_a_new_file_are_synced_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    storage = LocalStorage(tmp_path / "table")
+    synced: list[Path] = []
+    monkeypatch.setattr(local, "_sync_folder", synced.append)
+    storage.create("file", b"", sync=False)
+    if way == "create":
+        storage.create("a/b/file", b"")
+    elif way == "rename":
+        storage.rename("file", "a/b/file")
+    else:
+        with storage.open_new("a/b/file") as file:
+            file.sync()
+    above = [tmp_path / "table/a/b", tmp_path / "table/a", tmp_path / "table", tmp_path]
+    assert [folder for folder in above if folder not in synced] == []
+    synced.clear()
+    storage.create("a/b/other", b"")
+    assert synced == [tmp_path / "table/a/b"]  # those above are known to be on disk
+    storage.delete("a")
+    synced.clear()
+    storage.create("a/b/file", b"")
+    assert tmp_path / "table" in synced
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> LocalStorage:
+    """A table with links to a folder and a file outside of it, and to those inside, and a link in its own path."""
+    for folder in ("table/inside", "outside"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "file").write_bytes(b"content")
+        (tmp_path / "table" / f"{Path(folder).name}-folder").symlink_to(tmp_path / folder)
+        (tmp_path / "table" / f"{Path(folder).name}-file").symlink_to(tmp_path / folder / "file")
+    (tmp_path / "way").symlink_to(tmp_path / "table")
+    return LocalStorage(tmp_path / "way")
+
+
+@pytest.mark.parametrize("path", ["outside-folder", "outside-folder/file", "outside-folder/new", "outside-file"])
+@pytest.mark.parametrize("read", [LocalStorage.read, LocalStorage.map, LocalStorage.list, LocalStorage.exists])
+def test_a_link_out_of_the_table_is_not_followed(linked: LocalStorage, read: object, path: str) -> None:
+    assert callable(read)
+    with pytest.raises(StorageError, match="a symbolic link leads out of"):
+        read(linked, path)
+
+
+def test_a_link_out_of_the_table_is_no_way_to_write_or_delete(linked: LocalStorage, tmp_path: Path) -> None:
+    for change in (
+        lambda: linked.create("outside-folder/new", b""),
+        lambda: linked.open_new("outside-folder/new"),
+        lambda: linked.make_folder("outside-folder/new"),
+        lambda: linked.rename("inside/file", "outside-folder/new"),
+        lambda: linked.rename("outside-folder/file", "inside/new"),
+        lambda: linked.delete("outside-folder/file"),
+    ):
+        with pytest.raises(StorageError, match="a symbolic link leads out of"):
+            change()
+    assert names(tmp_path / "outside") == ["file"]
+    assert linked.delete("outside-folder")  # the link itself is in the table
+    linked.create("outside-file", b"new", overwrite=True)
+    assert (tmp_path / "outside/file").read_bytes() == b"content"
+
+
+def test_a_link_within_the_table_is_followed(linked: LocalStorage) -> None:
+    assert linked.read("inside-folder/file") == linked.read("inside-file") == b"content"
+    assert linked.list("inside-folder") == [FileInfo("file", 7, False)]
+
+
+def test_a_name_that_is_no_text_is_left_out_of_a_listing(storage: LocalStorage, tmp_path: Path) -> None:
+    storage.create("file", b"")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")).write_bytes(b"")
+    assert storage.list("") == [FileInfo("file", 0, False)]
+
+
+@pytest.mark.parametrize("method", [LocalStorage.exists, LocalStorage.read, LocalStorage.map, LocalStorage.list])
+def test_a_name_that_is_too_long_is_an_error(storage: LocalStorage, method: object) -> None:
+    assert callable(method)
+    with pytest.raises(StorageError, match="File name too long"):
+        method(storage, "x" * 5000)
+
+
+def test_too_many_open_files_are_an_error(storage: LocalStorage) -> None:
+    storage.create("file", b"x")
+    storage.list("")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        for call in (
+            lambda: storage.read("file"),
+            lambda: storage.map("file"),
+            lambda: storage.list(""),
+            lambda: storage.create("new", b""),
+            lambda: storage.open_new("new"),
+        ):
+            with pytest.raises(StorageError, match="Too many open files"):
+                call()
+    finally:
+        for handle in held:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_file_that_cannot_be_closed_is_an_error(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = storage.open_new("log")
+    real = os.close
+
+    def full(handle: int) -> None:
+        real(handle)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "close", full)
+    with pytest.raises(StorageError, match="cannot close .*log: No space left"):
+        file.close()
+
+
+@pytest.mark.parametrize("root", ["/tab\0le", "/tab\ud800le"])
+def test_a_root_that_is_no_path_is_refused(root: str) -> None:
+    with pytest.raises(StorageError, match="refused the path"):
+        LocalStorage(root)

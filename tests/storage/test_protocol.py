@@ -205,3 +205,25 @@ def test_a_folder_with_content_stays_whoever_asks(storage: Storage) -> None:
         assert not storage.exists("a/b")
         assert storage.delete_empty_folder("a")
     assert storage.list("a/b") == []
+
+
+def test_no_method_takes_a_path_that_leads_out_of_the_root(storage: Storage) -> None:
+    storage.create("file", b"1")
+    for bad in ("..", "../file", "a/../../file", "/file", "a//file", "./file", "fi\0le", "fi\ud800le"):
+        for call in (
+            storage.list,
+            storage.exists,
+            storage.read,
+            storage.map,
+            storage.open_input,
+            lambda path: storage.create(path, b""),
+            lambda path: storage.create(path, b"", overwrite=True),
+            storage.open_new,
+            lambda path: storage.rename("file", path),
+            lambda path: storage.rename(path, "other"),
+            storage.make_folder,
+            storage.delete,
+        ):
+            with pytest.raises(StorageError, match="refused the path"):
+                call(bad)
+    assert storage.read("file") == b"1"

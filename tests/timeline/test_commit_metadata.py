@@ -275,24 +275,27 @@ def test_a_number_that_avro_cannot_hold_is_refused() -> None:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 LONG = st.integers(-(2**63), 2**63 - 1)
+NAME = TEXT.map(lambda text: f"x{text.replace('/', '').replace(chr(0), '')}")
+PATH_OF_FILE = st.lists(NAME, min_size=1, max_size=3).map("/".join)
+PARTITION = st.just("") | PATH_OF_FILE
 STATS = st.builds(
     WriteStat,
     file_id=TEXT | st.none(),
-    path=TEXT | st.none(),
+    path=PATH_OF_FILE | st.none(),
     num_writes=LONG,
     total_log_files=LONG | st.none(),
     log_version=st.none() | st.integers(-(2**31), 2**31 - 1),
     log_files=st.none() | st.lists(TEXT).map(tuple),
-    cdc_stats=st.none() | st.dictionaries(TEXT, LONG),
+    cdc_stats=st.none() | st.dictionaries(PATH_OF_FILE, LONG),
     runtime_stats=st.none() | st.builds(RuntimeStats, LONG, LONG, LONG),
 )
 METADATA = st.builds(
     CommitMetadata,
     TEXT | st.none(),
-    st.dictionaries(TEXT, st.lists(STATS, max_size=3).map(tuple), max_size=3),
+    st.dictionaries(PARTITION, st.lists(STATS, max_size=3).map(tuple), max_size=3),
     st.dictionaries(TEXT, TEXT, max_size=3),
     st.booleans(),
-    st.none() | st.dictionaries(TEXT, st.lists(TEXT, max_size=3).map(tuple), max_size=3),
+    st.none() | st.dictionaries(PARTITION, st.lists(TEXT, max_size=3).map(tuple), max_size=3),
 )
 
 

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError
+from hudiformat.naming import checked_data_file, checked_file_id, checked_instant, checked_partition
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
@@ -45,7 +46,7 @@ from hudiformat.timeline import (
     read_content,
 )
 from hudiformat.timeline.contents import content_kind
-from hudiformat.timeline.records import decode_record_file, encode_record_file
+from hudiformat.timeline.records import CHECK, decode_record_file, encode_record_file
 from tests.effort import examples
 
 PATH = "/table/.hoodie/timeline/1.rollback.requested"
@@ -112,27 +113,38 @@ def test_action_and_state_say_what_a_file_holds(action: Action, state: State, ki
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
-    str: TEXT,
     int: st.integers(-(2**31), 2**31 - 1),
     bool: st.booleans(),
     float: st.floats(allow_nan=False),
 }
+CHECKED: dict[Any, st.SearchStrategy[str]] = {
+    checked_instant: st.from_regex("[0-9]{1,20}", fullmatch=True),
+    checked_partition: st.sampled_from(["", "p", "year=2024/month=1", "%2F ü"]),
+    checked_data_file: st.sampled_from([".f-0_1.log.1_0-0-0", "f-0_0-0-0_1.parquet", "file:/a/b/f-0_0-0-0_1.parquet"]),
+    checked_file_id: st.sampled_from(["", "f-0", "00000001-0-0"]),
+    None: TEXT,
+}
+"""Texts that pass a field's check."""
 
 
 @cache
-def values_of(hint: Any) -> st.SearchStrategy[Any]:
-    """Values of a field's type."""
+def values_of(hint: Any, check: Any = None) -> st.SearchStrategy[Any]:
+    """Values of a field's type, with texts that pass its *check*."""
     arguments = get_args(hint)
     if get_origin(hint) is types.UnionType:
-        return st.none() | values_of(arguments[0])
+        return st.none() | values_of(arguments[0], check)
     if get_origin(hint) is tuple:
-        return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
+        return st.lists(values_of(arguments[0], check), max_size=2).map(tuple)
     if get_origin(hint) is Mapping:
-        return st.dictionaries(TEXT, values_of(arguments[1]), max_size=2)
+        return st.dictionaries(CHECKED[check], values_of(arguments[1]), max_size=2)
+    if hint is str:
+        return CHECKED[check]
     if hint in SCALARS:
         return SCALARS[hint]
     hints = get_type_hints(hint)
-    return st.builds(hint, **{field.name: values_of(hints[field.name]) for field in fields(hint)})
+    return st.builds(
+        hint, **{field.name: values_of(hints[field.name], field.metadata.get(CHECK)) for field in fields(hint)}
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -69,3 +69,40 @@ def test_a_damaged_manifest_is_named(newest: Table, manifest: bytes) -> None:
     newest.storage.create(f"{newest.config.history_folder}/manifest_7", manifest)
     with pytest.raises(CorruptTableError, match="manifest_7: expected the archived timeline's manifest"):
         newest.archived()
+
+
+def bomb(rows: int) -> bytes:
+    """A file of few bytes with one value in very many rows."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"instantTime": pa.nulls(rows, pa.string()), "action": pa.nulls(rows, pa.string())}), sink)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("manifest", "file"),
+    [
+        ({"files": [{"fileName": "f", "fileLen": 1}]}, bomb(10**6)),
+        ({"files": [{"fileName": "../../../f", "fileLen": 1}]}, b""),
+        ({"files": [{"fileName": "/etc/passwd", "fileLen": 1}]}, b""),
+        ({"files": [{"fileName": "f", "fileLen": [1]}]}, b""),
+        ({"files": [{"fileName": "f", "fileLen": 1}]}, lsm_row(instantTime="../..")),
+        ({"files": [{"fileName": "f", "fileLen": 1}]}, lsm_row(completionTime="../..")),
+        ({"files": [{"fileName": "f", "fileLen": 1}]}, lsm_row(instantTime=None)),
+        ({"files": [{"fileName": "f", "fileLen": 1}]}, lsm_row(instantTime=1)),
+    ],
+)
+def test_an_archive_that_names_other_places_or_has_too_many_rows_is_refused(
+    newest: Table, manifest: object, file: bytes
+) -> None:
+    history = newest.config.history_folder
+    newest.storage.create(f"{history}/manifest_1", json.dumps(manifest).encode())
+    newest.storage.create(f"{history}/f", file)
+    with pytest.raises(CorruptTableError, match="archived"):
+        newest.archived()
+
+
+def test_a_version_that_no_manifest_can_have_is_ignored(newest: Table) -> None:
+    newest.add_all(1, 2, 3, action=Action.COMMIT)
+    newest.archive()
+    newest.storage.create(f"{newest.config.history_folder}/_version_", b"1" * 5000, overwrite=True)
+    assert len(newest.archived()) == 2

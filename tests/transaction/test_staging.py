@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 from hudiformat import Table
+from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.transaction.files import marked_files
@@ -25,3 +29,28 @@ def test_rows_put_aside_come_back(table: Table) -> None:
         assert read_staged(storage, SCHEMA, []).num_rows == 0
         assert list(marked_files(table.context.storage, write.plan.instant)) == []
     assert not any("staged" in path for path in tree(Path(table.path)))
+
+
+def test_stored_rows_that_are_damaged_are_named(table: Table) -> None:
+    storage = table.context.storage
+    path = stage(storage, "f", WriteToken(0, 0, 0), SCHEMA, rows(("a", 1, "x", 1)).to_batches())
+    sound = storage.read(path)
+    offsets = sound.index(bytes(4) + (1).to_bytes(4, "little") + bytes(8))  # of the only string of a column
+    for damaged in (b"", sound[:-20], sound[: offsets + 4] + b"\x7f" * 4 + sound[offsets + 8 :]):
+        storage.create(path, damaged, overwrite=True)
+        with pytest.raises(CorruptTableError, match="expected rows that a task has stored") as caught:
+            read_staged(storage, SCHEMA, [path])
+        assert caught.value.path == f"{storage.root}/{path}"
+
+
+def test_stored_rows_of_other_columns_are_refused(table: Table) -> None:
+    storage = table.context.storage
+    other = pa.table({"k": [1]})
+    path = stage(storage, "f", WriteToken(0, 0, 0), other.schema, other.to_batches())
+    with pytest.raises(CorruptTableError, match="expected rows of other columns"):
+        read_staged(storage, SCHEMA, [path])
+
+
+def test_stored_rows_that_are_gone_are_a_storage_error(table: Table) -> None:
+    with pytest.raises(StorageError, match="No such file"):
+        read_staged(table.context.storage, SCHEMA, [".hoodie/.temp/f/none"])

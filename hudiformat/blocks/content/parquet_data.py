@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.avro import avro_to_arrow, resolve
@@ -18,6 +19,8 @@ from hudiformat.errors import CorruptBlockError
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
 _GZIP_LEVEL = 4
+_ROWS_AT_ONCE = 1024
+_EXPANSION, _FEW_BYTES = 1000, 100_000_000
 
 
 def level_of(compression: str) -> int | None:
@@ -69,10 +72,11 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
 
 def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
     with _reading(content) as file:
+        rows = checked_rows(file.metadata, len(content))
         present = set(file.schema_arrow.names)
-        table = file.read([name for name in columns if name in present]).combine_chunks()
+        table = read_rows(file, [name for name in columns if name in present], len(content)).combine_chunks()
         if not table.num_columns:  # all columns are missing, and resolve fills them with nulls
-            batch = pa.RecordBatch.from_struct_array(pa.array([{}] * file.metadata.num_rows, pa.struct([])))
+            batch = pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         elif table.num_rows:
             (batch,) = table.to_batches()
         else:
@@ -84,8 +88,52 @@ def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:
 def record_count(content: bytes | memoryview) -> int:
     """How many records *content* holds, according to its footer."""
     with _reading(content) as file:
-        count: int = file.metadata.num_rows
-    return count
+        return checked_rows(file.metadata, len(content))
+
+
+def checked_rows(metadata: pq.FileMetaData, size: int, *, per_byte: int = 2, few: int = 10_000) -> int:
+    """The number of rows of a Parquet file of *size* bytes, at most *few* and *per_byte* for each byte.
+
+    A run of one value takes the same few bytes for any number of rows.  Rows with keys of their own take more.
+
+    Raises:
+        ValueError: there are more rows, or the row groups have other numbers of rows than the file.
+    """
+    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    rows: int = metadata.num_rows
+    if min(groups, default=0) < 0 or sum(groups) != rows:
+        raise ValueError(f"{rows} rows, in row groups of {sum(groups)}")
+    if rows > few + per_byte * size:
+        raise ValueError(f"{rows} rows in {size} bytes, which cannot have keys of their own")
+    return rows
+
+
+def _decoded_size(column: pa.Array) -> int:
+    """The bytes of *column* without a dictionary, whose values count as often as they are used."""
+    size: int = column.nbytes
+    if pa.types.is_dictionary(column.type) and _has_length(column.type.value_type):
+        size += pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+    return size
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string))
+
+
+def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
+    """The *columns* of a small file of *size* bytes as a whole.
+
+    Raises:
+        ValueError: they take over a thousand times that, and over 100 MB: no rows of Hudi's, but one value repeated.
+    """
+    batches, left = [], _EXPANSION * size + _FEW_BYTES
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns) if columns else ():
+        left -= sum(map(_decoded_size, batch.columns))
+        if left < 0:
+            raise ValueError(f"columns of over {_EXPANSION * size + _FEW_BYTES} bytes, in a file of {size}")
+        batches.append(batch)
+    fields = [field for field in file.schema_arrow if field.name in columns]
+    return pa.Table.from_batches(batches) if batches else pa.schema(fields).empty_table()
 
 
 @contextmanager

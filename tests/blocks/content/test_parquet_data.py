@@ -3,13 +3,16 @@ from __future__ import annotations
 import contextlib
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat import (
+    BlockHeader,
     BlockType,
     CorruptBlockError,
+    HeaderKey,
     HudiFormatError,
     LogBlock,
     SchemaError,
@@ -57,3 +60,28 @@ def test_damage_in_a_parquet_content_raises_only_our_errors(place: int, value: i
     content[place % len(content)] = value
     with contextlib.suppress(HudiFormatError):
         LogBlock(sound.type, sound.header, bytes(content)).to_arrow()
+
+
+LONG_TEXTS = pa.table({"k": pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), ["x" * 50_000])})
+
+
+def parquet_block(table: pa.Table, schema: str) -> LogBlock:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return LogBlock(BlockType.PARQUET_DATA, BlockHeader({HeaderKey.SCHEMA: schema}), sink.getvalue().to_pybytes())
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"k": pa.nulls(10**6, pa.string()), "n": pa.nulls(10**6, pa.int32())}),
+        LONG_TEXTS,
+        pa.table({"k": LONG_TEXTS["k"].cast(pa.string())}),
+        pa.table({"other": pa.nulls(10**6, pa.int8())}),
+    ],
+    ids=["rows", "one long text as a dictionary", "one long text", "no column of the schema"],
+)
+def test_one_value_in_very_many_rows_is_refused(table: pa.Table) -> None:
+    schema = data_block(ROWS, instant="001", format="parquet").schema
+    with pytest.raises(CorruptBlockError, match="expected a Parquet file: .*(rows in|columns of over)"):
+        parquet_block(table, schema).to_arrow()

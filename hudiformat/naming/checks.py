@@ -1,0 +1,78 @@
+"""Checks of the names in a table's own metadata, which may be damaged or forged, before they are used.
+
+Each function returns the text that it is given, or raises a NameFormatError.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hudiformat.errors import NameFormatError
+from hudiformat.naming.file_names import base_name, parse_data_file
+from hudiformat.naming.instants import is_instant
+from hudiformat.wire import is_below_root
+
+_SHOWN = 200
+_FILE_ID = re.compile(r"[^._/\0]+")
+_META_FOLDER = ".hoodie"
+
+
+def checked_instant(text: str) -> str:
+    """*text*, if it is an instant.
+
+    Raises:
+        NameFormatError: it is something else.
+    """
+    if not is_instant(text):
+        raise _refused("an instant", text)
+    return text
+
+
+def checked_path_in_table(text: str) -> str:
+    """*text*, if it is the path of something in the table, relative to it.
+
+    Raises:
+        NameFormatError: it is absolute, contains ``..`` or is no path.
+    """
+    if not is_below_root(text):
+        raise _refused("a path within the table", text)
+    return text
+
+
+def checked_partition(text: str) -> str:
+    """*text*, if it can be the path of a partition: the empty one, or a folder of the table that holds data.
+
+    Raises:
+        NameFormatError: it leads out of the table, or into ``.hoodie``.
+    """
+    if not is_below_root(text) or text.partition("/")[0] == _META_FOLDER:
+        raise _refused("the path of a partition", text)
+    return text
+
+
+def checked_data_file(text: str) -> str:
+    """*text*, if it is a name of Hudi's for a data file, or a path or URI that ends in one.
+
+    Raises:
+        NameFormatError: the last part is no such name.
+    """
+    name = base_name(text)
+    if parse_data_file(name) is None or not is_below_root(name):
+        raise _refused("the name or path of a data file", text)
+    return text
+
+
+def checked_file_id(text: str) -> str:
+    """*text*, if it can be the id of a file group in the name of a file.
+
+    Raises:
+        NameFormatError: it contains ``.``, ``_``, ``/`` or a NUL, or is empty.
+    """
+    if not _FILE_ID.fullmatch(text) or not is_below_root(text):
+        raise _refused("a file id", text)
+    return text
+
+
+def _refused(expected: str, found: str) -> NameFormatError:
+    shown = f"{found[:_SHOWN]!r}"
+    return NameFormatError(f"expected {expected}, found {shown}", name=shown)

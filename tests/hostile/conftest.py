@@ -1,0 +1,3 @@
+from tests.tables import no_waiting_for_the_disk
+
+__all__ = ["no_waiting_for_the_disk"]

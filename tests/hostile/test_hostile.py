@@ -1,0 +1,110 @@
+"""A sample of the hostile files; ``python -m tests.hostile --count 50000`` makes as many as one likes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.effort import LONG, THOROUGH
+from tests.hostile import jobs, running
+from tests.hostile.corpus import MADE, Source, build
+from tests.hostile.jobs import Guard, Jobs, Result
+from tests.hostile.mutants import mutant
+from tests.hostile.reading import Attempts
+from tests.hostile.running import findings, run, table
+
+COUNT = 20_000 if LONG else 1500 if THOROUGH else 120
+
+
+def test_hostile_files_give_errors_of_the_library_in_bounded_time_and_memory_and_touch_nothing_else() -> None:
+    results = run(COUNT, seed=20, workers=1, small=not THOROUGH)
+    assert findings(results) == []
+    assert len(results) == COUNT
+
+
+def test_a_file_follows_from_its_number(tmp_path: Path) -> None:
+    source = Source(tmp_path, "f", "properties", b"hoodie.table.name=t\nhoodie.table.version=9\n")
+
+    def make() -> list[bytes]:
+        return [mutant(source, Random(number), b"other") for number in range(50)]  # noqa: S311 - no secrets
+
+    made = make()
+    assert made == make()
+    assert len(set(made)) > 20
+
+
+def test_the_guard_notes_what_is_opened_beside_the_table(tmp_path: Path) -> None:
+    (tmp_path / "table").mkdir()
+    guard = Guard(tmp_path, [tmp_path / "table"])
+    with guard:
+        (tmp_path / "table" / "inside").write_bytes(b"")
+        (tmp_path / "outside").write_bytes(b"")
+        list(tmp_path.iterdir())
+        (tmp_path / "table" / ".." / "outside").unlink()
+    (tmp_path / "afterwards").write_bytes(b"")
+    assert guard.seen == [
+        f"open {tmp_path / 'outside'}",
+        f"os.listdir {tmp_path}",
+        f"os.remove {tmp_path / 'outside'}",
+    ]
+
+
+def test_a_changed_canary_a_foreign_error_and_a_slow_file_are_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path, golden=(), made=MADE[4:5])
+
+    def bad(_source: object, _data: object, scratch: Path, attempt: Attempts) -> None:
+        (scratch.parent / "canary" / "hoodie.properties").unlink()
+        attempt(lambda: dict[str, int]()["key"])
+        bytearray(300_000_000)
+
+    monkeypatch.setattr(jobs, "parse", bad)
+    monkeypatch.setattr(jobs, "SECONDS", 0.0)
+    result = Jobs(tmp_path, tmp_path / "scratch", 0, 0.0).run(0)
+    assert [what.partition(" in ")[0] for what in result.foreign] == ["KeyError"]
+    assert [what.split()[0] for what in result.violations] == ["took", "took", "outside", "scratch/canary"]
+
+
+def test_a_process_that_dies_is_a_finding_and_the_next_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "worker.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "first, step, end = map(int, sys.argv[-4:-1])\n"
+        "for number in range(first, end, step):\n"
+        "    print(json.dumps(number), flush=True)\n"
+        f"    number == 2 and os.kill(os.getpid(), {int(signal.SIGSEGV)})\n"
+        "    print(json.dumps({'number': number, 'kind': 'k'}), flush=True)\n"
+    )
+    monkeypatch.setattr(running, "WORKER", [str(script)])
+    results = list(running._worker(tmp_path, tmp_path, 0, range(5), 0.0))
+    assert [(one.number, one.kind) for one in results] == [(0, "k"), (1, "k"), (2, "?"), (3, "k"), (4, "k")]
+    assert findings(results)[0].startswith("1 x ?: the process died (-11)")
+
+
+def test_the_table_counts_by_kind() -> None:
+    results = [
+        Result(0, "a", 10, 0.5, 2_000_000, ["DecodeError", "DecodeError"]),
+        Result(1, "a", 10, 0.1, 0, ["DecodeError", "KeyError"], ["KeyError in f:1: ''"]),
+        Result(2, "b", violations=["took 6.0 s"]),
+    ]
+    assert table(results).splitlines()[2:] == [
+        "| a | 2 | DecodeError 2, KeyError 1 | 1 | 0 | 0.50 | 2 |",
+        "| b | 1 |  | 0 | 1 | 0.00 | 0 |",
+        "| all | 3 | DecodeError 2, KeyError 1 | 1 | 1 | 0.50 | 2 |",
+    ]
+    assert findings(results) == ["1 x a: KeyError in f:1: '' (first: 1)", "1 x b: took 6.0 s (first: 2)"]
+
+
+def test_memory_is_measured() -> None:
+    jobs._forget_peak()
+    before = jobs._memory("VmRSS")
+    held = os.urandom(50_000_000)
+    assert jobs._memory("VmHWM") - before > 40_000_000
+    assert held

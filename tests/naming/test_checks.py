@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hudiformat.errors import NameFormatError
+from hudiformat.naming import (
+    checked_data_file,
+    checked_file_id,
+    checked_instant,
+    checked_partition,
+    checked_path_in_table,
+)
+
+HOSTILE = ["..", "../..", "/etc", "a/../b", "a//b", ".", "a\0b", "a\ud800", "x" * 100_000 + "/.."]
+LOG, BASE = ".f-0_20260101000000000.log.1_0-0-0", "f-0_0-0-0_20260101000000000.parquet"
+
+
+@pytest.mark.parametrize(
+    ("check", "accepted", "refused"),
+    [
+        (checked_instant, ["1", "20260101000000000", "00000000000000"], ["", "1x", "-1", "\u0661"]),
+        (checked_path_in_table, ["", "a", "a/b=%2F", ".hoodie/x"], []),
+        (checked_partition, ["", "a", "year=2024/month=1", "ü", "...", "a/.hoodie"], [".hoodie", ".hoodie/metadata"]),
+        (
+            checked_data_file,
+            [LOG, BASE, f"p/{BASE}", f"file:/table/p/{LOG}", f"s3://bucket/table/{BASE}", f"../{BASE}"],
+            ["", "hoodie.properties", "p/", f"{BASE}/", ".hoodie_partition_metadata", ".f\0_1.log.1"],
+        ),
+        (checked_file_id, ["f-0", "00000001-a", "ü"], ["", "a_b", "a.b"]),
+    ],
+)
+def test_a_name_is_returned_or_refused(check: Callable[[str], str], accepted: list[str], refused: list[str]) -> None:
+    for text in accepted:
+        assert check(text) == text
+    for text in [*refused, *HOSTILE]:
+        with pytest.raises(NameFormatError, match="^expected .*, found '") as caught:
+            check(text)
+        assert len(str(caught.value)) < 400
+        str(caught.value).encode()
