@@ -73,17 +73,21 @@ def keep_partitions(storage: Storage, instant: str, by_partition: Mapping[str, S
     """Make sure, under the lock, that the partitions which *instant* is about to commit to are partitions.
 
     A writer that gave up may have left one that it had made, after this write had seen it; not one where the statistics
-    name an earlier commit.
+    name an earlier commit, or where there were rows to update.
 
     Raises:
         DataError: as for :func:`enter_partition`.
     """
     for path, stats in by_partition.items():
         target = join_path(path, PARTITION_METADATA_FILE)
-        is_new = all(stat.prev_commit in (None, "", "null", instant) for stat in stats)
+        is_new = all(_is_first(stat, instant) for stat in stats)
         if is_new and not storage.exists(target):
             refuse_nested(storage, path)
             _create(storage, target, partition_metadata(path, instant), sync=True)
+
+
+def _is_first(stat: WriteStat, instant: str) -> bool:
+    return stat.prev_commit in (None, "", "null", instant) and not stat.num_update_writes
 
 
 def partition_metadata(path: str, instant: str) -> bytes:

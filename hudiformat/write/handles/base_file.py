@@ -13,9 +13,12 @@ _ROW_GROUPS = 8
 
 
 class OpenBaseFile:
-    """A new base file of a file group; it is visible once the write is committed."""
+    """A new base file of a file group; it is visible once the write is committed.
 
-    def __init__(self, target: GroupTarget) -> None:
+    *row_size* is what a row is taken to have in bytes until it is measured; without it, what recent commits say.
+    """
+
+    def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
         storage, plan = target.storage, target.plan
         self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, "parquet"))
         self.file_id = target.file_id
@@ -29,7 +32,7 @@ class OpenBaseFile:
             plan.schema.avro_with_meta,
             compression=plan.options.parquet_codec,
             bloom_filter=plan.options.bloom_filter,
-            row_size=plan.row_size,
+            row_size=plan.row_size if row_size is None else row_size,
             row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
         )
 

@@ -201,7 +201,8 @@ class MergeHandle:
 
     def close(self) -> list[WriteStat]:
         """Write the base file; its statistic."""
-        file = OpenBaseFile(self._target)
+        # The size of a row only cuts the first row group here: it is not worth reading commits for.
+        file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate)
         self._open = file
         self._numbers = _numbers([*self._changes, *self._inserts])
         changes = self._gathered()
