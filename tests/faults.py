@@ -71,6 +71,9 @@ class FaultyStorage:
     def make_folder(self, path: str) -> None:
         self.fault.run(f"make_folder {path}", lambda: self.storage.make_folder(path))
 
+    def delete_empty_folder(self, path: str) -> bool:
+        return self.fault.run(f"delete_empty_folder {path}", lambda: self.storage.delete_empty_folder(path))
+
     def delete(self, path: str) -> bool:
         return self.fault.run(f"delete {path}", lambda: self.storage.delete(path))
 

@@ -13,13 +13,13 @@ from hudiformat.options import TABLE_KEYS, CdcMode, IndexType, member_of, parse_
 from hudiformat.storage import Location, open_storage
 from hudiformat.table import AMBIGUOUS_KEYS, DELETED_FIELD, WRITABLE_VERSIONS, RowKeys, TableSchema
 from hudiformat.timeline import (
-    META_FOLDER,
     PROPERTIES_FILE,
     MergeMode,
     TableConfig,
     TableType,
     TimelineZone,
     format_table_config,
+    has_table,
     new_table_config,
 )
 
@@ -57,7 +57,7 @@ def create_table(
     options = dict(options or {})
     parse_write_options(options)
     storage = open_storage(path)
-    if storage.exists(META_FOLDER):
+    if has_table(storage):
         raise TableExistsError(f"{storage.root}: there is a table already", path=storage.root)
     _check_columns(schema, record_key, ordering, partition_by)
     _check_types(schema, ordering)
@@ -80,8 +80,9 @@ def create_table(
         },
     )
     _check_keys(config, schema)
-    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
+    # The properties come last: a creation that is stopped before leaves no table.
+    storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
     return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,11 @@ import pyarrow as pa
 
 from hudiformat.basefile import RECORD_KEY, FileKeys, read_base_file, read_file_keys
 from hudiformat.blocks import BlockType
-from hudiformat.errors import DataError, OptionError
+from hudiformat.errors import CorruptTableError, DataError, OptionError
 from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, LocatedRows, rows_by_code, rows_by_value
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks
-from hudiformat.naming import bucket_file_id, join_path, new_bucket_uuid, parse_bucket
+from hudiformat.naming import bucket_file_id, fixed_bucket_file_id, join_path, new_bucket_uuid, parse_bucket
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.transaction import WritePlan
@@ -243,10 +244,20 @@ class PartitionIndex:
 
         Raises:
             OptionError: the table's buckets contradict the options.
+            CorruptTableError: two file groups have one bucket.
         """
         if self._plan.operation not in REPLACING and number in self._buckets:  # replacing opens all of them again
             return self._buckets[number], True
-        return bucket_file_id(number, new_bucket_uuid(self._plan.instant, self._path, number)), False
+        return self._new_bucket(number), False
+
+    def _new_bucket(self, number: int) -> str:
+        plan = self._plan
+        if not plan.options.concurrency.is_non_blocking:
+            return bucket_file_id(number, new_bucket_uuid(plan.instant, self._path, number))
+        # Other writers may be opening the same bucket: it has to be the same file group.  One that was removed from the
+        # table would hide the new one, if that had its id.
+        ids = (fixed_bucket_file_id(number, index) for index in count())
+        return next(one for one in ids if not plan.visibility.is_replaced(self._path, one, None))
 
     @cached_property
     def slices(self) -> list[FileSlice]:
@@ -278,6 +289,13 @@ class PartitionIndex:
                     f"{self._plan.options.num_buckets} buckets; hoodie.index.type and hoodie.bucket.index.num.buckets "
                     "have to be those that the table was written with",
                     option="hoodie.bucket.index.num.buckets",
+                )
+            if number in buckets:
+                raise CorruptTableError(
+                    f"{self._storage.root}: expected one file group for bucket {number} of partition {self._path!r}, "
+                    f"found {buckets[number]} and {file_slice.file_id}, and both may have a row of one key; "
+                    "overwrite the partition with what it should have",
+                    path=join_path(self._storage.root, self._path),
                 )
             buckets[number] = file_slice.file_id
         return buckets

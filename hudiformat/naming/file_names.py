@@ -260,6 +260,17 @@ def bucket_file_id(bucket: int, uuid: UUID) -> str:
     return new_file_id(uuid).replace(str(uuid)[:_BUCKET_DIGITS], f"{bucket:0{_BUCKET_DIGITS}d}", 1)
 
 
+def fixed_bucket_file_id(bucket: int, index: int = 0) -> str:
+    """The id of a new bucket for writers that do not wait for each other: ``00000007-0000-0000-0000-000000000000-0``.
+
+    Raises:
+        NameFormatError: as for :func:`bucket_file_id`.
+
+    Source: BucketIdentifier.newBucketFileIdForNBCC, Hudi 1.2.0.
+    """
+    return new_file_id(UUID(bucket_file_id(bucket, UUID(int=0)).rpartition("-")[0]), index)
+
+
 def parse_bucket(file_id: str) -> int | None:
     """The bucket that a file id names, or None when it does not begin with eight digits and a dash.
 

@@ -191,6 +191,11 @@ class ConcurrencyOptions:
     heartbeat_misses: int = 2
 
     @property
+    def is_non_blocking(self) -> bool:
+        """Whether writers that meet in a file group all commit."""
+        return self.mode is ConcurrencyMode.NON_BLOCKING
+
+    @property
     def has_other_writers(self) -> bool:
         """Whether other writers may be at work on the table at the same time."""
         return self.mode is not ConcurrencyMode.SINGLE_WRITER

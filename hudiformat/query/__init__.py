@@ -6,6 +6,7 @@ from hudiformat.query.plan import SlicePlan, instant_of, plan_changes, plan_incr
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
+from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folders, spill_folder
 
 __all__ = [
     "CHANGE_SCHEMA",
@@ -18,9 +19,12 @@ __all__ = [
     "Span",
     "Write",
     "completion_times",
+    "delete_spill_folder",
     "instant_of",
+    "old_spill_folders",
     "plan_changes",
     "plan_incremental",
     "plan_snapshot",
     "slice_reader",
+    "spill_folder",
 ]

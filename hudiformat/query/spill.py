@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from hudiformat.merge import (
     survivors,
 )
 from hudiformat.naming import string_hashes
+from hudiformat.query.spill_folders import spill_folder
 
 _MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
 
@@ -98,7 +98,7 @@ def merge_on_disk(
         DecodeError, SchemaError: as ``read_candidates``.
     """
     count = min(2 * size // memory + 2, _MOST_PARTS)
-    with TemporaryDirectory(prefix="hudiformat-") as folder:
+    with spill_folder() as folder:
         parts = KeyParts(Path(folder), count)
         try:
             layouts = _spread_log(parts, blocks, schema, rule, where)

@@ -15,6 +15,7 @@ from itertools import groupby
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import base_name, checked_data_file, format_instant, join_path
 from hudiformat.options import CleanPolicy
+from hudiformat.services.leftovers import delete_leftovers
 from hudiformat.storage import FileInfo
 from hudiformat.table import PartitionFiles, TableContext, TableState
 from hudiformat.timeline import (
@@ -40,13 +41,16 @@ _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CL
 def clean(context: TableContext, seen: TableState | None = None) -> Instant | None:
     """Finish what an earlier clean left, then delete what the policy no longer keeps; None where there is nothing.
 
-    *seen* is the state of the table, just read: where it has nothing to clean, the lock is not taken.
+    *seen* is the state of the table, just read: where it has nothing to clean, the lock is not taken.  Without it,
+    somebody has asked for a clean, and temporary files of killed processes are deleted as well.
 
     Raises:
         LockError: another writer keeps the table's lock.
         StorageError: a file cannot be deleted; the clean stays pending, and the next one continues it.
     """
-    if seen is not None and not _pending(seen) and plan_clean(seen) is None:
+    if seen is None:
+        delete_leftovers(context.storage)
+    elif not _pending(seen) and plan_clean(seen) is None:
         return None
     done = None
     with changing(context, seen) as state:

@@ -19,6 +19,7 @@ from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
 from hudiformat.services.claims import Claim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
+from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
@@ -67,6 +68,8 @@ def compact(context: TableContext, seen: TableState | None = None) -> list[Commi
         CommitError: a compaction could not be completed; it stays planned.
     """
     seen = _checked(context.state() if seen is None else seen)
+    if lost_plans(seen):
+        seen = mend_lost_plans(context)
     if not _planned(seen) and _schedule(context, seen) is None:
         return []
     with ExitStack() as undo:

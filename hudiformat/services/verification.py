@@ -14,6 +14,9 @@ from hudiformat.basefile import scan_base_file
 from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
+from hudiformat.query import old_spill_folders
+from hudiformat.services.leftovers import OLD, is_old, temporary_files
+from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
@@ -28,7 +31,9 @@ class TableFindingKind(Enum):
     UNCOMMITTED = "uncommitted"
     """An instant that was requested or begun and is not complete: its writer is at work, or died.  Readers skip it."""
     ORPHAN = "orphan"
-    """A data file whose instant is nowhere: what a writer made after it had been rolled back.  Readers skip it."""
+    """A data file whose instant is nowhere: what a writer made after it had been rolled back.  Readers skip it.
+
+    Or a temporary file, or a spill folder on this machine, of a process that was killed."""
     MISSING = "missing"
     """A file of the newest slice of its group that a commit names and that is not there: its rows are lost."""
     DAMAGED = "damaged"
@@ -80,9 +85,20 @@ def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[Ta
         if contents:
             for item in slices:
                 yield from _of_slice(state, item)
+    yield from _leftovers(state.storage)
     for paths in named.values():  # of partitions that are not there at all
         for path, instant in paths.items():
             yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
+
+
+def _leftovers(storage: Storage) -> Iterator[TableFinding]:
+    for path, file in temporary_files(storage):
+        if is_old(file):
+            message = "a temporary file of a process that was killed; a clean deletes it"
+            yield TableFinding(TableFindingKind.ORPHAN, path, message)
+    for folder in old_spill_folders(seconds=OLD):
+        message = "a spill folder of a process that was killed, on this machine; a clean deletes it"
+        yield TableFinding(TableFindingKind.ORPHAN, str(folder), message)
 
 
 def _of_timeline(state: TableState) -> Iterator[TableFinding]:

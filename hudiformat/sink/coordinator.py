@@ -5,8 +5,9 @@ The steps of a batch, each of which can be repeated:
 1. The plan is written to the journal.  From now on the batch is decided, and any other attempt at it is discarded.
 2. Groups of several files are merged into hidden files.
 3. All files are renamed to their visible names.
-4. The partitions whose time has come are committed.
-5. The journal records that the batch is finished, and leftover files are deleted.
+4. The journal records that they are visible: from now on they are not looked for, whoever merges or deletes them.
+5. The partitions whose time has come are committed.
+6. The journal records that the batch is finished, and leftover files are deleted.
 
 A process that crashes before the end of step 1 has changed nothing visible.  After a later crash
 :meth:`FileSink.recover` or the next commit finishes the batch.
@@ -17,10 +18,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from hudiformat.errors import StorageError
+from hudiformat.errors import DataError, StorageError
 from hudiformat.sink.formats import merge_files
-from hudiformat.sink.layout import Layout, TaskCommit, done_name
+from hudiformat.sink.layout import Layout, TaskCommit, done_name, published_name, staged_batch
 from hudiformat.sink.options import SinkOptions
 from hudiformat.sink.partition_commit import CommitPolicy, Extractor, Metastore, commit_policies, commit_trigger
 from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch
@@ -104,24 +106,37 @@ class FileSink:
         self._trigger = commit_trigger(self._options, extractor)
         self._run = run
         self._clock = clock
-        self._reported: dict[int, TaskCommit] = {}
+        self._reported: dict[int, dict[int, TaskCommit]] = {}
 
     def report(self, message: TaskCommit) -> BatchCommit | None:
         """Add the message of a task; if it was the last missing one, commit the batch and return the commit.
 
-        A further message of a task replaces its earlier one.  A message of another batch discards all messages so far.
+        Batches become visible in the order of their numbers: one whose tasks have all reported waits for earlier ones
+        of which some have, and the commit that is returned has the files of all that became visible.  A further message
+        of a task replaces its earlier one.  A message of another number of tasks begins its batch anew, and
+        :meth:`recover` begins all anew.
 
         Raises:
-            DataError: as :meth:`commit`.
+            DataError: as :meth:`commit`; the messages of the batch are forgotten.
+            StorageError: as :meth:`commit`; they are kept, and the next message tries again.
         """
-        if any(other.batch != message.batch for other in self._reported.values()):
-            self._reported = {}
-        self._reported[message.task] = message
-        messages = list(self._reported.values())
-        if missing_tasks(messages):
-            return None
-        self._reported = {}
-        return self.commit(messages)
+        missing_tasks([message])  # raises where the message has no batch, or no number of tasks
+        batch = cast("int", message.batch)
+        same = {task: one for task, one in self._reported.get(batch, {}).items() if one.tasks == message.tasks}
+        self._reported[batch] = {**same, message.task: message}
+        commits = []
+        while self._reported:
+            first = min(self._reported)
+            messages = list(self._reported[first].values())
+            if missing_tasks(messages):
+                break
+            try:
+                commits.append(self.commit(messages))
+            except DataError:
+                del self._reported[first]
+                raise
+            del self._reported[first]
+        return _joined([commit for commit in commits if commit is not None])
 
     def commit(self, messages: Sequence[TaskCommit], *, batch: int | None = None) -> BatchCommit | None:
         """Make a batch visible; *messages* are those of all its tasks.  Returns None if it is finished already.
@@ -129,7 +144,8 @@ class FileSink:
         *batch* is for engines whose tasks do not know it; then there must be one message per task.
 
         Raises:
-            DataError: a task has not reported, or a partition's values give no time; nothing was changed.
+            DataError: a task has not reported, a partition's values give no time, or the batch was skipped: a later
+                one was committed without it.  Nothing was changed.
             StorageError: the storage failed; the same commit, or recover(), finishes the batch.
         """
         if batch is not None:
@@ -139,6 +155,11 @@ class FileSink:
             for partition in filter(None, plan.partitions):
                 self._trigger.check(partition)
         progress = self._resume()
+        if progress.has_skipped(plan.batch):
+            raise DataError(
+                f"batch {plan.batch}: batch {progress.batch} was committed without it, and batches become visible in "
+                "their order; its rows have to be written again, in a later batch"
+            )
         if plan.batch <= progress.batch:
             self._delete_leftovers(progress)
             return None
@@ -152,8 +173,9 @@ class FileSink:
 
         To be called at the start of a query, while no task is writing.
         """
+        self._reported = {}
         progress = self._resume()
-        self._delete_leftovers(progress)
+        self._delete_leftovers(progress, all_batches=True)
         return progress.batch
 
     def end(self) -> list[str]:
@@ -162,7 +184,7 @@ class FileSink:
         pending = list(progress.pending)
         if pending:
             self._commit_partitions(pending)
-            without_pending = Progress(progress.batch, progress.watermark)
+            without_pending = replace(progress, pending={})
             self._storage.create(self._layout.done(progress.batch), without_pending.to_json(), overwrite=True)
         return pending
 
@@ -174,13 +196,32 @@ class FileSink:
         for name in sorted(name for name in names if name.endswith(".plan")):
             plan = BatchPlan.from_json(self._storage.read(f"{self._layout.journal}/{name}"))
             if plan.batch > progress.batch:
-                progress, _ = self._carry_out(plan, progress)
+                is_published = published_name(plan.batch) in names
+                progress, _ = self._carry_out(plan, progress, is_published=is_published)
         return progress
 
     def _progress(self, name: str) -> Progress:
         return Progress.from_json(self._storage.read(f"{self._layout.journal}/{name}"))
 
-    def _carry_out(self, plan: BatchPlan, before: Progress) -> tuple[Progress, BatchCommit]:
+    def _carry_out(
+        self, plan: BatchPlan, before: Progress, *, is_published: bool = False
+    ) -> tuple[Progress, BatchCommit]:
+        if not is_published:
+            self._make_visible(plan)
+
+        now = self._clock()
+        watermark = max((mark for mark in (before.watermark, plan.watermark) if mark is not None), default=None)
+        pending = {**before.pending}
+        if self._policies:
+            pending |= {name: now for name in plan.partitions if name and name not in pending}
+        committed = self._trigger.committable(pending, now=now, watermark=watermark)
+        self._commit_partitions(committed)
+        left = {name: since for name, since in pending.items() if name not in committed}
+        after = Progress(plan.batch, watermark, left, before.skipped_before(plan.batch))
+        self._storage.create(self._layout.done(plan.batch), after.to_json())
+        return after, BatchCommit(plan.batch, tuple(group.target for group in plan.groups), tuple(committed))
+
+    def _make_visible(self, plan: BatchPlan) -> None:
         compactors = [
             Compactor(self._storage, self._layout, plan, number)
             for number in range(plan.compactors)
@@ -190,18 +231,8 @@ class FileSink:
             self._run(compactors)
         for group in plan.groups:
             self._publish(merged_path(self._layout, plan.batch, group), group.target)
-        now = self._clock()
-        watermark = max((mark for mark in (before.watermark, plan.watermark) if mark is not None), default=None)
-        pending = {**before.pending}
-        if self._policies:
-            pending |= {name: now for name in plan.partitions if name and name not in pending}
-        committed = self._trigger.committable(pending, now=now, watermark=watermark)
-        self._commit_partitions(committed)
-        after = Progress(
-            plan.batch, watermark, {name: since for name, since in pending.items() if name not in committed}
-        )
-        self._storage.create(self._layout.done(plan.batch), after.to_json())
-        return after, BatchCommit(plan.batch, tuple(group.target for group in plan.groups), tuple(committed))
+        if self._policies and plan.groups:
+            self._storage.create(self._layout.published(plan.batch), b"")
 
     def _publish(self, source: str, target: str) -> None:
         if not self._storage.exists(target):  # else renamed before a crash; a storage that copies may have both
@@ -212,12 +243,23 @@ class FileSink:
             for policy in self._policies:
                 policy.commit(partition, self._storage)
 
-    def _delete_leftovers(self, progress: Progress) -> None:
-        """Delete all files but the newest journal entry, which the next commit needs; no batch is being written now."""
+    def _delete_leftovers(self, progress: Progress, *, all_batches: bool = False) -> None:
+        """Delete all files but the newest journal entry, which the next commit needs, and files of later batches."""
         staging = self._layout.staging
-        for file in self._storage.list(staging):  # one by one: not every S3 server can delete a folder with files
-            self._storage.delete(f"{staging}/{file.name}")
-        self._storage.delete(staging)
+        for file in self._storage.list(staging):
+            batch = staged_batch(file.name)
+            if all_batches or batch is None or batch <= progress.batch:
+                self._storage.delete(f"{staging}/{file.name}")
+        self._storage.delete_empty_folder(staging)
         for entry in self._storage.list(self._layout.journal):
             if entry.name != done_name(progress.batch):
                 self._storage.delete(f"{self._layout.journal}/{entry.name}")
+
+
+def _joined(commits: Sequence[BatchCommit]) -> BatchCommit | None:
+    """Return one commit for several that follow each other, None for none."""
+    if not commits:
+        return None
+    files = tuple(path for commit in commits for path in commit.files)
+    partitions = dict.fromkeys(name for commit in commits for name in commit.partitions)
+    return BatchCommit(commits[-1].batch, files, tuple(partitions))

@@ -7,11 +7,13 @@ folders.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hudiformat.errors import OptionError
 
 ROOT = ".hudiformat-sink"
+_OF_BATCH = re.compile(r"([0-9]{20})-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,17 @@ class Layout:
         """The folder of the journal: the plans of decided batches, and the progress after finished ones."""
         return f"{ROOT}/{self.name}/journal"
 
-    def staged(self, name: str) -> str:
-        """Return the path of a file that is not visible yet."""
-        return f"{self.staging}/{name}.inprogress"
+    def staged(self, name: str, batch: int | None = None) -> str:
+        """Return the path of a file that is not visible yet, with its batch in front if that is known."""
+        return f"{self.staging}/{'' if batch is None else f'{batch:020d}-'}{name}.inprogress"
 
     def plan(self, batch: int) -> str:
         """Return the path of the plan of *batch*."""
         return f"{self.journal}/{plan_name(batch)}"
+
+    def published(self, batch: int) -> str:
+        """Return the path of the mark that all files of *batch* are visible."""
+        return f"{self.journal}/{published_name(batch)}"
 
     def done(self, batch: int) -> str:
         """Return the path of the progress after *batch*."""
@@ -52,6 +58,17 @@ class Layout:
 def plan_name(batch: int) -> str:
     """Return the name of the file that exists while *batch* is decided and not finished."""
     return f"{batch:020d}.plan"
+
+
+def published_name(batch: int) -> str:
+    """Return the name of the file that exists once all files of *batch* are visible, until it is finished."""
+    return f"{batch:020d}.published"
+
+
+def staged_batch(name: str) -> int | None:
+    """Return the batch that the name of a staged file begins with, None if it has none."""
+    found = _OF_BATCH.match(name)
+    return int(found[1]) if found else None
 
 
 def done_name(batch: int) -> str:

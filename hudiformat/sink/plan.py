@@ -19,6 +19,8 @@ from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.sink.packing import pack
 
 _T = TypeVar("_T")
+_SKIPPED = 100
+"""Ranges of skipped numbers that are remembered; engines may number their batches with gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,23 @@ class BatchPlan:
 class Progress:
     """The state after a batch: its number, the watermark, and the pending partitions with the times since when.
 
-    Times are in milliseconds since 1970.
+    Times are in milliseconds since 1970.  ``skipped`` are ranges of numbers, first and last, that no batch before has
+    had: a batch with such a number would come too late.
     """
 
     batch: int = -1
     watermark: int | None = None
     pending: dict[str, int] = field(default_factory=dict)
+    skipped: list[list[int]] = field(default_factory=list)
+
+    def skipped_before(self, batch: int) -> list[list[int]]:
+        """Return the ranges that are skipped once *batch* is finished; of the first batch nothing can be said."""
+        left_out = [[self.batch + 1, batch - 1]] if 0 <= self.batch < batch - 1 else []
+        return [*self.skipped, *left_out][-_SKIPPED:]
+
+    def has_skipped(self, batch: int) -> bool:
+        """Return whether *batch* was never finished, though a later one was."""
+        return any(first <= batch <= last for first, last in self.skipped)
 
     def to_json(self) -> bytes:
         """Return the text for the journal."""

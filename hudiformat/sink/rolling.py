@@ -167,7 +167,7 @@ class TaskWriter:
         number = f"{self._task:05d}-{self._count:05d}"
         name = f"{number}-{self._attempt}.{self._options.format.value}"
         self._count += 1
-        path = self._layout.staged(name)
+        path = self._layout.staged(name, self._batch)
         file = self._storage.open_new(path)
         now = self._clock()
         return _OpenFile(name, path, file, self._begin(file, f"{self._batch}-{number}"), now, now)

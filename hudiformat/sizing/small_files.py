@@ -95,29 +95,44 @@ def spark_small_files(
         verdicts = [_indexed_logs_verdict(item, options, pending.compaction) for item in ordered]
     else:
         verdicts = _blind_verdicts(ordered, options, pending.compaction)
-    return tuple(
-        replace(group, verdict=Verdict.IN_CLUSTERING)
-        if group.is_candidate and group.file_id in pending.clustering
-        else group
-        for group in verdicts
-    )
+    return _without_clustered(verdicts, pending)
 
 
-def flink_small_files(slices: Sequence[FileSlice], kind: Kind, options: SizingOptions) -> tuple[GroupVerdict, ...]:
+def flink_small_files(
+    slices: Sequence[FileSlice], kind: Kind, options: SizingOptions, pending: Pending = Pending()
+) -> tuple[GroupVerdict, ...]:
     """Return the file groups of a partition in the order in which Hudi's Flink writer fills the small ones.
 
-    Flink's index always finds records in log files, and pending plans do not matter.
+    Flink's index always finds records in log files, and new rows go to log files.  Where they would rewrite the base
+    file, a group that has log files or is in a pending compaction takes none, and no group in a pending clustering
+    ever does: the rewritten base file, or the clustering, would lose rows.
 
     Source: WriteProfile.smallFilesProfile, DeltaWriteProfile.smallFilesProfile.
     """
     ordered = in_hudi_order(slices)
     if options.small_file_limit <= 0:
         return _same_verdict(ordered, Verdict.DISABLED, options)
-    if kind is not Kind.COW:
-        return tuple(_indexed_logs_verdict(item, options, frozenset()) for item in ordered)
+    if kind is Kind.COW:
+        verdicts = [
+            GroupVerdict(item.file_id, 0, Verdict.EMPTY) if _base_size(item) == 0 else _cow_verdict(item, options)
+            for item in ordered
+        ]
+    else:
+        verdicts = [_indexed_logs_verdict(item, options, frozenset()) for item in ordered]
+    if kind is Kind.MOR_BLIND:
+        verdicts = [
+            _unseen_verdict(item, options, pending.compaction) or verdict
+            for item, verdict in zip(ordered, verdicts, strict=True)
+        ]
+    return _without_clustered(verdicts, pending)
+
+
+def _without_clustered(verdicts: Iterable[GroupVerdict], pending: Pending) -> tuple[GroupVerdict, ...]:
     return tuple(
-        GroupVerdict(item.file_id, 0, Verdict.EMPTY) if _base_size(item) == 0 else _cow_verdict(item, options)
-        for item in ordered
+        replace(group, verdict=Verdict.IN_CLUSTERING)
+        if group.is_candidate and group.file_id in pending.clustering
+        else group
+        for group in verdicts
     )
 
 
@@ -188,11 +203,19 @@ def _blind_verdicts(
 
 
 def _blind_verdict(file_slice: FileSlice, options: SizingOptions, in_compaction: frozenset[str]) -> GroupVerdict:
+    return _unseen_verdict(file_slice, options, in_compaction) or _cow_verdict(file_slice, options)
+
+
+def _unseen_verdict(
+    file_slice: FileSlice, options: SizingOptions, in_compaction: frozenset[str]
+) -> GroupVerdict | None:
+    """Return why the base file may not be rewritten: rows that only log files have would be lost.  None if it may."""
+    size = estimated_size(file_slice, options)
     if file_slice.file_id in in_compaction:
-        return GroupVerdict(file_slice.file_id, estimated_size(file_slice, options), Verdict.IN_COMPACTION)
+        return GroupVerdict(file_slice.file_id, size, Verdict.IN_COMPACTION)
     if file_slice.log_files:
-        return GroupVerdict(file_slice.file_id, estimated_size(file_slice, options), Verdict.HAS_LOGS)
-    return _cow_verdict(file_slice, options)
+        return GroupVerdict(file_slice.file_id, size, Verdict.HAS_LOGS)
+    return None
 
 
 def _base_size(file_slice: FileSlice) -> int:

@@ -7,10 +7,11 @@ from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import FileMap, LocalStorage, Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
 from hudiformat.storage.streams import ArrowSink, arrow_stream
 
 __all__ = [
+    "TEMPORARY_PREFIX",
     "ArrowSink",
     "ArrowStorage",
     "Capabilities",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyarrow import fs
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.fetching import fetch
+from hudiformat.storage.local import remove_empty_folder
 from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
 from hudiformat.storage.putting import fsspec_of, put_of
@@ -31,6 +33,7 @@ _KNOWN = {
 }
 _UNKNOWN = Capabilities(append=True)
 """Files may be visible while they are written, as in pyarrow's Azure, and renames are not known to work."""
+_DELETIONS = 3
 _CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # the kinds that have a conditional put
 
 
@@ -53,6 +56,7 @@ class ArrowStorage:
         self._fsspec = fsspec_of(filesystem)
         self._base = base.rstrip("/")
         kind = _kind(filesystem)
+        self._is_local = kind == "local"
         self._root = root or (self._base if kind == "local" else f"{kind}://{self._base.lstrip('/')}")
         self._put = put_of(filesystem)
         self._capabilities = capabilities or _capabilities(kind, can_put=self._put is not None)
@@ -147,6 +151,10 @@ class ArrowStorage:
         with self._errors("create", path):
             self._filesystem.create_dir(self._path(path), recursive=True)
 
+    def delete_empty_folder(self, path: str) -> bool:
+        # pyarrow deletes folders with all that is in them, also what came after a look.
+        return self._is_local and remove_empty_folder(Path(self._path(path)))
+
     def delete(self, path: str) -> bool:
         kind = self._type(path)
         if kind is fs.FileType.NotFound:
@@ -154,12 +162,20 @@ class ArrowStorage:
         with self._errors("delete", path):
             try:
                 if kind is fs.FileType.Directory:
-                    self._filesystem.delete_dir(self._path(path))
+                    self._delete_folder(self._path(path))
                 else:
                     self._filesystem.delete_file(self._path(path))
             except FileNotFoundError:  # another process deleted it first
                 return False
         return True
+
+    def _delete_folder(self, target: str) -> None:
+        """Delete a folder; again if objects have come, or a server has refused to delete a parent before its child."""
+        for _ in range(_DELETIONS - 1):
+            with suppress(OSError):
+                self._filesystem.delete_dir(target)
+                return
+        self._filesystem.delete_dir(target)
 
     def _path(self, path: str) -> str:
         target = f"{self._base}/{checked_path(path, self._root)}" if path else self._base

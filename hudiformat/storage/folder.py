@@ -63,6 +63,10 @@ class FolderStorage:
         """Create a folder if it is missing."""
         self.storage.make_folder(self._below(path))
 
+    def delete_empty_folder(self, path: str) -> bool:
+        """Delete a folder that has no content; whether that has happened."""
+        return self.storage.delete_empty_folder(self._below(path))
+
     def delete(self, path: str) -> bool:
         """Delete a file, or a folder with its content, and return whether it existed."""
         return self.storage.delete(self._below(path))

@@ -13,17 +13,20 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import pyarrow as pa
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.paths import checked_path
-from hudiformat.storage.protocol import Capabilities, FileInfo, OutputFile
+from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
 
+T = TypeVar("T")
+_TRIES = 10
 _IOV_MAX = 1024  # writev takes no more parts than this on Linux and macOS
 _SMALL = 1 << 14  # bytes: joining the parts takes less time than writing them one by one
 
@@ -107,11 +110,10 @@ class LocalStorage:
 
     def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
         target = self._path(path, itself=True)
-        temporary = target.parent / f".hudiformat-{uuid.uuid4().hex}"
+        temporary = target.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         try:
-            _make_folder(target.parent, self._root)
             try:
-                _write_new(temporary, data, sync=sync)
+                _made_in(target.parent, self._root, lambda: _write_new(temporary, data, sync=sync))
                 if overwrite or not target.exists():  # without a target the checksum is a leftover
                     _checksum_file(target).unlink(missing_ok=True)
                 if overwrite:
@@ -148,6 +150,9 @@ class LocalStorage:
         except OSError as error:
             raise _storage_error("create", folder, error) from error
 
+    def delete_empty_folder(self, path: str) -> bool:
+        return remove_empty_folder(self._path(path))
+
     def delete(self, path: str) -> bool:
         target = self._path(path, itself=True)
         try:
@@ -174,9 +179,8 @@ class LocalOutputFile:
         self._closed = False
         self._folder_synced = False
         try:
-            _make_folder(path.parent, root)
             _checksum_file(path).unlink(missing_ok=True)
-            self._handle = os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE)
+            self._handle = _made_in(path.parent, root, lambda: os.open(path, _NEW_FILE | os.O_APPEND, _FILE_MODE))
         except OSError as error:
             raise _storage_error("create", path, error) from error
 
@@ -253,6 +257,28 @@ def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
         return FileInfo(entry.name, status.st_size, is_dir=False, modified=status.st_mtime_ns // 1_000_000)
     except (FileNotFoundError, UnicodeEncodeError):
         return None
+
+
+def remove_empty_folder(folder: Path) -> bool:
+    """Delete *folder* of the local file system if it has no content, in one step; whether that has happened."""
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise _storage_error("delete", folder, error) from error
+    return True
+
+
+def _made_in(folder: Path, root: Path, make: Callable[[], T]) -> T:
+    """*make* a file in *folder*, which is created if need be; another process may delete it as long as it is empty."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(FileNotFoundError):
+            _make_folder(folder, root)
+            return make()
+    return make()
 
 
 def _refuse_outside(target: str, root: str) -> None:

@@ -8,6 +8,9 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+TEMPORARY_PREFIX = ".hudiformat-"
+"""How the names of files begin that get another name when they are complete."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
@@ -146,6 +149,14 @@ class Storage(Protocol):
         """Create a folder if it is missing, for readers to which a missing folder is an error.
 
         Nothing happens on object stores, where folders are only parts of names, as in ``s3fs``.
+        """
+        ...
+
+    def delete_empty_folder(self, path: str) -> bool:
+        """Delete a folder that has no content, and return whether that has happened.
+
+        Nothing happens to a folder with content, whoever puts it there and when, and on storages that cannot tell: on
+        object stores, where folders are only parts of names, and on file systems without such an operation.
         """
         ...
 

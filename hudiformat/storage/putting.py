@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,8 +19,11 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-_PRECONDITION_FAILED = ("PreconditionFailed", "412")
+_REFUSED = ("AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
+_MISSING = ("404", "NoSuchKey", "NotFound")
+_OWNER = "hudiformat-owner"
 _ATTEMPTS = 3  # pyarrow's, too
+_CONNECT_TIMEOUT, _READ_TIMEOUT = 10.0, 30.0  # seconds, where the file system has none
 
 
 class Put(Protocol):
@@ -59,8 +64,8 @@ class FsspecPut:
 class S3Put:
     """S3's PutObject, with ``If-None-Match: *`` if nothing may be overwritten.
 
-    A request whose answer is lost is repeated, and then fails because its own object exists: on FileExistsError the
-    caller has to check whether the object is its own.
+    A request whose answer is lost is repeated, and then fails because its own object exists.  So a new object has a
+    random id in its metadata, from which a failed request is known to have succeeded.
 
     Source: S3 API, PutObject, conditional writes.
     """
@@ -71,19 +76,33 @@ class S3Put:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
 
         bucket, _, key = path.partition("/")
-        condition = {} if overwrite else {"IfNoneMatch": "*"}
+        where, owner = {"Bucket": bucket, "Key": key}, uuid.uuid4().hex
+        condition = {} if overwrite else {"IfNoneMatch": "*", "Metadata": {_OWNER: owner}}
         client = _s3_client(os.getpid(), self.settings)
         try:
-            client.put_object(Bucket=bucket, Key=key, Body=data, **condition)
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _PRECONDITION_FAILED:
-                raise FileExistsError("File exists") from error
-            raise OSError(str(error)) from error
-        except BotoCoreError as error:
-            raise OSError(str(error)) from error
+            client.put_object(**where, Body=data, **condition)
+        except (ClientError, BotoCoreError) as error:
+            code = _code(error)
+            if overwrite or code in _REFUSED:
+                raise OSError(str(error)) from error
+            try:
+                found = client.head_object(**where)["Metadata"].get(_OWNER)
+            except (ClientError, BotoCoreError) as second:
+                if _code(second) in _MISSING:
+                    raise OSError(str(error)) from error
+                raise OSError(f"{error}; it is not known whether the object was created") from error
+            if found == owner:
+                return
+            raise FileExistsError("File exists") from error
 
     def __repr__(self) -> str:
         return "S3Put()"  # the settings contain passwords
+
+
+def _code(error: Exception) -> str:
+    """S3's word for an error; empty where S3 has not answered."""
+    response: Mapping[str, Any] = getattr(error, "response", {})
+    return str(response.get("Error", {}).get("Code", ""))
 
 
 def _s3_put(filesystem: fs.S3FileSystem) -> S3Put | None:
@@ -106,6 +125,8 @@ _SETTINGS = (
     "endpoint_override",
     "force_virtual_addressing",
     "tls_ca_file_path",
+    "connect_timeout",
+    "request_timeout",
 )
 
 
@@ -124,6 +145,8 @@ def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
         signature_version=UNSIGNED if given["anonymous"] else None,
         s3={"addressing_style": "path" if endpoint and not given["force_virtual_addressing"] else "virtual"},
         ignore_configured_endpoint_urls=True,  # pyarrow has applied them
+        connect_timeout=given["connect_timeout"] or _CONNECT_TIMEOUT,
+        read_timeout=given["request_timeout"] or _READ_TIMEOUT,
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         request_checksum_calculation="when_required",  # not every service knows checksums in trailers
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from hudiformat.timeline import CompactionPlan, Content, Instant, RequestedReplaceMetadata, State
+from hudiformat.timeline import CompactionPlan, Content, Instant, RequestedReplaceMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class PendingGroup:
 
 
 def pending_groups(planned: Iterable[Instant], read: Callable[[Instant], Content | None]) -> Iterator[PendingGroup]:
-    """The file groups of the plans of pending instants; *read* gives the content of a requested instant.
+    """The file groups of the plans of pending instants; *read* gives the plan of one, None where it has none.
 
     A replace commit that is no clustering, an insert overwrite for example, has no plan.
 
     Source: CompactionUtils.getAllPendingCompactionOperations, ClusteringUtils.getAllFileGroupsInPendingClusteringPlans.
     """
     for pending in planned:
-        plan = read(Instant(pending.time, pending.action, State.REQUESTED))
+        plan = read(pending)
         if isinstance(plan, CompactionPlan):
             for one in plan.operations or ():
                 files = (*(one.delta_file_paths or ()), *([one.data_file_path] if one.data_file_path else []))

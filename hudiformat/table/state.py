@@ -29,9 +29,11 @@ from hudiformat.timeline import (
     CommitMetadata,
     Content,
     Instant,
+    State,
     TableConfig,
     Timeline,
     TimelineZone,
+    instant_path,
     load_table_config,
     load_timeline,
     parse_table_config,
@@ -217,6 +219,20 @@ class TableState:
             self._contents[instant] = read_content(self.storage, self.config, instant)
         return self._contents[instant]
 
+    def plan(self, instant: Instant) -> Content | None:
+        """What the requested file of a pending instant says; None where it is empty or does not exist.
+
+        Raises:
+            CorruptTableError, StorageError: as for :meth:`metadata`.
+        """
+        requested = Instant(instant.time, instant.action, State.REQUESTED)
+        try:
+            return self.content(requested)
+        except StorageError:
+            if self.storage.exists(instant_path(self.config, requested)):
+                raise
+            return None
+
     @cached_property
     def schema(self) -> TableSchema:
         """The schema of the newest commit, or the one that the table was created with.
@@ -263,7 +279,7 @@ class TableState:
     def pending_groups(self) -> tuple[PendingGroup, ...]:
         """The file groups that pending compactions, log compactions and clusterings are going to rewrite."""
         planned = [instant for instant in self.timeline.pending if instant.action.has_plan]
-        return tuple(pending_groups(planned, self.content)) if planned else ()
+        return tuple(pending_groups(planned, self.plan)) if planned else ()
 
     @property
     def in_compaction(self) -> Mapping[tuple[str, str], PendingGroup]:

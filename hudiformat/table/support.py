@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudiformat.basefile import META_FIELDS
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import MergeRule, PartialUpdate, RecordMerger
-from hudiformat.options import CdcMode, ConcurrencyMode, IndexType
+from hudiformat.options import CdcMode, IndexType
 from hudiformat.table.schema import RowKeys, TableSchema, stored_keys
 from hudiformat.table.state import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, MergeMode, PartialUpdateMode, TableConfig, TableType
@@ -213,10 +213,10 @@ def refuse_unwritable(state: TableState) -> None:
             options.metadata_enable is True and not config.metadata_partitions
         ),
         f"without blocking other writers in table version {config.version}": (
-            options.concurrency.mode is ConcurrencyMode.NON_BLOCKING and config.version < VERSION_WITH_COMPLETION_TIMES
+            options.concurrency.is_non_blocking and config.version < VERSION_WITH_COMPLETION_TIMES
         ),
         "without blocking other writers but with a bucket index and log files": (
-            options.concurrency.mode is ConcurrencyMode.NON_BLOCKING
+            options.concurrency.is_non_blocking
             and (options.index_type is not IndexType.BUCKET or config.table_type is TableType.COPY_ON_WRITE)
         ),
     }

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TypeVar
 
 from hudiformat.errors import CorruptTableError, NotATableError, StorageError, UnsupportedFeatureError
-from hudiformat.storage import Storage
+from hudiformat.storage import TEMPORARY_PREFIX, Storage
 from hudiformat.timeline.table_config import (
     CHECKSUM_KEY,
     MERGE_PROPERTY_PREFIX,
@@ -64,7 +64,7 @@ def load_table_config(storage: Storage) -> TableConfig:
     damaged.
 
     Raises:
-        NotATableError: there is no ``.hoodie`` folder.
+        NotATableError: there is no ``.hoodie`` folder, or no file in it.
         CorruptTableError: there is a ``.hoodie`` folder without an intact properties file.
         UnsupportedFeatureError: the table version or format is not supported.
 
@@ -81,9 +81,22 @@ def load_table_config(storage: Storage) -> TableConfig:
             damage = damage or error
     if damage is not None:
         raise damage
-    if not storage.exists(META_FOLDER):
+    if not has_table(storage):
         raise NotATableError(f"{storage.root} is not a Hudi table: it has no folder {META_FOLDER}", path=storage.root)
     raise CorruptTableError(f"{storage.root}: there is no {PROPERTIES_FILE}, nor its backup", path=storage.root)
+
+
+def has_table(storage: Storage) -> bool:
+    """Whether there is a table, intact or not; a folder that a writer had only begun to fill is none."""
+    waiting = [META_FOLDER]
+    while waiting:
+        folder = waiting.pop()
+        for entry in storage.list(folder):
+            if entry.is_dir:
+                waiting.append(f"{folder}/{entry.name}")
+            elif not entry.name.startswith(TEMPORARY_PREFIX):
+                return True
+    return False
 
 
 def update_table_config(storage: Storage, changes: Mapping[str, str | None], *, saved_at: datetime) -> TableConfig:

@@ -17,6 +17,7 @@ from hudiformat.transaction.files import (
 )
 from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
+from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, publish
 from hudiformat.transaction.restoring import finish_restores, run_restore
@@ -48,6 +49,7 @@ __all__ = [
     "delete_staged",
     "delete_strays",
     "encode_write_stats",
+    "enter_partition",
     "exclusive",
     "finish_restores",
     "forget",

@@ -1,8 +1,18 @@
 """Whether a write may commit after what other writers have done since it began.
 
-Two writes conflict when they write to one file group.  Hudi stops there; here two upserts conflict as well when both
-have put new keys into one partition and it is not known that the keys differ, for they could leave a key twice.
-Source: SimpleConcurrentFileWritesConflictResolutionStrategy and the variant for bucket indexes, Hudi 1.2.0.
+Of two writes that run at the same time, the one that commits second must leave the table as if it had begun after the
+first.  It conflicts
+
+- when both write to, or remove, one file group (as in Hudi);
+- when one of them overwrites or removes a partition that the other writes to;
+- when it has looked up its keys and added those that it did not find, and the other has added keys where it looked;
+- when a commit that it has built on has been rolled back.
+
+Keys are compared by partition, or with a global index not at all: which keys another write has added is not known.
+With a bucket index the file group says it.  Rules and the table of all pairs: spec/writing.md.
+
+Source: SimpleConcurrentFileWritesConflictResolutionStrategy and the variant for bucket indexes, Hudi 1.2.0, which know
+the first of these rules only.
 """
 
 from __future__ import annotations
@@ -12,38 +22,74 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from hudiformat.naming import base_name
-from hudiformat.options import IndexType, Operation
+from hudiformat.options import DuplicatePolicy, IndexType, Operation, WriteOptions
 from hudiformat.table import TableState
-from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
+from hudiformat.timeline import Action, CommitMetadata, Instant, RestoreMetadata, RollbackMetadata, WriteStat
 
 Group = tuple[str, str]
 """A partition path and a file id; with a bucket index, the bucket instead of the file id."""
 
 _BUCKET_DIGITS = 8
 _NO_COMMIT = (None, "", "null")
+_ADDS_NO_KEYS = ("DELETE", "DELETE_PREPPED", "DELETE_PARTITION", "COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX")
+"""Operations whose new rows, if there are any, have keys that were there; of all others, Hudi's too, any may be new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a write has to itself."""
+    """What a write has done, as far as others may not do the same."""
 
-    operation: Operation
     groups: frozenset[Group]
     rewritten: frozenset[Group]
     """Groups whose base file it replaces: no compaction may do the same."""
+    partitions: frozenset[str]
+    """Partitions that it has written to, or removed file groups from."""
     grown: frozenset[str]
-    """Partitions into which it has put new keys."""
+    """Partitions into which it has put keys that may be new."""
+    overwrites: bool
+    """Whether it stands for all rows of its partitions."""
+    overwrites_table: bool
 
     @classmethod
-    def of(cls, operation: Operation, metadata: CommitMetadata, *, by_bucket: bool) -> Claim:
-        """The claim of a write that is about to commit with this metadata."""
-        every = metadata.write_stats
+    def of(cls, metadata: CommitMetadata, *, by_bucket: bool) -> Claim:
+        """The claim of a write that commits, or has committed, with this metadata."""
+        every, name = metadata.write_stats, metadata.operation_type
+        replaced = _replaced(metadata, by_bucket=by_bucket)
         return cls(
-            operation=operation,
-            groups=frozenset(_group(stat, by_bucket=by_bucket) for stat in every)
-            | _replaced(metadata, by_bucket=by_bucket),
+            groups=frozenset(_group(stat, by_bucket=by_bucket) for stat in every) | replaced,
             rewritten=frozenset(_group(stat, by_bucket=by_bucket) for stat in every if _replaces_base(stat)),
-            grown=frozenset() if by_bucket else frozenset(stat.partition_path or "" for stat in every if _adds(stat)),
+            partitions=frozenset([*(stat.partition_path or "" for stat in every), *(path for path, _ in replaced)]),
+            grown=frozenset(
+                stat.partition_path or "" for stat in every if name not in _ADDS_NO_KEYS and (stat.num_inserts or 0) > 0
+            ),
+            overwrites=name in (Operation.INSERT_OVERWRITE.value, Operation.DELETE_PARTITION.value),
+            overwrites_table=name == Operation.INSERT_OVERWRITE_TABLE.value,
+        )
+
+    def overwritten_of(self, other: Claim) -> frozenset[str]:
+        """The partitions of *other* that this write stands for alone."""
+        if self.overwrites_table:
+            return other.partitions
+        return self.partitions & other.partitions if self.overwrites else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """How a write looks for its keys before it adds them."""
+
+    before_adding: bool
+    """Without it, a key may be there twice: an insert that does not look."""
+    everywhere: bool = False
+    by_bucket: bool = False
+
+    @classmethod
+    def of(cls, operation: Operation, options: WriteOptions) -> LookUp:
+        """That of a write with *options*."""
+        checks = operation is Operation.INSERT and options.insert_duplicates is not DuplicatePolicy.NONE
+        return cls(
+            before_adding=operation is Operation.UPSERT or checks,
+            everywhere=options.is_global,
+            by_bucket=options.index_type is IndexType.BUCKET,
         )
 
 
@@ -54,20 +100,22 @@ def conflict_of(
 
     *state* was read under the table's lock, *seen* are the instants that were completed when the write began.
     """
-    by_bucket = state.options.index_type is IndexType.BUCKET
-    claim = Claim.of(operation, metadata, by_bucket=by_bucket)
+    look_up = LookUp.of(operation, state.options)
+    claim = Claim.of(metadata, by_bucket=look_up.by_bucket)
+    if (gone := _rolled_back(state, seen)) is not None:
+        return f"the commit {gone}, which this write has begun after, has been rolled back"
     for done in state.timeline.completed_writes:
         if done not in seen:
             other = state.metadata(done)
             # In table version 6 log files belong to the slice that was the newest when the write began.
             is_behind = state.logs_name_slices and done.time > own.time
             is_compaction = done.action is Action.COMMIT and other.operation_type == "COMPACT" and not is_behind
-            reason = conflict_with_commit(claim, done, other, is_compaction=is_compaction, by_bucket=by_bucket)
+            reason = conflict_with_commit(claim, look_up, done, other, is_compaction=is_compaction)
             if reason is not None:
                 return reason
     for instant, groups in groupby(state.pending_groups, key=lambda group: group.instant):
         if instant.action is not Action.LOG_COMPACTION and instant.time != own.time:
-            planned = [(group.partition_path, _group_id(group.file_id, by_bucket=by_bucket)) for group in groups]
+            planned = [(one.partition_path, _group_id(one.file_id, by_bucket=look_up.by_bucket)) for one in groups]
             rewrites = instant.action is not Action.COMPACTION or (state.logs_name_slices and instant.time > own.time)
             if (reason := conflict_with_plan(claim, instant, planned, rewrites=rewrites)) is not None:
                 return reason
@@ -75,18 +123,33 @@ def conflict_of(
 
 
 def conflict_with_commit(
-    claim: Claim, other: Instant, metadata: CommitMetadata, *, is_compaction: bool, by_bucket: bool
+    claim: Claim, look_up: LookUp, other: Instant, metadata: CommitMetadata, *, is_compaction: bool
 ) -> str | None:
     """Why a write with *claim* cannot commit beside the completed *other*; None when it can."""
-    stats = [stat for group in metadata.partition_to_write_stats.values() for stat in group]
-    taken = {_group(stat, by_bucket=by_bucket) for stat in stats} | _replaced(metadata, by_bucket=by_bucket)
-    shared = taken & (claim.rewritten if is_compaction else claim.groups)
+    theirs = Claim.of(metadata, by_bucket=look_up.by_bucket)
+    shared = theirs.groups & (claim.rewritten if is_compaction else claim.groups)
     if shared:
         return _shared_group(other, shared)
-    if claim.operation is Operation.UPSERT and metadata.operation_type in (None, "UPSERT", "INSERT", "BULK_INSERT"):
-        both = claim.grown & {stat.partition_path or "" for stat in stats if _adds(stat)}
-        if both and not is_compaction:
-            return f"both this write and {other} have put new keys into the partition {min(both)!r}"
+    if is_compaction:
+        return None
+    return _overwritten(claim, theirs, other) or _both_added(claim, look_up, theirs, other)
+
+
+def _overwritten(claim: Claim, theirs: Claim, other: Instant) -> str | None:
+    if shared := claim.overwritten_of(theirs):
+        return f"this write overwrites or removes the partition {min(shared)!r}, which {other} has written to"
+    if shared := theirs.overwritten_of(claim):
+        return f"{other} has overwritten or removed the partition {min(shared)!r}, which this write has written to"
+    return None
+
+
+def _both_added(claim: Claim, look_up: LookUp, theirs: Claim, other: Instant) -> str | None:
+    if not look_up.before_adding or look_up.by_bucket or not claim.grown:
+        return None
+    if look_up.everywhere and theirs.grown:
+        return f"both this write and {other} have put new keys into the table, whose index is global"
+    if both := claim.grown & theirs.grown:
+        return f"both this write and {other} have put new keys into the partition {min(both)!r}"
     return None
 
 
@@ -98,6 +161,19 @@ def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *,
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
     return _shared_group(other, shared) if shared else None
+
+
+def _rolled_back(state: TableState, seen: Collection[Instant]) -> str | None:
+    """The time of a write among *seen* that has been rolled back since."""
+    removed: set[str] = set()
+    for done in state.timeline.completed:
+        if done.action in (Action.ROLLBACK, Action.RESTORE) and done not in seen:
+            content = state.content(done)
+            if isinstance(content, RollbackMetadata):
+                removed |= set(content.commits_rollback)
+            elif isinstance(content, RestoreMetadata):
+                removed |= set(content.instants_to_rollback)
+    return min((one.time for one in seen if one.action.is_write and one.time in removed), default=None)
 
 
 def _shared_group(other: Instant, shared: Iterable[Group]) -> str:
@@ -113,14 +189,10 @@ def _group_id(file_id: str, *, by_bucket: bool) -> str:
     return file_id[:_BUCKET_DIGITS] if by_bucket else file_id
 
 
-def _replaced(metadata: CommitMetadata, *, by_bucket: bool) -> set[Group]:
+def _replaced(metadata: CommitMetadata, *, by_bucket: bool) -> frozenset[Group]:
     replaced: Mapping[str, tuple[str, ...]] = metadata.partition_to_replace_file_ids or {}
-    return {(path, _group_id(file_id, by_bucket=by_bucket)) for path, ids in replaced.items() for file_id in ids}
+    return frozenset((path, _group_id(name, by_bucket=by_bucket)) for path, names in replaced.items() for name in names)
 
 
 def _replaces_base(stat: WriteStat) -> bool:
     return not base_name(stat.path or "").startswith(".") and stat.prev_commit not in _NO_COMMIT
-
-
-def _adds(stat: WriteStat) -> bool:
-    return (stat.num_inserts or 0) > 0

@@ -27,8 +27,9 @@ from hudiformat.timeline import (
     decode_commit_metadata,
     encode_commit_metadata,
 )
+from hudiformat.transaction.partitions import leave_partition
 from hudiformat.transaction.plan import WritePlan
-from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, list_partitions
+from hudiformat.view import FileSlice, list_partitions
 
 _CREATE = ".marker.CREATE"
 _APPEND = ".marker.APPEND"
@@ -105,7 +106,7 @@ def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: It
 def delete_traces(storage: Storage, instant: str) -> None:
     """Delete the partitions that an instant has just made, whose files are deleted, and its markers."""
     for folder, _ in list(list_partitions(storage)):
-        _leave_partition(storage, folder, instant)
+        leave_partition(storage, folder, instant)
     delete_markers(storage, instant)
 
 
@@ -137,17 +138,6 @@ def log_instants(storage: Storage, path: str) -> set[str]:
     """The instants of the blocks of a log file."""
     with LogReader(path, storage=storage) as reader:
         return {block.instant for block in reader if block.instant is not None}
-
-
-def _leave_partition(storage: Storage, folder: str, instant: str) -> None:
-    """Delete a partition that the failed write has just made, if it has no file."""
-    entries = [entry.name for entry in storage.list(folder)]
-    metadata = join_path(folder, PARTITION_METADATA_FILE)
-    if entries == [PARTITION_METADATA_FILE] and f"commitTime={instant}\n".encode() in storage.read(metadata):
-        storage.delete(metadata)
-        while folder and not storage.list(folder):
-            storage.delete(folder)
-            folder = folder.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

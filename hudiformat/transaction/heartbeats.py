@@ -13,6 +13,9 @@ import os
 import socket
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from hudiformat.errors import LockError, StorageError
 from hudiformat.storage import Storage
@@ -27,13 +30,19 @@ class Heartbeat:
     """The heartbeat of one instant; :meth:`start` and :meth:`stop` it once.  It stops, too, at the end of a block.
 
     With *may_be_taken_over*, another writer may go on with the instant: that of a service, not that of a write.
+
+    It can be sent to other processes, such as the tasks of the write: there it beats within :meth:`beating`.
     """
 
-    def __init__(self, storage: Storage, instant: str, *, interval: float, may_be_taken_over: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, instant: str, *, interval: float, may_be_taken_over: bool = False, token: str = ""
+    ) -> None:
         self.instant = instant
         self._may_be_taken_over = may_be_taken_over
         self._storage = storage
-        self._token = str(uuid.uuid4())
+        self._interval = interval
+        self._token = token or str(uuid.uuid4())
+        self._has_begun = False  # in this process
         self._ticker = Ticker(self._renew, interval=interval, name=f"heartbeat {instant}")
 
     @property
@@ -47,6 +56,7 @@ class Heartbeat:
         Raises:
             StorageError: the first beat failed.
         """
+        self._has_begun = True
         _beating.add(self._token)
         try:
             self._beat()
@@ -55,10 +65,27 @@ class Heartbeat:
             _beating.discard(self._token)
             raise
 
-    def stop(self) -> None:
-        """Stop beating, and delete the file unless it is another's by now."""
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Beat as long as the block lasts, in a process that this has been sent to; the file stays."""
+        if self._has_begun:
+            yield
+            return
+        self.start()
+        try:
+            yield
+        finally:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Stop beating and leave the file: other processes go on."""
+        self._has_begun = True
         self._ticker.stop()
         _beating.discard(self._token)
+
+    def stop(self) -> None:
+        """Stop beating, and delete the file unless it is another's by now."""
+        self.hand_over()
         with contextlib.suppress(StorageError):
             if not self._may_be_taken_over or self.is_own():
                 self._storage.delete(f"{_FOLDER}/{self.instant}")
@@ -79,6 +106,10 @@ class Heartbeat:
                 "long; another has taken it over (hoodie.client.heartbeat.interval_in_ms and "
                 "hoodie.client.heartbeat.tolerable.misses say how long that is)"
             )
+
+    def __reduce__(self) -> tuple[Callable[..., Heartbeat], tuple[object, ...]]:
+        made = partial(Heartbeat, interval=self._interval, may_be_taken_over=self._may_be_taken_over, token=self._token)
+        return made, (self._storage, self.instant)
 
     def __enter__(self) -> Heartbeat:
         return self

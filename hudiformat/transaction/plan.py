@@ -79,10 +79,9 @@ class SizingProfile:
 
     def small_files(self, partition_path: str, slices: Sequence[FileSlice]) -> tuple[GroupVerdict, ...]:
         """The file groups of a partition in the order in which they are filled; *slices* are the newest of each."""
-        if self.engine is SizingEngine.FLINK:
-            return flink_small_files(slices, self.kind, self.options)
         pending = Pending(_ids_in(self.in_compaction, partition_path), _ids_in(self.in_clustering, partition_path))
-        return spark_small_files(slices, self.kind, self.options, pending)
+        chosen = flink_small_files if self.engine is SizingEngine.FLINK else spark_small_files
+        return chosen(slices, self.kind, self.options, pending)
 
     def plan(self, partition_path: str, inserts: int, groups: Sequence[GroupVerdict]) -> PartitionPlan:
         """Where *inserts* new rows of a partition go; *groups* as :meth:`small_files` gives them."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 
-from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
+from hudiformat.errors import CommitError, HudiFormatError, StorageError, UnsupportedFeatureError, WriteConflictError
 from hudiformat.metadata import FILES
-from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.options import REPLACING, ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
@@ -31,6 +31,7 @@ from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.heartbeats import Heartbeat, living
 from hudiformat.transaction.metadata_table import MetadataTable
+from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
 from hudiformat.transaction.publishing import publish
 from hudiformat.transaction.rollback import finish_rollbacks, roll_back
@@ -86,6 +87,15 @@ class Transaction:
         """The write's instant, inflight."""
         return self.plan.inflight
 
+    def hand_over(self) -> None:
+        """Let the processes that this is sent to keep the write alive, by :meth:`alive`, instead of this one."""
+        if self._heartbeat is not None:
+            self._heartbeat.hand_over()
+
+    def alive(self) -> AbstractContextManager[None]:
+        """Tell other writers as long as the block lasts that the write is alive, in a process that this was sent to."""
+        return nullcontext() if self._heartbeat is None else self._heartbeat.beating()
+
     def commit(
         self,
         stats: Iterable[WriteStat],
@@ -117,6 +127,8 @@ class Transaction:
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
             check_publishable(state, self._seen, self.instant, metadata)
+            if state.options.concurrency.has_other_writers:
+                keep_partitions(storage, time, by_partition)
             done = self._complete(state, metadata)
         self.after = replace(state, context=self._context).with_instant(done)
         self._stop_heartbeat()
@@ -194,6 +206,7 @@ def begin_write(
     """
     seen = context.state() if seen is None else seen
     refuse_unwritable(seen)
+    _refuse_replacing(seen, operation)
     options = context.options.concurrency
     with ExitStack() as undo:
         with changing(context, seen) as current:
@@ -218,6 +231,16 @@ def _remove_quietly(state: TableState, begun: Instant) -> None:
     """Take an instant off the timeline that has written nothing yet; what cannot be done, the next writer does."""
     with suppress(StorageError):
         remove_pending(state.storage, state.config, begun)
+
+
+def _refuse_replacing(state: TableState, operation: Operation) -> None:
+    """Without blocking others, file groups cannot be removed: others may be adding rows to them."""
+    if operation in REPLACING and state.options.concurrency.is_non_blocking:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: set "
+            f"hoodie.write.concurrency.mode to {ConcurrencyMode.OPTIMISTIC.value} for it",
+            feature=f"{operation.value} without blocking other writers",
+        )
 
 
 def write_and_commit(

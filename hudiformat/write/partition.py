@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, rows_by_code
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import GroupVerdict, Kind, PartitionPlan, Verdict
 from hudiformat.timeline import TableType, WriteStat
-from hudiformat.transaction import GroupTarget
-from hudiformat.view import PARTITION_METADATA_FILE, FileSlice
+from hudiformat.transaction import GroupTarget, enter_partition
+from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.merge import MergeHandle
@@ -131,17 +131,9 @@ class PartitionWriter:
         return not (self._new or self._known or self._placed or self._moved or self._handles)
 
     def _enter(self) -> None:
-        """Make the folder a partition: without its metadata file Hudi reads no rows from it."""
-        if self._index.is_listed_as_partition:
-            return
-        target, storage = self._target.path(PARTITION_METADATA_FILE), self._target.storage
-        if storage.exists(target):
-            return
-        try:
-            storage.create(target, partition_metadata(self._path, self._plan.instant), sync=self._plan.options.sync)
-        except StorageError:
-            if not storage.exists(target):  # otherwise another task was faster
-                raise
+        """Make the folder a partition, unless it has been listed and is one."""
+        if not self._index.is_listed_as_partition:
+            enter_partition(self._target.storage, self._plan, self._path)
 
     def _refuse_in_clustering(self, file_id: str) -> None:
         if (self._path, file_id) in self._plan.in_clustering:
@@ -314,8 +306,7 @@ class GroupHandles:
         is_cow = self._plan.config.table_type is TableType.COPY_ON_WRITE
         is_replacing = self._plan.operation in REPLACING  # which opens buckets anew
         if is_cow or is_replacing or (file_id in self.rewritten and self._kind is Kind.MOR_BLIND):
-            file_slice = self._slice(file_id)
-            return MergeHandle(self._target.of_group(file_id), None if file_slice is None else file_slice.base_file)
+            return MergeHandle(self._target.of_group(file_id), self._slice(file_id))
         return AppendHandle(
             self._target.of_group(file_id),
             below=self._slice(file_id) if self._plan.config.cdc_enabled or self._plan.logs_name_slices else None,
@@ -325,12 +316,3 @@ class GroupHandles:
 
     def _slice(self, file_id: str) -> FileSlice | None:
         return next((item for item in self._index.slices if item.file_id == file_id), None)
-
-
-def partition_metadata(path: str, instant: str) -> bytes:
-    """The content of a partition metadata file.
-
-    Source: HoodiePartitionMetadata.
-    """
-    depth = path.count("/") + 1 if path else 0
-    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()

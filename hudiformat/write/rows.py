@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from hudiformat.index import Booleans, Integers, KeyedRows
 from hudiformat.merge import KeyIndex, all_differ, comparable
-from hudiformat.query import KeyParts
+from hudiformat.query import KeyParts, spill_folder
 
 _PARTS_ON_DISK = 16
 _ROWS = "rows"
@@ -108,7 +107,7 @@ def combine_parts(
 def _combined_on_disk(
     parts: Iterable[pa.RecordBatch], key: str, ordering_fields: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    with TemporaryDirectory(prefix="hudiformat-") as folder:
+    with spill_folder() as folder:
         aside = KeyParts(Path(folder), _PARTS_ON_DISK)
         try:
             for rows in parts:

@@ -12,6 +12,7 @@ import pytest
 
 from hudiformat import (
     HudiFormatError,
+    NotATableError,
     OptionError,
     SchemaError,
     TableExistsError,
@@ -19,6 +20,7 @@ from hudiformat import (
     create_table,
     open_table,
 )
+from hudiformat.storage import LocalStorage
 from hudiformat.timeline import MergeMode, TableType, TimelineZone
 from tests.tables import SCHEMA, GoldenTable, create, tree
 
@@ -86,6 +88,23 @@ def test_a_second_table_at_a_path_is_refused(tmp_path: Path) -> None:
         create(tmp_path / "t", name="other")
     assert caught.value.path == str(tmp_path / "t")
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("moment", ["make_folder", "create"])
+def test_a_creation_that_was_stopped_leaves_no_table_and_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def interrupt(_storage: LocalStorage, _path: str, *_data: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, moment, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            create(tmp_path / "t")
+    with pytest.raises(NotATableError):
+        open_table(tmp_path / "t")
+    create(tmp_path / "t")
+    assert open_table(tmp_path / "t").snapshot().num_rows == 0
 
 
 Refused = tuple[dict[str, Any], type[HudiFormatError], str]

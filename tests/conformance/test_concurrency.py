@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hudiformat as hf
-from hudiformat.naming import WriteToken
+from hudiformat.naming import WriteToken, fixed_bucket_file_id
 from hudiformat.options.values import Operation
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import begin_write
@@ -90,3 +90,10 @@ def test_hudi_reads_the_rollback_of_a_writer_that_died(hudi: RealHudi, tmp_path:
     }
     hudi.write(rows("hudi", 0), path, {**HUDI, "hoodie.metadata.enable": "true"})
     assert sorted(hudi.read(path)["id"].to_pylist()) == sorted(table.snapshot()["id"].to_pylist())
+
+
+@pytest.mark.hudi
+def test_writers_that_do_not_block_name_a_bucket_as_hudi_does(hudi: RealHudi) -> None:
+    numbers = [0, 7, 4095, 99_999_999]
+    names = "jvm.org.apache.hudi.index.bucket.BucketIdentifier.newBucketFileIdForNBCC"
+    assert hudi.eval_(f"result = [{names}(n) for n in {numbers}]") == [fixed_bucket_file_id(n) for n in numbers]

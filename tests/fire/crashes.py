@@ -91,9 +91,15 @@ class Case:
 def ready(kind: Kind, operation: str) -> MemoryStorage:
     """The table on which the operation is tried."""
     storage = filled(kind).copy()
-    with in_time_of(storage.time):
-        OPERATIONS[operation].prepare(table_in(storage, storage.time, kind))
+    run_alone(storage, lambda: OPERATIONS[operation].prepare(table_in(storage, storage.time, kind)))
     return storage
+
+
+def run_alone(storage: MemoryStorage, act: Callable[[], object]) -> None:
+    """Do something to a table that nothing disturbs."""
+    with in_time_of(storage.time), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        act()
 
 
 @lru_cache(maxsize=64)

@@ -152,6 +152,10 @@ class MemoryStorage:
     def make_folder(self, path: str) -> None:
         """Folders are only parts of names here."""
 
+    def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - of the protocol
+        """Folders are only parts of names here."""
+        return False
+
     def delete(self, path: str) -> bool:
         gone = [name for name in self.files if name == path or name.startswith(f"{path}/")]
         for name in gone:

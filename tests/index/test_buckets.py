@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import OptionError, Table, UnsupportedFeatureError, open_table
+from hudiformat import CorruptTableError, OptionError, Table, UnsupportedFeatureError, open_table
 from tests.tables import FLAGGED, Clock, content, data_files, new_table, rows, tree
 
 TWO = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
@@ -87,3 +87,21 @@ def test_file_groups_that_are_none_of_the_buckets_are_refused(tmp_path: Path, in
     with pytest.raises(OptionError, match="is none of 4 buckets; hoodie.index.type and"):
         table.upsert(data)
     assert tree(tmp_path) == before
+
+
+def test_a_bucket_with_two_file_groups_is_refused(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options=TWO)
+    table.insert(rows(("a", 1, "x", 1)))
+    log = next((tmp_path / "t" / "x").glob(".0*.log.*"))
+    log.with_name(re.sub(r"^(\.\d{8})-[^_]*", r"\1-0000-0000-0000-000000000000-0", log.name)).write_bytes(
+        log.read_bytes()
+    )
+    before = tree(tmp_path)
+    with pytest.raises(
+        CorruptTableError, match=r"one file group for bucket \d of partition 'x', found \d{8}-.* and \d{8}-"
+    ):
+        table.upsert(rows(("a", 2, "x", 2)))
+    assert tree(tmp_path) == before
+    table.insert_overwrite(rows(("a", 3, "x", 3)))
+    table.upsert(rows(("a", 4, "x", 4)))
+    assert content(table) == [("a", 4, "x", 4)]

@@ -66,6 +66,9 @@ class MemoryStorage:
     def make_folder(self, path: str) -> None:
         """There are no folders here."""
 
+    def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002
+        return False
+
     def delete(self, path: str) -> bool:
         return self.files.pop(path, None) is not None
 

@@ -18,6 +18,7 @@ from hudiformat.naming import (
     WriteToken,
     base_name,
     bucket_file_id,
+    fixed_bucket_file_id,
     join_path,
     new_file_id,
     parse_bucket,
@@ -280,6 +281,12 @@ def test_a_bucket_stands_in_the_first_eight_characters() -> None:
 
 def test_only_the_first_part_of_the_uuid_is_replaced() -> None:
     assert bucket_file_id(1, UUID("00000000" * 4)) == "00000001-0000-0000-0000-000000000000-0"
+
+
+def test_a_fixed_bucket_has_one_name_for_all_writers() -> None:
+    assert fixed_bucket_file_id(7) == "00000007-0000-0000-0000-000000000000-0"
+    assert fixed_bucket_file_id(7, 2) == "00000007-0000-0000-0000-000000000000-2"
+    assert parse_bucket(fixed_bucket_file_id(99999999)) == 99999999
 
 
 @pytest.mark.parametrize("bucket", [-1, 10**8])

@@ -110,13 +110,98 @@ def test_an_engine_may_pass_the_batch_to_the_commit() -> None:
     assert journal(storage) == ["12.done"]
 
 
-def test_messages_of_another_batch_begin_a_new_collection(storage: Storage) -> None:
+def test_batches_become_visible_in_their_order_whichever_is_reported_first(storage: Storage) -> None:
     sink = FileSink(storage)
     first, second = write(storage, 0, [rows([1])], [rows([2])]), write(storage, 1, [rows([3])], [rows([4])])
     assert sink.report(first[0]) is None
     assert sink.report(second[1]) is None
-    assert sink.report(second[0]) is not None
-    assert ids(storage) == [3, 4]
+    assert sink.report(second[0]) is None
+    assert ids(storage) == []
+    commit = sink.report(first[1])
+    assert commit is not None
+    assert (commit.batch, len(commit.files)) == (1, 4)
+    assert ids(storage) == [1, 2, 3, 4]
+    assert journal(storage) == ["1.done"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_reports_in_any_order_lose_no_batch(seed: int) -> None:
+    """All reports that come before the first batch's last one, and after it, in any order that begins with batch 0."""
+    storage, chance = memory(), random.Random(seed)  # noqa: S311
+    sink = FileSink(storage)
+    messages = [write(storage, batch, [rows([10 * batch])], [rows([10 * batch + 1])]) for batch in range(4)]
+    ahead, *others = [message for of_batch in messages for message in of_batch]
+    chance.shuffle(others)
+    sink.report(ahead)
+
+    def report(message: TaskCommit) -> bool:
+        try:
+            sink.report(message)
+        except DataError as error:
+            return "was committed without it" in str(error)
+        return False
+
+    late = True in [report(message) for message in others]
+    complete = {n for n in range(4) if {10 * n, 10 * n + 1} <= set(ids(storage))}
+    assert late or complete == set(range(4))
+    assert sorted(ids(storage)) == sorted(row for n in complete for row in (10 * n, 10 * n + 1))
+
+
+def test_files_of_a_batch_that_is_still_written_are_kept(storage: Storage) -> None:
+    sink = FileSink(storage)
+    (later,) = write(storage, 1, [rows([2])])
+    sink.commit(write(storage, 0, [rows([1])]))
+    sink.report(later)
+    assert ids(storage) == [1, 2]
+    write(storage, 2, [rows([3])])
+    sink.recover()
+    assert len(list(files(storage))) == 3
+
+
+def test_a_batch_that_a_later_one_has_passed_is_an_error(storage: Storage) -> None:
+    sink = FileSink(storage)
+    sink.commit(write(storage, 0, [rows([1])]))
+    sink.commit(write(storage, 3, [rows([2])]))
+    for one in (sink, FileSink(storage)):
+        with pytest.raises(DataError, match="batch 2: batch 3 was committed without it"):
+            one.commit(write(storage, 2, [rows([3])]))
+        with pytest.raises(DataError, match="batch 1: batch 3 was committed without it"):
+            one.report(write(storage, 1, [rows([3])])[0])
+    assert sink.commit(write(storage, 0, [rows([1])])) is None
+    assert sink.report(write(storage, 4, [rows([4])])[0]) is not None
+    assert ids(storage) == [1, 2, 4]
+
+
+def test_a_batch_that_the_storage_fails_is_tried_again_before_later_ones(tmp_path: Path) -> None:
+    class Refusing(LocalStorage):
+        refuses = True
+
+        def rename(self, source: str, target: str) -> None:
+            if self.refuses:
+                raise StorageError(f"cannot rename {source} to {target}")
+            super().rename(source, target)
+
+    storage = Refusing(tmp_path)
+    sink = FileSink(storage)
+    (first,), (second,) = write(storage, 0, [rows([1])]), write(storage, 1, [rows([2])])
+    for message in (first, second):
+        with pytest.raises(StorageError):
+            sink.report(message)
+    storage.refuses = False
+    sink.report(second)
+    assert ids(storage) == [1, 2]
+
+
+def test_a_task_that_reports_another_number_of_tasks_begins_its_batch_anew(storage: Storage) -> None:
+    sink = FileSink(storage)
+    sink.report(write(storage, 0, [rows([1])], [rows([2])])[0])
+    assert sink.report(write(storage, 0, [rows([1, 2])])[0]) is not None
+    assert sorted(ids(storage)) == [1, 2]
+
+
+def test_a_message_without_a_batch_cannot_be_reported(storage: Storage) -> None:
+    with pytest.raises(DataError, match="do not say their batch"):
+        FileSink(storage).report(TaskCommit(None, 0, None, ()))
 
 
 def test_a_batch_without_rows_is_finished_too(storage: Storage) -> None:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,3 +160,40 @@ def test_pending_partitions_are_kept() -> None:
     now[0] = 11
     FileSink(storage, waiting, clock=lambda: now[0]).recover()
     assert storage.exists("day=1/_SUCCESS")
+
+
+class Merging:
+    """A policy that puts all files of a partition into one, and deletes them: the same, however often it is run."""
+
+    def commit(self, partition: str, storage: Storage) -> None:
+        paths = [path for path in visible(storage) if path.startswith(f"{partition}/")]
+        found = {row["id"]: row for path in paths for row in read(storage, path).to_pylist()}
+        sink, target = pa.BufferOutputStream(), f"{partition}/all.parquet"
+        pq.write_table(pa.Table.from_pylist(list(found.values())), sink)
+        storage.create(target, sink.getvalue().to_pybytes(), overwrite=True)
+        for path in paths:
+            if path != target:
+                storage.delete(path)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("kind", ["files", "object store"])
+def test_a_crash_beside_a_policy_that_deletes_files_is_recovered_from(kind: str, *, before: bool) -> None:
+    options = SinkOptions(policies=(Policy.CUSTOM,))
+    for moment in itertools.count(1, every(3)):
+        died = False
+        with storage_of(kind) as storage:
+            try:
+                sink = FileSink(FaultyStorage(storage, Countdown(moment, before=before)), options, custom=Merging())
+                sink.commit(write(storage, 0, *BATCHES[0]))
+            except Crash:
+                died = True
+            sink = FileSink(storage, options, custom=Merging())
+            if sink.recover() < 0:
+                sink.commit(write(storage, 0, *BATCHES[0]))
+            sink.commit(write(storage, 1, *BATCHES[1]))
+            assert sorted(ids(storage)) == ALL
+            assert len(list(files(storage))) == len(visible(storage)) + 1
+        if not died:
+            break
+    assert moment > 10

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from hudiformat.sizing import (
+    GroupVerdict,
     Kind,
     Pending,
+    SizingOptions,
     Verdict,
     estimated_size,
     flink_small_files,
@@ -18,6 +21,7 @@ from hudiformat.sizing import (
 from hudiformat.view import FileSlice
 from tests.sizing.support import LIMITS, MB, group, small, verdicts
 
+Find = Callable[[Sequence[FileSlice], Kind, SizingOptions, Pending], tuple[GroupVerdict, ...]]
 ALL_KINDS = pytest.mark.parametrize("kind", list(Kind))
 
 
@@ -31,6 +35,18 @@ def test_cow_small_is_strictly_below_the_limit() -> None:
 def test_flink_takes_an_empty_file_for_a_damaged_one() -> None:
     found = flink_small_files([group("a", 100 * MB), group("b", 1), group("c", 0)], Kind.COW, LIMITS)
     assert verdicts(found) == {"a": Verdict.TOO_LARGE, "b": Verdict.SMALL, "c": Verdict.EMPTY}
+
+
+@pytest.mark.parametrize("find", [spark_small_files, flink_small_files])
+def test_what_rewrites_base_files_passes_over_rows_in_log_files(find: Find) -> None:
+    slices = [group("a", 10, [1]), group("b", 10), group("c", None, [1]), group("d", 10)]
+    found = find(slices, Kind.MOR_BLIND, LIMITS, Pending(compaction=frozenset("d")))
+    assert verdicts(found) == {
+        "a": Verdict.HAS_LOGS,
+        "b": Verdict.SMALL,
+        "c": Verdict.HAS_LOGS,
+        "d": Verdict.IN_COMPACTION,
+    }
 
 
 @ALL_KINDS
@@ -118,11 +134,12 @@ def test_groups_in_compaction_are_candidates_for_flink_alone() -> None:
 
 
 @ALL_KINDS
-def test_groups_in_clustering_are_left_out_by_spark(kind: Kind) -> None:
+def test_groups_in_clustering_are_left_out(kind: Kind) -> None:
     slices = [group("a", 10), group("b", 10)]
     found = spark_small_files(slices, kind, LIMITS, Pending(clustering=frozenset("a")))
     assert verdicts(found) == {"a": Verdict.IN_CLUSTERING, "b": Verdict.SMALL}
-    assert sorted(small(flink_small_files(slices, kind, LIMITS))) == ["a", "b"]
+    found = flink_small_files(slices, kind, LIMITS, Pending(clustering=frozenset("a")))
+    assert verdicts(found) == {"a": Verdict.IN_CLUSTERING, "b": Verdict.SMALL}
 
 
 def test_a_group_that_is_skipped_anyway_keeps_its_reason() -> None:

@@ -5,6 +5,7 @@ import mmap
 import os
 import pickle
 import resource
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -317,6 +318,28 @@ def test_whole_files_are_given_back_once_and_their_views_stay(spy: Spy) -> None:
     give_back([*views, b"bytes", memoryview(b"no file")])
     assert spy.given == [(0, len(spy))]
     assert bytes(views[1]) == b"x" * (19 * PAGE + 5)
+
+
+@pytest.mark.parametrize("make", [lambda storage: storage.create("a/b", b""), lambda storage: storage.open_new("a/b")])
+def test_a_folder_that_is_deleted_before_its_first_file_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[LocalStorage], object]
+) -> None:
+    made, deletions = Path.mkdir, iter([True, True, False])
+
+    def then_delete(path: Path, **options: bool) -> None:
+        made(path, **options)
+        if path.name == "a" and next(deletions, False):
+            path.rmdir()
+
+    monkeypatch.setattr(Path, "mkdir", then_delete)
+    make(LocalStorage(tmp_path))
+    assert (tmp_path / "a" / "b").exists()
+
+
+def test_a_folder_that_never_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "mkdir", lambda *_arguments, **_options: None)
+    with pytest.raises(StorageError, match="cannot create .*No such file"):
+        LocalStorage(tmp_path).create("a/b", b"")
 
 
 def test_new_files_and_folders_have_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:

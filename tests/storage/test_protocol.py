@@ -191,6 +191,22 @@ def test_a_storage_survives_pickle(storage: Storage) -> None:
     assert storage.exists("other")
 
 
+def test_a_folder_with_content_stays_whoever_asks(storage: Storage) -> None:
+    storage.create("a/b/file", b"1")
+    assert not storage.delete_empty_folder("a")
+    assert not storage.delete_empty_folder("a/b")
+    assert not storage.delete_empty_folder("missing")
+    assert not storage.delete_empty_folder("a/b/file")
+    assert storage.read("a/b/file") == b"1"
+    storage.delete("a/b/file")
+    has_folders = storage.exists("a/b")
+    if storage.delete_empty_folder("a/b"):
+        assert has_folders
+        assert not storage.exists("a/b")
+        assert storage.delete_empty_folder("a")
+    assert storage.list("a/b") == []
+
+
 def test_no_method_takes_a_path_that_leads_out_of_the_root(storage: Storage) -> None:
     storage.create("file", b"1")
     for bad in ("..", "../file", "a/../../file", "/file", "a//file", "./file", "fi\0le", "fi\ud800le"):

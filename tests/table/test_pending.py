@@ -22,8 +22,7 @@ CLUSTERING = Instant("3", Action.CLUSTERING, State.REQUESTED)
 
 def groups_of(pending: Instant, plan: Content | None) -> list[PendingGroup]:
     """The groups of one pending instant whose requested file holds *plan*."""
-    plans = {Instant(pending.time, pending.action, State.REQUESTED): plan}
-    return list(pending_groups([pending], plans.__getitem__))
+    return list(pending_groups([pending], {pending: plan}.__getitem__))
 
 
 def test_a_compaction_names_slices_and_their_files() -> None:

@@ -242,7 +242,11 @@ def test_a_folder_without_hoodie_is_not_a_table_and_one_with_it_is_damaged(tmp_p
     storage = LocalStorage(tmp_path)
     with pytest.raises(NotATableError, match="is not a Hudi table"):
         load_table_config(storage)
-    (tmp_path / ".hoodie").mkdir()
+    (tmp_path / ".hoodie" / "timeline").mkdir(parents=True)
+    (tmp_path / ".hoodie" / ".hudiformat-1").touch()  # a creation that was stopped
+    with pytest.raises(NotATableError, match="is not a Hudi table"):
+        load_table_config(storage)
+    (tmp_path / ".hoodie" / "timeline" / "1.commit.requested").touch()
     with pytest.raises(CorruptTableError, match=r"there is no \.hoodie/hoodie\.properties"):
         load_table_config(storage)
 

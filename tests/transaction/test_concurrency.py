@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hudiformat import UnsupportedFeatureError
+from hudiformat import UnsupportedFeatureError, open_table
+from hudiformat.options import Operation
 from tests import racing
 from tests.effort import THOROUGH
-from tests.tables import new_table, rows
-from tests.transaction.support import shared_table
+from tests.tables import content, new_table, rows, tree
+from tests.transaction.support import SHARED, begun, shared_table
 
 
 def test_without_blocking_a_bucket_index_is_needed(tmp_path: Path) -> None:
@@ -24,6 +26,59 @@ def test_in_version_6_writers_block_each_other(tmp_path: Path) -> None:
     table = new_table(tmp_path, version=6, options=mode)
     with pytest.raises(UnsupportedFeatureError, match="without blocking other writers in table version 6"):
         table.upsert(rows(("a", 1, "x", 1)))
+
+
+NON_BLOCKING = {
+    "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "1",
+}
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("operation", [Operation.UPSERT, Operation.INSERT, Operation.BULK_INSERT])
+def test_writers_that_do_not_block_open_a_bucket_as_one_file_group(
+    tmp_path: Path, version: int, operation: Operation
+) -> None:
+    table = new_table(tmp_path, version=version, options={**SHARED, **NON_BLOCKING})
+    first, first_stats = begun(table, ("a", 1, "x", 1), ("b", 1, "x", 1), operation=operation)
+    second, second_stats = begun(table, ("a", 2, "x", 2), ("c", 1, "x", 1), operation=operation)
+    second.commit(second_stats)
+    first.commit(first_stats)
+    (found,) = table.file_slices()
+    assert found.file_id == "00000000-0000-0000-0000-000000000000-0"
+    table.upsert(rows(("a", 3, "x", 3), ("b", 3, "x", 3), ("c", 3, "x", 3)))
+    expected = [("a", 3, "x", 3), ("b", 3, "x", 3), ("c", 3, "x", 3)]
+    assert content(table) == expected
+    table.schedule_compaction()
+    table.compact()
+    assert content(table) == expected
+
+
+def test_without_blocking_nothing_removes_what_others_may_be_writing_to(tmp_path: Path) -> None:
+    table = new_table(tmp_path, options={**SHARED, **NON_BLOCKING})
+    table.insert(rows(("a", 1, "x", 1)))
+    before = tree(tmp_path)
+    removals: list[Callable[[], object]] = [
+        lambda: table.insert_overwrite(rows(("b", 1, "x", 1))),
+        lambda: table.insert_overwrite_table(rows(("b", 1, "x", 1))),
+        lambda: table.delete_partitions(["x"]),
+    ]
+    for remove in removals:
+        with pytest.raises(UnsupportedFeatureError, match="removes file groups that other writers may be writing to"):
+            remove()
+    assert tree(tmp_path) == before
+
+
+def test_a_bucket_that_was_removed_is_opened_under_another_id(tmp_path: Path) -> None:
+    table = new_table(tmp_path, options={**SHARED, **NON_BLOCKING})
+    alone = open_table(tmp_path, options={**NON_BLOCKING, "hoodie.write.concurrency.mode": "SINGLE_WRITER"})
+    for index in range(3):
+        table.insert(rows(("a", index, "x", index)))
+        assert content(table) == [("a", index, "x", index)]
+        assert [one.file_id for one in table.file_slices()] == [f"00000000-0000-0000-0000-000000000000-{index}"]
+        alone.delete_partitions(["x"])
+        assert content(table) == []
 
 
 @pytest.mark.parametrize("count", [2, 4] if THOROUGH else [2])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import WriteConflictError
+from hudiformat import Table, WriteConflictError
 from hudiformat.options.values import Operation
 from hudiformat.timeline import (
     Action,
@@ -16,13 +16,18 @@ from hudiformat.timeline import (
     CompactionOperation,
     CompactionPlan,
     Instant,
+    InstantInfo,
     RequestedReplaceMetadata,
+    RestoreMetadata,
+    RestorePlan,
     SliceInfo,
     State,
     WriteStat,
     create_requested,
+    transition_inflight,
 )
-from hudiformat.transaction.conflicts import Claim, conflict_with_commit, conflict_with_plan
+from hudiformat.transaction import publish
+from hudiformat.transaction.conflicts import Claim, LookUp, conflict_with_commit, conflict_with_plan
 from tests.tables import content, new_table, rows
 from tests.transaction.support import SHARED, begun, shared_table
 
@@ -152,21 +157,23 @@ def test_in_version_6_logs_are_lost_to_a_compaction_that_was_planned_meanwhile(t
     assert content(table) == [("a", 4, "x", 4)]
 
 
+LOOKING = LookUp(before_adding=True)
+
+
 @pytest.mark.parametrize(("written", "conflicts"), [(stat(BASE, previous="1"), True), (stat(".g-0_2.log.1_0"), False)])
 def test_two_that_replace_a_base_file_conflict(written: WriteStat, conflicts: bool) -> None:
-    claim = Claim.of(Operation.UPSERT, CommitMetadata(partition_to_write_stats={"x": (written,)}), by_bucket=False)
+    claim = Claim.of(CommitMetadata("UPSERT", {"x": (written,)}), by_bucket=False)
     compacted = CommitMetadata("COMPACT", {"x": (stat("g-0_0-0-0_3.parquet", previous="1"),)})
-    found = conflict_with_commit(claim, COMPACTION, compacted, is_compaction=True, by_bucket=False)
+    found = conflict_with_commit(claim, LOOKING, COMPACTION, compacted, is_compaction=True)
     assert (found is not None) is conflicts
     assert (conflict_with_plan(claim, COMPACTION, [("x", "g-0")], rewrites=False) is not None) is conflicts
 
 
 def test_a_group_that_was_replaced_conflicts() -> None:
-    log = stat(".g-0_2.log.1_0")
-    claim = Claim.of(Operation.UPSERT, CommitMetadata(partition_to_write_stats={"x": (log,)}), by_bucket=False)
+    claim = Claim.of(CommitMetadata("UPSERT", {"x": (stat(".g-0_2.log.1_0"),)}), by_bucket=False)
     replaced = CommitMetadata("INSERT_OVERWRITE", partition_to_replace_file_ids={"x": ("g-0",)})
     other = Instant("3", Action.REPLACE_COMMIT, State.COMPLETED, "4")
-    found = conflict_with_commit(claim, other, replaced, is_compaction=False, by_bucket=False)
+    found = conflict_with_commit(claim, LOOKING, other, replaced, is_compaction=False)
     assert found is not None
     assert "g-0" in found
 
@@ -180,3 +187,28 @@ def test_an_update_of_what_was_overwritten_conflicts(tmp_path: Path) -> None:
         write.commit(stats)
     write.abandon()
     assert content(table) == [("d", 1, "x", 4)]
+
+
+@pytest.mark.parametrize("undo", ["rollback", "restore"])
+def test_a_write_on_what_has_been_rolled_back_conflicts(tmp_path: Path, undo: str) -> None:
+    table = shared_table(tmp_path)
+    first = table.insert(rows(("a", 1, "x", 1)))
+    second = table.upsert(rows(("a", 2, "x", 2)))
+    write, stats = begun(table, ("a", 3, "x", 3))
+    if undo == "rollback":
+        table.rollback(second.instant)
+    else:
+        publish_restore(table, second.instant)
+    with pytest.raises(WriteConflictError, match=f"{second.instant}, which this write has begun after"):
+        write.commit(stats)
+    write.abandon()
+    assert content(table, as_of=first.instant) == [("a", 1, "x", 1)]
+
+
+def publish_restore(table: Table, instant: str) -> None:
+    """As Hudi leaves a restore that has left alone what was pending."""
+    time = table.context.state().next_instant
+    storage, config = table.context.storage, table.config
+    begun = create_requested(storage, config, time, Action.RESTORE, RestorePlan((InstantInfo(instant, "deltacommit"),)))
+    begun = transition_inflight(storage, config, begun)
+    publish(table.context.state(), begun, RestoreMetadata(time, 1, (instant,), {}))

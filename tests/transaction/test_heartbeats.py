@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -90,3 +92,21 @@ def test_a_heartbeat_of_hudis_says_nothing_of_its_process(tmp_path: Path, conten
     file_of(tmp_path).parent.mkdir(parents=True)
     file_of(tmp_path).write_text(content)
     assert not is_of_ended_process(LocalStorage(tmp_path), "1")
+
+
+def test_a_heartbeat_goes_on_where_it_is_sent_to(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    heartbeat = Heartbeat(storage, "1", interval=60)
+    heartbeat.start()
+    with heartbeat.beating():  # where it was started it beats anyway
+        heartbeat.hand_over()
+    file = file_of(tmp_path)
+    file.unlink()
+    sent: Heartbeat = pickle.loads(pickle.dumps(heartbeat))  # noqa: S301
+    with sent.beating():
+        sent.confirm()
+        again: Heartbeat = pickle.loads(pickle.dumps(sent))  # noqa: S301
+        with again.beating():
+            again.stop()
+        assert not file.exists()
+    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat 1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat import Commit, CommitError, Table, WriteConflictError
+from hudiformat import Commit, CommitError, HudiFormatWarning, StorageError, Table, WriteConflictError
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
+from hudiformat.storage import LocalStorage
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
@@ -132,3 +134,37 @@ def test_failed_writes_stay_when_nobody_shall_clean(tmp_path: Path) -> None:
     left, _ = begun(table, ("a", 2, "x", 2))
     table.insert(rows(("c", 1, "z", 1)))
     assert [pending.time for pending in table.timeline.pending] == [left.plan.instant]
+
+
+@pytest.mark.parametrize("moment", ["begin_instant", "write_plan"])
+def test_a_beginning_that_is_interrupted_leaves_no_instant_and_no_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    def interrupt(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    table = shared_table(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"hudiformat.transaction.transaction.{moment}", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            begin_write(table.context, Operation.UPSERT)
+    assert table.timeline.instants == ()
+    assert list((tmp_path / ".hoodie" / ".heartbeat").iterdir()) == []
+    assert not any(thread.name.startswith("heartbeat") for thread in threading.enumerate())
+
+
+def test_a_commit_whose_lock_cannot_be_given_back_is_returned_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = shared_table(tmp_path)
+    delete = LocalStorage.delete
+
+    def fail(storage: LocalStorage, path: str) -> bool:
+        if path.endswith("/lock") and table.timeline.completed:
+            raise StorageError("the network is gone")
+        return delete(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "delete", fail)
+    with pytest.warns(HudiFormatWarning, match="the lock could not be given back"):
+        commit = table.insert(rows(("a", 1, "x", 1)))
+    assert [done.time for done in table.timeline.completed] == [commit.instant]

@@ -12,8 +12,16 @@ import pytest
 from hudiformat import StorageError, Table, UnsupportedFeatureError, open_table
 from hudiformat.sizing import Verdict
 from hudiformat.storage import LocalStorage
+from hudiformat.timeline import (
+    Action,
+    ClusteringGroup,
+    ClusteringPlan,
+    RequestedReplaceMetadata,
+    SliceInfo,
+    create_requested,
+)
 from hudiformat.view import list_partitions
-from tests.tables import content, new_table, rows, tree
+from tests.tables import content, edit, new_table, rows, tree
 from tests.write.support import files, keyed
 
 SEEING = {"hoodie.index.type": "INMEMORY"}
@@ -46,6 +54,56 @@ def test_updates_rewrite_a_small_base_file_only_together_with_new_rows(table: Ta
     expected = {f"key-{i:06d}": i for i in range(10)}
     expected |= {"key-000001": 100, "key-000002": 102, "key-000003": 104, "new": 101, "newer": 103}
     assert dict(content(table, ["k", "v"])) == expected
+
+
+@pytest.mark.parametrize("sizing", ["spark", "flink"])
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "INMEMORY", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_new_rows_never_hide_what_is_in_log_files(tmp_path: Path, version: int, index: str, sizing: str) -> None:
+    options = {"hoodie.index.type": index, "hudiformat.sizing": sizing, "hoodie.compact.inline.max.delta.commits": "1"}
+    table = new_table(tmp_path / "t", version=version, options=options)
+    table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    table.delete(rows(("b", 3, "x", 1)))
+    table.insert(rows(("c", 1, "x", 3)))
+    assert content(table) == [("a", 2, "x", 2), ("c", 1, "x", 3)]
+    table.schedule_compaction()
+    table.upsert(rows(("a", 4, "x", 4), ("d", 1, "x", 4)))
+    table.insert(rows(("e", 1, "x", 5)))
+    expected = [("a", 4, "x", 4), ("c", 1, "x", 3), ("d", 1, "x", 4), ("e", 1, "x", 5)]
+    assert content(table) == expected
+    table.compact()
+    assert content(table) == expected
+
+
+@pytest.mark.parametrize("sizing", ["spark", "flink"])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_new_rows_go_to_no_group_that_a_clustering_is_going_to_replace(
+    tmp_path: Path, table_type: str, sizing: str
+) -> None:
+    table = new_table(tmp_path / "t", table_type=table_type, options={"hudiformat.sizing": sizing})
+    table.bulk_insert(rows(("a", 1, "x", 1)))
+    (found,) = table.file_slices()
+    plan = RequestedReplaceMetadata(
+        "CLUSTER", ClusteringPlan((ClusteringGroup((SliceInfo(file_id=found.file_id, partition_path="x"),)),))
+    )
+    create_requested(table.context.storage, table.config, table.context.state().next_instant, Action.CLUSTERING, plan)
+    commit = table.insert(rows(("b", 1, "x", 2)))
+    assert found.file_id not in {stat.file_id for stat in commit.stats}
+
+
+def test_a_base_file_of_a_copy_on_write_table_does_not_replace_log_files(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.insert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    edit(tmp_path / "t", "hoodie.table.type", "COPY_ON_WRITE")
+    changed = open_table(tmp_path / "t", options={"hudiformat.sync": "false"})
+    before = content(changed)
+    for write in (changed.upsert, changed.insert):
+        with pytest.raises(UnsupportedFeatureError, match="log files, whose rows a new base file"):
+            write(rows(("a", 3, "x", 3)))
+        assert content(changed) == before
+    assert not changed.timeline.pending
 
 
 def test_one_candidate_is_rewritten_and_others_get_logs(tmp_path: Path) -> None:

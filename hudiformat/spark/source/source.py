@@ -72,7 +72,9 @@ class HudiDataSource(DataSource):
         operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
         state = context.state()
         checked = check_rows(state, operation, arrow_schema(schema))
-        return HudiWriter(begin_write(context, operation, state), checked, context)
+        write = begin_write(context, operation, state)
+        write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit
+        return HudiWriter(write, checked, context)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:
@@ -144,6 +146,10 @@ class HudiWriter(DataSourceArrowWriter):
         self._context = context
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        with self._write.alive():
+            return self._written(iterator)
+
+    def _written(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         plan, token = self._write.plan, write_token()
         rows = fitted(iterator, self._schema)
         if not _tasks_write(plan):
@@ -155,6 +161,12 @@ class HudiWriter(DataSourceArrowWriter):
             return TaskResult(stats=encode_write_stats(task.finish()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        with self._write.alive():
+            self._publish(messages)
+        if self._write.after is not None:
+            serve(self._write.after)
+
+    def _publish(self, messages: list[WriterCommitMessage | None]) -> None:
         plan = self._write.plan
         results = results_of(messages, TaskResult)
         stats = [stat for result in results if result.stats for stat in decode_write_stats(result.stats)]
@@ -166,8 +178,6 @@ class HudiWriter(DataSourceArrowWriter):
         self._write.commit(
             stats, replaced=replaced_groups(self._context.storage, plan, stats) if is_replacing else None
         )
-        if self._write.after is not None:
-            serve(self._write.after)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - by instant, not by message
         self._write.abandon()

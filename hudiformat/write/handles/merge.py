@@ -22,12 +22,13 @@ from hudiformat.basefile import (
     scan_base_rows,
     without_file_name,
 )
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
 from hudiformat.merge import KeyIndex, RowSource, comparable, without_ordering
 from hudiformat.options import Operation
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
-from hudiformat.view import BaseFile
+from hudiformat.view import FileSlice
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
 from hudiformat.write.rows import combine, deleted_rows
@@ -157,12 +158,18 @@ class MergeHandle:
     """Gathers the changes of a file group, and writes its next base file at the end.
 
     The old base file streams through, a batch after the other: memory is bounded by a row group, the record keys, and
-    what is to change.  Rows that stay keep their meta fields but for the file's name.
+    what is to change.  Rows that stay keep their meta fields but for the file's name.  *below* is the newest slice of
+    the group, if there is one; it has no log files, for these are not read and would be hidden.
+
+    Raises:
+        UnsupportedFeatureError: the slice has log files.
 
     Source: FileGroupReaderBasedMergeHandle; HoodieConcatHandle for rows that are not compared with those there.
     """
 
-    def __init__(self, target: GroupTarget, base: BaseFile | None) -> None:
+    def __init__(self, target: GroupTarget, below: FileSlice | None) -> None:
+        _refuse_log_files(target, below)
+        base = None if below is None else below.base_file
         self._target = target
         self._plan = target.plan
         self._base = base
@@ -314,6 +321,16 @@ class MergeHandle:
             instant=self._plan.instant,
             partition_path=self._target.partition_path,
             task_partition=self._target.token.partition,
+        )
+
+
+def _refuse_log_files(target: GroupTarget, below: FileSlice | None) -> None:
+    """Sizing passes such groups over: what is left are COPY_ON_WRITE tables with log files."""
+    if below is not None and below.log_files:
+        raise UnsupportedFeatureError(
+            f"the file group {below.file_id} in partition {below.partition_path!r} of {target.storage.root} has log "
+            "files, whose rows a new base file without them would hide: make the table MERGE_ON_READ and compact it",
+            feature="rewriting a base file that has log files",
         )
 
 

@@ -123,6 +123,16 @@ def test_a_copy_on_write_table_is_appended_to(spark: SparkSession, tmp_path: Pat
     assert {(row["id"], row["ts"].timestamp()) for row in found.collect()} == {(f"k{i}", 2.0) for i in range(15)}
 
 
+def test_a_write_beside_other_writers_leaves_no_heartbeat_and_no_lock(spark: SparkSession, table: hf.Table) -> None:
+    shared = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    write(things(spark, 10), table, operation="bulk_insert", **shared)
+    write(things(spark, 15, seconds=2), table, **shared)
+    assert table.snapshot().num_rows == 15
+    folder = Path(table.path) / ".hoodie"
+    assert not list((folder / ".heartbeat").iterdir())
+    assert not (folder / "lock").exists()
+
+
 def test_a_write_compacts_when_it_is_due(spark: SparkSession, table: hf.Table) -> None:
     inline = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
     for seconds in range(2):

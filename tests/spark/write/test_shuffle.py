@@ -115,6 +115,24 @@ def test_a_file_group_is_written_by_one_task_where_many_bring_rows_for_it(spark:
     assert table.snapshot().num_rows == 150
 
 
+@pytest.mark.parametrize("way", ["function", "data source"])
+def test_new_rows_never_hide_what_is_in_log_files(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    table = create(tmp_path / "table", "MERGE_ON_READ", "SIMPLE")
+    table.bulk_insert(things(spark, 0, 6).toArrow())
+    table.upsert(things(spark, 0, 3, ts=2).toArrow())
+    table.delete(things(spark, 3, 3).toArrow())
+    new, options = things(spark, 10, 3), opened(table, **{"hudiformat.sizing": "flink"})
+    if way == "function":
+        hudi_spark.insert(new, table.path, options=options)
+    else:
+        hudi_spark.register(spark)
+        writer = new.write.format("hudiformat").mode("append").option("operation", "insert").options(**options)
+        writer.save(table.path)
+    found = table.snapshot(columns=["id", "ts"]).to_pylist()
+    expected = [*((f"k{i}", 2) for i in range(3)), *((f"k{i}", 1) for i in range(10, 13))]
+    assert sorted((row["id"], row["ts"]) for row in found) == sorted(expected)
+
+
 def test_keys_that_are_there_are_dropped_or_refused_by_an_insert(spark: SparkSession, tmp_path: Path) -> None:
     table = create(tmp_path / "table", "MERGE_ON_READ", "SIMPLE")
     hudi_spark.insert(things(spark, 0, 10), table.path, options=opened(table))

@@ -1,0 +1,51 @@
+"""What killed processes have left besides data files: temporary files of the table, and spill folders.
+
+Rules: spec/services.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from hudiformat.naming import join_path
+from hudiformat.query import delete_spill_folder, old_spill_folders
+from hudiformat.storage import TEMPORARY_PREFIX, FileInfo, Storage
+from hudiformat.timeline import META_FOLDER
+from hudiformat.view import list_partitions
+
+OLD = 3600.0
+"""Seconds after which nobody is writing a temporary file any more."""
+
+
+def temporary_files(storage: Storage) -> Iterator[tuple[str, FileInfo]]:
+    """The paths of temporary files; none on an object store, which makes files appear complete by itself."""
+    if not storage.capabilities.append:
+        return
+    for folder, entries in (*_folders(storage, META_FOLDER), *list_partitions(storage, incomplete=True)):
+        for entry in entries:
+            if not entry.is_dir and entry.name.startswith(TEMPORARY_PREFIX):
+                yield join_path(folder, entry.name), entry
+
+
+def is_old(file: FileInfo) -> bool:
+    """Whether a temporary file is a killed process's."""
+    return file.modified is not None and file.modified < (time.time() - OLD) * 1000
+
+
+def delete_leftovers(storage: Storage) -> None:
+    """Delete the old temporary files of a table, and the old spill folders of this machine."""
+    for path, file in list(temporary_files(storage)):
+        if is_old(file):
+            storage.delete(path)
+    for folder in old_spill_folders(seconds=OLD):
+        delete_spill_folder(folder)
+
+
+def _folders(storage: Storage, top: str) -> Iterator[tuple[str, list[FileInfo]]]:
+    waiting = [top]
+    while waiting:
+        folder = waiting.pop()
+        entries = storage.list(folder)
+        waiting += [join_path(folder, entry.name) for entry in entries if entry.is_dir]
+        yield folder, entries

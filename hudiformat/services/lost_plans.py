@@ -1,0 +1,54 @@
+"""Compactions on the timeline whose plan is gone: nobody could run them, and they would stay pending for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hudiformat.services.claims import is_running
+from hudiformat.services.execution import compaction_operation
+from hudiformat.table import TableContext, TableState
+from hudiformat.timeline import (
+    Action,
+    CompactionOperation,
+    CompactionPlan,
+    Instant,
+    State,
+    encode_content,
+    instant_path,
+    remove_pending,
+)
+from hudiformat.transaction import changing, delete_files
+
+
+def lost_plans(state: TableState) -> list[Instant]:
+    """The pending compactions without a plan that nobody runs."""
+    pending = (one for one in state.timeline.pending if one.action is Action.COMPACTION)
+    return [one for one in pending if state.plan(one) is None and not is_running(state, one)]
+
+
+def mend_lost_plans(context: TableContext) -> TableState:
+    """Take such compactions off the timeline, or in table version 6 plan them again; the table after that.
+
+    In table version 6 the log files that were written since are named by the compaction.  They belong to the slices
+    before it until it is completed.
+    """
+    with changing(context) as state:
+        for instant in lost_plans(state):
+            delete_files(state.storage, state.config, instant.time)
+            operations = tuple(_begun_slices(state, instant)) if state.logs_name_slices else ()
+            if operations:
+                plan = encode_content(CompactionPlan(operations, missing_schedule_partitions=()), state.config)
+                requested = Instant(instant.time, instant.action, State.REQUESTED)
+                state.storage.create(instant_path(state.config, requested), plan, overwrite=True)
+            else:
+                remove_pending(state.storage, state.config, instant)
+        return state.context.state()
+
+
+def _begun_slices(state: TableState, compaction: Instant) -> Iterator[CompactionOperation]:
+    """What the compaction has to merge, as far as log files are named by it."""
+    for found in state.slices():
+        earlier = tuple(log for log in found.log_files if log.name.instant < compaction.time)
+        if found.base_instant < compaction.time and len(earlier) < len(found.log_files):
+            yield compaction_operation(replace(found, log_files=earlier))

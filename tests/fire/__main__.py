@@ -1,0 +1,50 @@
+"""The whole harness, or a part of it: ``python -m tests.fire [--every N] [--attack NAME] [--processes N]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+
+from tests.fire.harness import ATTACKS, Result, run
+
+
+def main() -> int:
+    """Run it, print the violations as they come and the table at the end; 1 where there are any."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fire", description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="try one of so many moments")
+    parser.add_argument("--attack", choices=ATTACKS, action="append", help="one of them alone")
+    parser.add_argument("--processes", type=int, default=2)
+    chosen = parser.parse_args()
+    lines, violations = [], 0
+    for attack in chosen.attack or ATTACKS:
+        began, results = time.monotonic(), []
+        for result in run(attack, every=chosen.every, processes=chosen.processes):
+            results.append(result)
+            for case, wrong in result.violations:
+                sys.stdout.write(f"{case}\n    {wrong}\n")
+        lines += _lines(attack, results, time.monotonic() - began)
+        violations += sum(len(result.violations) for result in results)
+    head = ["| attack | operation | kinds of table | cases | violations |", "|---|---|---|---|---|"]
+    sys.stdout.write("\n".join([*head, *lines, ""]))
+    return 1 if violations else 0
+
+
+def _lines(attack: str, results: list[Result], seconds: float) -> list[str]:
+    cases: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    for result in results:
+        name = result.work.operation
+        cases[name] += result.count
+        wrong[name] += len(result.violations)
+        kinds[name] += 1
+    lines = [f"| {attack} | {name} | {kinds[name]} | {cases[name]:,} | {wrong[name]} |" for name in sorted(cases)]
+    every = len({str(result.work.kind) for result in results})
+    total = f"| **{attack}** | all, in {seconds / 60:.0f} minutes | {every} "
+    return [*lines, f"{total}| **{cases.total():,}** | **{wrong.total()}** |"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
