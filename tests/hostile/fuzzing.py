@@ -88,14 +88,14 @@ class Fuzzer:
             self.found.append(made)
 
     def _reaches_more(self, source: Source) -> bool:
-        coverage, attempt, began = Coverage(), Attempts(), time.perf_counter()
+        coverage, attempt, began = Coverage(), Attempts(), time.process_time()
         with coverage:
             parse(source, source.data, self.scratch, attempt)
         foreign = [error for error in attempt.errors if not isinstance(error, HudiFormatError)]
-        if foreign or time.perf_counter() - began > 4 * SECONDS:  # tracing is slow
+        if foreign or time.process_time() - began > 4 * SECONDS:  # tracing is slow
             path = Path(tempfile.gettempdir()) / f"hostile-{hashlib.sha256(source.data).hexdigest()[:12]}"
             path.write_bytes(source.data)
-            raise AssertionError(f"{source.kind}, kept as {path}: {foreign!r}") from (foreign or [None])[0]
+            raise AssertionError(f"{source.kind}, kept as {path}: {foreign!r}") from next(iter(foreign), None)
         is_new = not coverage.steps <= self.seen
         self.seen |= coverage.steps
         return is_new

@@ -49,7 +49,7 @@ def test_a_foreign_error_ends_the_fuzzing_and_its_file_is_kept(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fuzzing, "parse", lambda *given: given[3](lambda: dict[str, int]()["key"]))
-    monkeypatch.setattr(fuzzing.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     with pytest.raises(AssertionError, match=r"properties, kept as .*hostile-.*KeyError"):
         Fuzzer([source], tmp_path, Random(1)).begin()  # noqa: S311 - no secrets
     (kept_file,) = tmp_path.glob("hostile-*")
