@@ -23,7 +23,7 @@ from hudiformat.merge import (
     survivors,
 )
 from hudiformat.naming import string_hashes
-from hudiformat.query.spill_folders import spill_folder
+from hudiformat.query.spill_folders import spill_folder, spilling
 
 _MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
 
@@ -36,6 +36,7 @@ class KeyParts:
     count: int
     writers: dict[str, pa.ipc.RecordBatchStreamWriter] = field(default_factory=dict)
 
+    @spilling()
     def add(self, kind: str, rows: pa.RecordBatch, keys: pa.Array) -> None:
         """Write *rows* to the files of the parts that their *keys* belong to, in their order."""
         numbers = self._numbers(keys)
@@ -46,6 +47,7 @@ class KeyParts:
             if end > start:
                 self._writer(f"{kind}-{part}", rows.schema).write_batch(sorted_rows.slice(start, end - start))
 
+    @spilling()
     def read(self, kind: str, part: int, schema: pa.Schema) -> pa.Table:
         """What has been written of a part."""
         writer = self.writers.pop(f"{kind}-{part}", None)
@@ -58,6 +60,7 @@ class KeyParts:
         path.unlink()
         return rows
 
+    @spilling()
     def close(self) -> None:
         """Let go of the files."""
         for writer in self.writers.values():

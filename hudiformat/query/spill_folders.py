@@ -5,15 +5,40 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
+
+import pyarrow as pa
+
+from hudiformat.errors import StorageError
 
 _PREFIX = "hudiformat-spill-"
 
 
-def spill_folder() -> TemporaryDirectory[str]:
-    """A new folder among the temporary files of this machine; it is deleted at the end of a block."""
-    return TemporaryDirectory(prefix=_PREFIX)
+@contextmanager
+def spill_folder() -> Iterator[str]:
+    """A new folder among the temporary files of this machine; it is deleted at the end of a block.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    with spilling():
+        made = TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+    with made as folder:
+        yield folder
+
+
+@contextmanager
+def spilling() -> Iterator[None]:
+    """Turn the errors of the file system, a full disk for instance, into a StorageError."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(
+            f"cannot keep rows that do not fit into memory among the temporary files: {error}; free space there, let "
+            "TMPDIR name another folder, or allow more memory"
+        ) from error
 
 
 def old_spill_folders(*, seconds: float) -> Iterator[Path]:

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import DecodeError, Table, open_table
+from hudiformat import DecodeError, StorageError, Table, open_table
 from hudiformat.basefile import as_base_rows
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock
 from hudiformat.merge import MergeRule, PartialUpdate, merge_slice, read_candidates, survivors
 from hudiformat.query.slice_reader import memory_of
-from hudiformat.query.spill import merge_on_disk
+from hudiformat.query.spill import KeyParts, merge_on_disk
 from hudiformat.timeline import MergeMode
 from tests.merge.blocks import KEY, data, deletes, keys_of
 from tests.tables import GoldenTable, multiset, new_table, rows
@@ -114,5 +114,15 @@ def test_the_option_says_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     table.upsert(rows(("a", 2)))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     assert open_table(tmp_path / "t").snapshot(columns=["k", "ts"]).num_rows == 2
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="cannot keep rows that do not fit into memory"):
         small_memory(tmp_path / "t").snapshot()
+
+
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    parts = KeyParts(tmp_path, 1)
+    (tmp_path / "base-0").symlink_to("/dev/full")
+    rows = pa.record_batch({"k": [f"key-{number}" * 100 for number in range(1000)]})
+    with pytest.raises(StorageError, match=r"cannot keep rows .*No space left"):
+        parts.add("base", rows, rows["k"])
