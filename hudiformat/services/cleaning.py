@@ -15,7 +15,7 @@ from itertools import groupby
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import base_name, format_instant, join_path
 from hudiformat.options import CleanPolicy
-from hudiformat.storage import FileInfo, Storage
+from hudiformat.storage import FileInfo
 from hudiformat.table import PartitionFiles, TableContext, TableState
 from hudiformat.timeline import (
     SAVEPOINTED_TIMESTAMPS,
@@ -29,10 +29,9 @@ from hudiformat.timeline import (
     Instant,
     SavepointMetadata,
     State,
-    create_requested,
     transition_inflight,
 )
-from hudiformat.transaction import changing, publish
+from hudiformat.transaction import announce, changing, publish
 from hudiformat.view import FileSlice, build_slices
 
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
@@ -57,7 +56,7 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
         plan = plan_clean(state)
         if plan is None:
             return done
-        requested = create_requested(state.storage, state.config, state.next_instant, Action.CLEAN, plan)
+        requested = announce(state, Action.CLEAN, plan)
         return _run(state, requested, plan)
 
 
@@ -219,7 +218,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     if instant.state is State.REQUESTED:
         instant = transition_inflight(state.storage, state.config, instant)
     partitions = {
-        path: _delete(state.storage, path, plan.policy, (info.file_path or "" for info in files))
+        path: _delete(state, path, plan.policy, (info.file_path or "" for info in files))
         for path, files in (plan.file_paths_to_be_deleted_per_partition or {}).items()
     }
     earliest = plan.earliest_instant_to_retain
@@ -235,10 +234,11 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     return publish(state, instant, metadata)
 
 
-def _delete(storage: Storage, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
+def _delete(state: TableState, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
     names = tuple(base_name(path) for path in paths)
     for name in names:
-        storage.delete(join_path(partition, name))
+        state.context.confirm()
+        state.storage.delete(join_path(partition, name))
     return CleanPartitionMetadata(
         partition_path=partition,
         policy=policy,

@@ -8,6 +8,7 @@ spec/services.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import pyarrow as pa
@@ -16,24 +17,17 @@ from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
-from hudiformat.services.execution import (
-    compaction_operation,
-    compaction_plan_of,
-    mergeable_slices,
-    run_compaction,
-)
+from hudiformat.services.claims import Claim, claim, is_running
+from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
     Instant,
-    State,
     TableType,
     WriteStat,
-    create_requested,
-    transition_inflight,
 )
-from hudiformat.transaction import Commit, GroupTarget, WriteCounts, WritePlan, base_file_stat, changing, delete_files
+from hudiformat.transaction import Commit, GroupTarget, WriteCounts, WritePlan, announce, base_file_stat, changing
 from hudiformat.view import FileSlice
 from hudiformat.write import OpenBaseFile
 
@@ -63,6 +57,8 @@ def schedule_compaction(context: TableContext) -> Instant | None:
 def compact(context: TableContext, seen: TableState | None = None) -> list[Commit]:
     """Run the compactions that are planned, or that others left half-way; plan one first where there are none.
 
+    Those that another process is running, which its heartbeat shows, are left to it.
+
     *seen* is the state of the table, just read.
 
     Raises:
@@ -70,13 +66,18 @@ def compact(context: TableContext, seen: TableState | None = None) -> list[Commi
         LockError: another writer keeps the table's lock.
         CommitError: a compaction could not be completed; it stays planned.
     """
-    state = _checked(context.state() if seen is None else seen)
-    pending = [instant for instant in state.timeline.pending if instant.action is Action.COMPACTION]
-    if not pending:
-        scheduled = _schedule(context, state)
-        pending = [] if scheduled is None else [scheduled]
-        state = context.state() if pending else state  # it has changed the table itself
-    return [_run(state, instant) for instant in pending]
+    seen = _checked(context.state() if seen is None else seen)
+    if not _planned(seen) and _schedule(context, seen) is None:
+        return []
+    with ExitStack() as undo:
+        with changing(context) as state:
+            waiting = [instant for instant in _planned(state) if not is_running(state, instant)]
+            claimed = [claim(state, instant, undo) for instant in waiting]
+        return [_run(state, one) for one in claimed]
+
+
+def _planned(state: TableState) -> list[Instant]:
+    return [instant for instant in state.timeline.pending if instant.action is Action.COMPACTION]
 
 
 def _checked(state: TableState) -> TableState:
@@ -98,7 +99,7 @@ def _schedule(context: TableContext, seen: TableState) -> Instant | None:
         if not operations:
             return None
         plan = CompactionPlan(operations, missing_schedule_partitions=())
-        return create_requested(state.storage, state.config, state.next_instant, Action.COMPACTION, plan)
+        return announce(state, Action.COMPACTION, plan)
 
 
 def _chosen(state: TableState) -> Iterator[FileSlice]:
@@ -113,23 +114,18 @@ def _chosen(state: TableState) -> Iterator[FileSlice]:
                 return
 
 
-def _run(state: TableState, instant: Instant) -> Commit:
-    storage, config = state.storage, state.config
-    plan = compaction_plan_of(state, instant)
-    if instant.state is State.INFLIGHT:  # another process began it and was stopped
-        delete_files(storage, config, instant.time)
-    else:
-        instant = transition_inflight(storage, config, instant)
-    writing = WritePlan(
-        root=storage.root,
-        config=config,
-        schema=state.schema,
-        options=state.options,
-        operation=Operation.UPSERT,
-        instant=instant.time,
-        visibility=state.visibility,
-    )
-    return run_compaction(state.context, writing, instant, plan, merge=partial(_merge, state.context), name=_COMPACT)
+def _run(state: TableState, claimed: Claim) -> Commit:
+    with claimed.heartbeat:
+        writing = WritePlan(
+            root=state.storage.root,
+            config=state.config,
+            schema=state.schema,
+            options=state.options,
+            operation=Operation.UPSERT,
+            instant=claimed.instant.time,
+            visibility=state.visibility,
+        )
+        return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
 
 
 def _merge(context: TableContext, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> Iterator[WriteStat]:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
-from hudiformat.errors import CorruptTableError
+from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.table import TableContext, TableState
+from hudiformat.services.claims import Claim
+from hudiformat.storage import Storage
+from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
-from hudiformat.transaction import Commit, WritePlan, changing, delete_markers, publish
+from hudiformat.transaction import (
+    Commit,
+    WritePlan,
+    changing,
+    check_publishable,
+    delete_markers,
+    delete_strays,
+    publish,
+)
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
 _MIB = 1024 * 1024
@@ -17,18 +28,18 @@ Merge = Callable[[WritePlan, FileSlice, WriteToken], Iterable[WriteStat]]
 """Merges one file slice into new files; their statistics."""
 
 
-def run_compaction(
-    context: TableContext, writing: WritePlan, instant: Instant, plan: CompactionPlan, *, merge: Merge, name: str
-) -> Commit:
-    """Merge the file slices of *plan*, and complete the inflight *instant*; *name* is the operation's in the commit.
+def run_claimed(state: TableState, claimed: Claim, writing: WritePlan, *, merge: Merge, name: str) -> Commit:
+    """Merge the file slices of the plan of a claimed service, and complete it; *name* is the operation's in the commit.
 
     Raises:
         CommitError: it could not be completed; it stays planned.
-        LockError: another writer keeps the table's lock.
+        LockError: another writer keeps the table's lock, or has taken the service over.
     """
+    instant, storage = claimed.instant, state.storage
+    plan = compaction_plan_of(state, instant)
     by_partition: dict[str, list[WriteStat]] = {}
     for number, operation in enumerate(plan.operations or ()):
-        for stat in merge(writing, slice_of(operation), WriteToken(number, 0, 0)):
+        for stat in merge(writing, slice_of(operation), WriteToken(number, 0, claimed.attempt)):
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
     metadata = CommitMetadata(
         operation_type=name,
@@ -36,10 +47,26 @@ def run_compaction(
         extra_metadata={"schema": writing.schema.avro},
         compacted=instant.action is Action.COMPACTION,
     )
-    with changing(context) as state:
-        done = publish(state, instant, metadata)
-    delete_markers(context.storage, instant.time)
+    try:
+        with changing(state.context) as current:
+            claimed.heartbeat.confirm()
+            check_publishable(current, state, instant, metadata)
+            delete_strays(storage, current.config, instant.time, metadata.write_stats)
+            done = publish(current, instant, metadata)
+    except HudiFormatError:
+        if not claimed.heartbeat.is_own():
+            _delete_own(storage, metadata.write_stats)
+        raise
+    with suppress(StorageError):  # it is visible; markers that stay behind mean nothing
+        delete_markers(storage, instant.time)
     return Commit(done.time, done.action.value, metadata.write_stats)
+
+
+def _delete_own(storage: Storage, stats: Iterable[WriteStat]) -> None:
+    """Delete what this process has made of a service that another has taken over: its files have other names."""
+    for stat in stats:
+        with suppress(StorageError):
+            storage.delete(stat.path or "")
 
 
 def compaction_plan_of(state: TableState, instant: Instant) -> CompactionPlan:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from hudiformat.errors import HudiFormatError, HudiFormatWarning
+from hudiformat.errors import HudiFormatWarning
 from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table import TableState
-from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive
-from hudiformat.transaction import Commit, exclusive
+from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive, instants_to_archive
+from hudiformat.transaction import Commit, exclusive, sweep_before_archiving
 
 
 def write_and_serve(write: Callable[[], tuple[Commit, TableState]]) -> Commit:
@@ -32,7 +32,7 @@ def serve(state: TableState) -> None:
     """
     try:
         _serve(state)
-    except HudiFormatError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, a write that is repeated would double its rows
         message = f"{state.storage.root}: the write is committed, but a service after it failed: {error}"
         warnings.warn(message, HudiFormatWarning, stacklevel=3)
 
@@ -54,8 +54,10 @@ def _serve(state: TableState) -> None:
             min_commits=options.archive_min_commits,
             compaction_delta_commits=options.compact_delta_commits,
         )
-        with exclusive(context):
-            archive(state.storage, state.config, limits)
+        with exclusive(context) as owning:
+            state = owning.state()
+            sweep_before_archiving(state, instants_to_archive(state.storage, state.config, limits))
+            archive(state.storage, state.config, limits, confirm=owning.confirm)
 
 
 def _waiting(timeline: Timeline) -> int:

@@ -8,6 +8,7 @@ spec/services.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
@@ -19,12 +20,8 @@ from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
-from hudiformat.services.execution import (
-    compaction_operation,
-    compaction_plan_of,
-    mergeable_slices,
-    run_compaction,
-)
+from hudiformat.services.claims import Claim, claim, is_running
+from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, merge_rule, refuse_unwritable
 from hudiformat.timeline import (
@@ -35,11 +32,9 @@ from hudiformat.timeline import (
     State,
     TableType,
     WriteStat,
-    create_requested,
     remove_pending,
-    transition_inflight,
 )
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, changing, delete_files, write_plan
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, forget, write_plan
 from hudiformat.view import FileSlice, Visibility
 from hudiformat.write import AppendHandle, delete_ordering
 
@@ -60,19 +55,22 @@ def log_compact(context: TableContext) -> list[Commit]:
     """
     seen = context.state()
     _refuse(seen)
-    with changing(context, seen) as state:
-        waiting = [instant for instant in state.timeline.pending if instant.action is Action.LOG_COMPACTION]
-        overtaken = [instant for instant in waiting if _is_overtaken(state, instant)]
-        for instant in overtaken:
-            delete_files(state.storage, state.config, instant.time)
-            remove_pending(state.storage, state.config, instant)
-        if overtaken:
-            state = context.state()  # noqa: PLW2901 - it has changed the table itself
-        pending = [instant for instant in waiting if instant not in overtaken]
-        if not pending:
-            pending = _planned(state)
-            state = context.state() if pending else state  # noqa: PLW2901
-    return [_run(state, instant) for instant in pending]
+    with ExitStack() as undo:
+        with changing(context, seen) as state:
+            planned = [instant for instant in state.timeline.pending if instant.action is Action.LOG_COMPACTION]
+            waiting = [instant for instant in planned if not is_running(state, instant)]
+            overtaken = [instant for instant in waiting if _is_overtaken(state, instant)]
+            for instant in overtaken:
+                forget(state.storage, instant.time)
+                delete_files(state.storage, state.config, instant.time)
+                remove_pending(state.storage, state.config, instant)
+            if overtaken:
+                state = state.context.state()  # noqa: PLW2901 - it has changed the table itself
+            if not planned or overtaken == planned:
+                waiting = _planned(state)
+                state = state.context.state() if waiting else state  # noqa: PLW2901
+            claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
+        return [_run(state, one) for one in claimed]
 
 
 def _refuse(state: TableState) -> None:
@@ -102,7 +100,7 @@ def _planned(state: TableState) -> list[Instant]:
     if not operations:
         return []
     plan = CompactionPlan(operations, strategy=_STRATEGY, preserve_hoodie_metadata=True, missing_schedule_partitions=())
-    return [create_requested(state.storage, state.config, state.next_instant, Action.LOG_COMPACTION, plan)]
+    return [announce(state, Action.LOG_COMPACTION, plan)]
 
 
 def _chosen(state: TableState) -> Iterator[FileSlice]:
@@ -120,13 +118,10 @@ def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> 
     return counting_blocks(blocks, counts=visibility.counts_block)
 
 
-def _run(state: TableState, instant: Instant) -> Commit:
-    plan = compaction_plan_of(state, instant)
-    instant = transition_inflight(state.storage, state.config, instant)
-    writing = write_plan(state, Operation.UPSERT, instant.time)
-    return run_compaction(
-        state.context, writing, instant, plan, merge=partial(_compact, state.storage), name=_LOG_COMPACT
-    )
+def _run(state: TableState, claimed: Claim) -> Commit:
+    with claimed.heartbeat:
+        writing = write_plan(state, Operation.UPSERT, claimed.instant.time)
+        return run_claimed(state, claimed, writing, merge=partial(_compact, state.storage), name=_LOG_COMPACT)
 
 
 def _compact(storage: Storage, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> list[WriteStat]:

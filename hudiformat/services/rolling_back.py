@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hudiformat.errors import CommitError
+from hudiformat.naming import base_name
 from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import Action, Instant
+from hudiformat.timeline import Action, Instant, read_archived
 from hudiformat.transaction import changing, rollback
 
 
@@ -12,7 +13,8 @@ def roll_back(context: TableContext, instant: str) -> Instant:
     """Roll back the write *instant*, the newest of the table, completed or not; the rollback's instant.
 
     Raises:
-        CommitError: there is no such write, others came after it, or a savepoint keeps it.
+        CommitError: there is no such write, others came after it, a savepoint keeps it, a planned compaction reads its
+            files, or all writes before it have been archived.
         LockError: another writer keeps the table's lock.
 
     Source: BaseRollbackActionExecutor, Hudi 1.2.0.
@@ -28,7 +30,22 @@ def roll_back(context: TableContext, instant: str) -> Instant:
             )
         refuse_savepoint(state, instant)
         _refuse_compacted(state, instant)
+        _refuse_last(state, target)
         return rollback.roll_back(state, target)
+
+
+def _refuse_last(state: TableState, target: Instant) -> None:
+    """Raise a CommitError where no other write is left on the active timeline, and there are archived ones.
+
+    A timeline without a write does not say which instants have been archived, so their files are not visible.
+    """
+    if state.timeline.completed_writes == (target,) and read_archived(state.storage, state.config, contents=False):
+        root = state.storage.root
+        raise CommitError(
+            f"{root}: {target} cannot be rolled back: all writes before it have been archived, and a table without a "
+            "write on its active timeline reads as empty; delete or overwrite the rows instead",
+            path=root,
+        )
 
 
 def _writes(state: TableState) -> tuple[Instant, ...]:
@@ -39,8 +56,10 @@ def _writes(state: TableState) -> tuple[Instant, ...]:
 
 def _refuse_compacted(state: TableState, instant: str) -> None:
     """Raise a CommitError where a planned compaction is going to read files of the write *instant*."""
+    done = [one for one in state.timeline.completed_writes if one.time == instant]
+    made = {base_name(stat.path or "") for one in done for stat in state.metadata(one).write_stats}
     for group in state.pending_groups:
-        if any(f"_{instant}." in name for name in group.files):
+        if any(f"_{instant}." in name or name in made for name in group.files):
             root = state.storage.root
             raise CommitError(
                 f"{root}: {instant} cannot be rolled back while {group.instant} is going to read its files; "
@@ -69,6 +88,6 @@ def find_write(state: TableState, instant: str) -> Instant:
 
 def refuse_savepoint(state: TableState, instant: str) -> None:
     """Raise a CommitError where a savepoint keeps the write *instant*."""
-    if any(one.action is Action.SAVEPOINT and one.time == instant for one in state.timeline.instants):
+    if any(one.action is Action.SAVEPOINT and one.time == instant for one in state.timeline.completed):
         root = state.storage.root
         raise CommitError(f"{root}: {instant} has a savepoint; delete that first", path=root)

@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import time
 
-from hudiformat.errors import CommitError, CorruptTableError
+from hudiformat.errors import CommitError
 from hudiformat.services.rolling_back import find_write, refuse_savepoint
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import (
     Action,
+    CleanerPlan,
     CleanMetadata,
+    Content,
     Instant,
     InstantInfo,
-    RestoreMetadata,
     RestorePlan,
-    RollbackMetadata,
     SavepointMetadata,
     SavepointPartitionMetadata,
     State,
     complete,
     create_requested,
     instant_path,
-    transition_inflight,
+    remove_pending,
 )
-from hudiformat.transaction import changing, exclusive, publish, remove_write
+from hudiformat.transaction import announce, changing, exclusive, finish_restores, run_restore
 from hudiformat.view import build_slices, latest_slices
 
 
@@ -37,8 +37,8 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
         CommitError: there is no such completed write, its files may have been cleaned, or it has a savepoint.
         LockError: another writer keeps the table's lock.
     """
-    with exclusive(context):
-        state = context.state()
+    with exclusive(context) as owning:
+        state = finish_restores(owning.state())
         _refuse_unsavable(state, instant)
         partitions = {}
         for path, files in state.files():
@@ -47,6 +47,9 @@ def savepoint(context: TableContext, instant: str, *, user: str = "", comment: s
             names += [str(log.name) for one in slices for log in one.log_files]
             partitions[path] = SavepointPartitionMetadata(path, tuple(names))
         metadata = SavepointMetadata(user, int(time.time() * 1000), comment, partitions)
+        # One that was begun and never completed keeps nothing.
+        remove_pending(state.storage, state.config, Instant(instant, Action.SAVEPOINT, State.INFLIGHT))
+        state.context.confirm()
         begun = create_requested(state.storage, state.config, instant, Action.SAVEPOINT)
         return complete(state.storage, state.config, begun, metadata, completion_time=state.next_instant)
 
@@ -57,8 +60,8 @@ def delete_savepoint(context: TableContext, instant: str) -> None:
     Raises:
         CommitError: it has no savepoint.
     """
-    with exclusive(context):
-        state = context.state()
+    with exclusive(context) as owning:
+        state = finish_restores(owning.state())
         found = [one for one in state.timeline.instants if one.time == instant and one.action is Action.SAVEPOINT]
         if not found:
             raise CommitError(f"{context.storage.root}: {instant} has no savepoint", path=context.storage.root)
@@ -69,18 +72,19 @@ def delete_savepoint(context: TableContext, instant: str) -> None:
 def restore(context: TableContext, instant: str) -> Instant:
     """Roll back every write that was completed after the commit *instant*, and those that never were.
 
-    A restore that was stopped half-way is finished by the next one to the same commit.
+    A restore that was stopped half-way is finished first, whatever it restores to.
 
     Raises:
         CommitError: there is no such completed write, or a savepoint keeps a later one.
         LockError: another writer keeps the table's lock.
     """
     with changing(context) as state:
-        pending = next((one for one in state.timeline.pending if one.action is Action.RESTORE), None)
-        if pending is None:
-            plan = _plan_restore(state, instant)
-            pending = create_requested(state.storage, state.config, state.next_instant, Action.RESTORE, plan)
-        return _run_restore(state, pending, instant)
+        plan = _plan_restore(state, instant)
+        newest = state.timeline.completed[-1]
+        if newest.action is Action.RESTORE and not plan.instants_to_rollback:
+            return newest  # it has just been finished
+        requested = announce(state, Action.RESTORE, plan)
+        return run_restore(state.context.state(), requested)
 
 
 def _plan_restore(state: TableState, instant: str) -> RestorePlan:
@@ -93,45 +97,11 @@ def _plan_restore(state: TableState, instant: str) -> RestorePlan:
     later = sorted((one for one in writes if finished(one) > finished(kept)), key=finished, reverse=True)
     for one in later:
         refuse_savepoint(state, one.time)
+    _refuse_cleaned(state, instant)
     return RestorePlan(
         instants_to_rollback=tuple(InstantInfo(one.time, one.action.value) for one in later),
         savepoint_to_restore_timestamp=instant,
     )
-
-
-def _run_restore(state: TableState, restoring: Instant, wanted: str) -> Instant:
-    began = time.monotonic()
-    storage, config, root = state.storage, state.config, state.storage.root
-    plan = state.content(Instant(restoring.time, restoring.action, State.REQUESTED))
-    if not isinstance(plan, RestorePlan):
-        raise CorruptTableError(f"{root}: {restoring} has no plan", path=root)
-    if plan.savepoint_to_restore_timestamp != wanted:
-        raise CommitError(
-            f"{root}: {restoring} to {plan.savepoint_to_restore_timestamp} is pending: finish that first", path=root
-        )
-    if restoring.state is State.REQUESTED:
-        restoring = transition_inflight(storage, config, restoring)
-    done: dict[str, tuple[RollbackMetadata, ...]] = {}
-    for target in plan.instants_to_rollback:
-        done[target.commit_time] = (remove_write(state, target, at=restoring.time),)
-    metadata = RestoreMetadata(
-        start_restore_time=restoring.time,
-        time_taken_in_millis=int((time.monotonic() - began) * 1000),
-        instants_to_rollback=tuple(target.commit_time for target in plan.instants_to_rollback),
-        hoodie_restore_metadata=done,
-        restore_instant_info=plan.instants_to_rollback,
-    )
-    completed = publish(state, restoring, metadata)
-    _delete_rollbacks(state, wanted)
-    return completed
-
-
-def _delete_rollbacks(state: TableState, after: str) -> None:
-    """Delete the rollbacks of writes that the restore has deleted as well."""
-    for one in state.timeline.instants:
-        if one.action is Action.ROLLBACK and one.time > after:
-            for step in (one, *(Instant(one.time, one.action, step) for step in (State.INFLIGHT, State.REQUESTED))):
-                state.storage.delete(instant_path(state.config, step))
 
 
 def _refuse_unsavable(state: TableState, instant: str) -> None:
@@ -139,11 +109,26 @@ def _refuse_unsavable(state: TableState, instant: str) -> None:
     if not kept.is_completed:
         raise CommitError(f"{root}: {kept} is not completed, and cannot have a savepoint", path=root)
     refuse_savepoint(state, instant)
-    cleans = [one for one in state.timeline.completed if one.action is Action.CLEAN]
-    metadata = state.content(cleans[-1]) if cleans else None
-    first = metadata.earliest_commit_to_retain if isinstance(metadata, CleanMetadata) else ""
-    if instant < first:
-        raise CommitError(f"{root}: files of {instant} may be gone: what {first} and later need is kept", path=root)
+    _refuse_cleaned(state, instant)
+
+
+def _refuse_cleaned(state: TableState, instant: str) -> None:
+    """Raise a CommitError where a clean, also one that is not finished, deletes files that *instant* needs."""
+    timeline, root = state.timeline, state.storage.root
+    if any(one.action is Action.SAVEPOINT and one.time == instant for one in timeline.completed):
+        return  # cleans leave its files
+    cleans = [Instant(one.time, one.action, State.REQUESTED) for one in timeline.pending if one.action is Action.CLEAN]
+    for clean in [*cleans, *[one for one in timeline.completed if one.action is Action.CLEAN][-1:]]:
+        first = _first_kept(state.content(clean))
+        if instant < first:
+            raise CommitError(f"{root}: files of {instant} may be gone: what {first} and later need is kept", path=root)
+
+
+def _first_kept(clean: Content | None) -> str:
+    """The first commit whose files a clean leaves."""
+    if isinstance(clean, CleanerPlan) and clean.earliest_instant_to_retain is not None:
+        return clean.earliest_instant_to_retain.timestamp
+    return clean.earliest_commit_to_retain if isinstance(clean, CleanMetadata) else ""
 
 
 def _begun(instant: Instant) -> str:

@@ -1,5 +1,6 @@
 """What a table is."""
 
+from hudiformat.table.effective import restore_plan
 from hudiformat.table.listing import PartitionFiles, list_files
 from hudiformat.table.partition_columns import PartitionColumns, java_float, typed
 from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
@@ -31,5 +32,6 @@ __all__ = [
     "merge_rule",
     "refuse_unreadable",
     "refuse_unwritable",
+    "restore_plan",
     "typed",
 ]

@@ -18,6 +18,7 @@ from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
 from hudiformat.options import WriteOptions
 from hudiformat.storage import FileInfo, Storage
+from hudiformat.table.effective import timeline_of
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.table.schema import TableSchema
@@ -90,9 +91,16 @@ class Parsed:
         return Parsed, ()
 
 
+def _nothing_to_lose() -> None:
+    """Without a lock, none can be lost."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """What a table object keeps for its life; ``config`` are the properties as they were when it was opened."""
+    """What a table object keeps for its life; ``config`` are the properties as they were when it was opened.
+
+    ``confirm`` raises a LockError where this writer has lost the table's lock; without a lock there is none to lose.
+    """
 
     storage: Storage
     config: TableConfig
@@ -100,11 +108,12 @@ class TableContext:
     clock: Clock
     merger: RecordMerger | None = None
     parsed: Parsed = field(default_factory=Parsed, compare=False, repr=False)
+    confirm: Callable[[], None] = field(default=_nothing_to_lose, compare=False, repr=False)
 
     def state(self) -> TableState:
         """The table's properties and its timeline as they are now, read in two requests."""
         config = self._current_config()
-        return TableState(self, config, load_timeline(self.storage, config))
+        return TableState(self, config, timeline_of(self.storage, config))
 
     def _current_config(self) -> TableConfig:
         """The properties as they are now; parsed again only where they have changed."""
@@ -142,12 +151,12 @@ class TableState:
 
         The properties are read again only where the timeline has changed: a writer that changes them adds instants.
         """
-        timeline = load_timeline(self.storage, self.config)
+        timeline = timeline_of(self.storage, self.config)
         if timeline == self.timeline:
             return self
         config = self.context._current_config()  # noqa: SLF001 - of the same module
         if config.layout_version != self.config.layout_version or config.timeline_folder != self.config.timeline_folder:
-            timeline = load_timeline(self.storage, config)
+            timeline = timeline_of(self.storage, config)
         return TableState(self.context, config, timeline)
 
     def is_overtaken(self, *, of_the_past: bool = False) -> bool:

@@ -6,7 +6,7 @@ between, the instant is on both timelines, and the next writer deletes it from t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -64,12 +64,17 @@ def read_archived(storage: Storage, config: TableConfig, *, contents: bool = Tru
 
 
 def archive(
-    storage: Storage, config: TableConfig, limits: ArchiveLimits = ArchiveLimits()
-) -> tuple[Instant, ...]:  # a frozen default
+    storage: Storage,
+    config: TableConfig,
+    limits: ArchiveLimits = ArchiveLimits(),  # a frozen default
+    *,
+    confirm: Callable[[], None] = lambda: None,
+) -> tuple[Instant, ...]:
     """Move the instants of :func:`instants_to_archive` to the archived timeline; return those that were completed.
 
     Their files are deleted in Hudi's order.  First come the files of pending states: without the completed state they
     would look like unfinished work.  Then come those of completed states, the oldest first, so that there is no gap.
+    *confirm* is called before each change; it raises where the caller has lost the table's lock.
 
     Raises:
         CorruptTableError: a file to be archived is damaged; nothing has been deleted then.
@@ -81,10 +86,13 @@ def archive(
     if not groups:
         return ()
     layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
+    confirm()
     (write_archive_log if layout_1 else write_history)(storage, config, groups)
     for instant in (pending for files in groups for pending in files.pending):
+        confirm()
         storage.delete(instant_path(config, instant))
     for files in groups:
+        confirm()
         storage.delete(instant_path(config, files.completed))
         storage.delete(f"{MARKER_FOLDER}/{files.completed.time}")
     return tuple(files.completed for files in groups)

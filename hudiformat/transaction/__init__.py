@@ -1,5 +1,7 @@
 """A write from its instant to its commit: locks, conflicts, markers, rollback, metadata-table upkeep."""
 
+from hudiformat.transaction.changing import changing, exclusive
+from hudiformat.transaction.checking import check_publishable
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.files import (
     GroupTarget,
@@ -10,44 +12,56 @@ from hudiformat.transaction.files import (
     decode_write_stats,
     delete_files,
     delete_markers,
+    delete_strays,
     encode_write_stats,
 )
+from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
-from hudiformat.transaction.publishing import changing, exclusive, publish
-from hudiformat.transaction.rollback import remove_write
+from hudiformat.transaction.publishing import announce, publish
+from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
+from hudiformat.transaction.sweeping import sweep_before_archiving
 from hudiformat.transaction.transaction import Commit, Replaced, Transaction, begin_write, write_and_commit
 
 __all__ = [
     "FILE_ID",
     "Commit",
     "GroupTarget",
+    "Heartbeat",
     "LogFileStats",
     "MetadataTable",
     "Replaced",
     "Transaction",
     "WriteCounts",
     "WritePlan",
+    "announce",
     "base_file_stat",
     "begin_write",
     "changing",
+    "check_publishable",
     "checkpoint",
     "create_marker",
     "decode_write_stats",
     "delete_files",
     "delete_markers",
     "delete_staged",
+    "delete_strays",
     "encode_write_stats",
     "enter_partition",
     "exclusive",
+    "finish_restores",
+    "forget",
+    "is_of_ended_process",
+    "living",
     "newest_batch",
     "partial_schema",
     "publish",
     "read_staged",
-    "remove_write",
+    "run_restore",
     "stage",
+    "sweep_before_archiving",
     "write_and_commit",
     "write_plan",
 ]

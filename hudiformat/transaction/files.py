@@ -78,7 +78,20 @@ def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:
     for path in {*marked_files(storage, instant), *files_of(storage, instant)}:
         if _is_of(storage, config, path, instant):
             storage.delete(path)
+    delete_torn_logs(storage, config, instant)
     delete_traces(storage, instant)
+
+
+def delete_torn_logs(storage: Storage, config: TableConfig, instant: str) -> None:
+    """Delete the log files that *instant* was about to make and that have no whole block, which would say whose it is.
+
+    Below table version 8 nothing else tells them from those of other writes.
+    """
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        for path in marked_files(storage, instant):
+            is_log = isinstance(parse_data_file(base_name(path)), LogFileName)
+            if is_log and storage.exists(path) and not log_instants(storage, path):
+                storage.delete(path)
 
 
 def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
@@ -102,8 +115,8 @@ def named_files(stats: Iterable[WriteStat]) -> set[str | None]:
 
 
 def files_of(storage: Storage, instant: str) -> Iterator[str]:
-    """The paths of the files that have *instant* in their names, of all partitions."""
-    for folder, entries in list_partitions(storage):
+    """The paths of the files that have *instant* in their names, of all folders."""
+    for folder, entries in list_partitions(storage, incomplete=True):
         for entry in entries:
             parsed = parse_data_file(entry.name)
             if parsed is not None and parsed.instant == instant:

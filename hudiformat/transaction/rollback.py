@@ -32,36 +32,40 @@ from hudiformat.timeline import (
     RollbackPlan,
     RollbackRequest,
     State,
-    create_requested,
     instant_path,
+    load_timeline,
     remove_pending,
     transition_inflight,
 )
 from hudiformat.transaction.files import (
     delete_files,
-    delete_markers,
-    delete_strays,
+    delete_torn_logs,
     delete_traces,
     files_of,
     log_instants,
     marked_files,
 )
-from hudiformat.transaction.locks import forget
-from hudiformat.transaction.publishing import publish
+from hudiformat.transaction.heartbeats import forget
+from hudiformat.transaction.publishing import announce, publish
 from hudiformat.view import list_partitions
 
 
-def rollback_requests(storage: Storage, target: str) -> Iterator[RollbackRequest]:
+def rollback_requests(storage: Storage, target: str, *, ends_slice: bool = False) -> Iterator[RollbackRequest]:
     """What has to be done to roll back the write *target*; its log files are recognised by their blocks.
 
-    Markers would name them faster, but Hudi keeps them in forms of its own, and a commit has none any more.
+    Where it *ends_slice*, all that was written later to the slices that *target* began is rolled back already: all of
+    their log files are deleted.  Those of a compaction would hide the slices before them.
+
+    Markers would name the files faster, but Hudi keeps them in forms of its own, and a commit has none any more.
+
+    Source: ListingBasedRollbackStrategy, Hudi 1.2.0.
     """
     for folder, files in list_partitions(storage):
         blocks: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for file, name in _candidates(files, target):
             path = join_path(folder, file.name)
             instants = {target} if isinstance(name, BaseFileName) else log_instants(storage, path)
-            if name.instant == target and instants <= {target}:
+            if name.instant == target and (ends_slice or instants <= {target}):
                 yield RollbackRequest(folder, name.file_id, target, (f"{storage.root}/{path}",), {})
             elif target in instants:
                 blocks[name.file_id, name.instant][f"{storage.root}/{path}"] = file.size
@@ -110,9 +114,6 @@ def _newest_version(storage: Storage, folder: str, file_id: str, instant: str) -
     return max((log.version for log in logs if (log.file_id, log.instant) == (file_id, instant)), default=0)
 
 
-_MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
-
-
 def roll_back(state: TableState, target: Instant) -> Instant:
     """Delete all that the pending *target* has written, and then the instant itself; the rollback's own instant.
 
@@ -121,7 +122,7 @@ def roll_back(state: TableState, target: Instant) -> Instant:
     """
     requests = tuple(_requests(state, target.time))
     plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
-    begun = create_requested(state.storage, state.config, state.next_instant, Action.ROLLBACK, plan)
+    begun = announce(state, Action.ROLLBACK, plan)
     return _run(state.context.state(), begun, plan)
 
 
@@ -134,26 +135,6 @@ def finish_rollbacks(state: TableState) -> frozenset[str]:
             _run(state.context.state(), rollback, plan)
             done.add(_target(plan).commit_time)
     return frozenset(done)
-
-
-def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
-    """Delete the files of tasks that were still writing when their write was rolled back, or was committed.
-
-    *marked* are the instants that have markers, listed before *state* was made: an instant is on the timeline before
-    its first marker.  All files are deleted of an instant that is not on the timeline, unless it is earlier than the
-    timeline's first: it may have been archived.  Of a commit, those files are deleted that have a marker and that the
-    commit does not name.  These wait while a compaction is pending, whose plan may name them.
-    """
-    on_timeline = {instant.time for instant in state.timeline.instants}
-    first = state.timeline.first_active or ""
-    for instant in marked:
-        if instant > first and instant not in on_timeline:
-            delete_files(state.storage, state.config, instant)
-    if not any(pending.action in _MERGES for pending in state.timeline.pending):
-        for done in state.timeline.completed:
-            if done.time in marked and done.action.is_write:
-                delete_strays(state.storage, state.config, done.time, state.metadata(done).write_stats)
-                delete_markers(state.storage, done.time)
 
 
 def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:
@@ -173,10 +154,12 @@ def _execute(
 ) -> RollbackMetadata:
     began = time.monotonic()
     storage, config = state.storage, state.config
+    state.context.confirm()
     _hide(state, target)
     appended: dict[str, dict[str, int]] = {}
     if state.logs_name_slices:
         appended = run_requests(storage, requests, target=target.commit_time, at=at)
+        delete_torn_logs(storage, config, target.commit_time)
         delete_traces(storage, target.commit_time)
     else:
         delete_files(storage, config, target.commit_time)
@@ -194,14 +177,14 @@ def _execute(
 
 def _hide(state: TableState, target: InstantInfo) -> None:
     """Make a completed write a pending one again: nobody may read its files while they are deleted."""
-    for instant in state.timeline.completed:
+    for instant in load_timeline(state.storage, state.config).completed:
         if instant.time == target.commit_time and instant.action.is_write:
             state.storage.delete(instant_path(state.config, instant))
 
 
 def _remove(state: TableState, target: InstantInfo) -> None:
     # A new look: the completed state is gone by now, and shows under which action the instant was requested.
-    for instant in state.context.state().timeline.pending:
+    for instant in load_timeline(state.storage, state.config).pending:
         if instant.time == target.commit_time and instant.action is not Action.ROLLBACK:
             remove_pending(state.storage, state.config, instant)
 
@@ -209,7 +192,7 @@ def _remove(state: TableState, target: InstantInfo) -> None:
 def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
     storage = state.storage
     if state.logs_name_slices:
-        yield from rollback_requests(storage, instant)
+        yield from rollback_requests(storage, instant, ends_slice=_ends_slice(state, instant))
         return
     for path in sorted({*marked_files(storage, instant), *files_of(storage, instant)}):
         folder, _, name = path.rpartition("/")
@@ -221,6 +204,12 @@ def _requests(state: TableState, instant: str) -> Iterator[RollbackRequest]:
             files_to_be_deleted=(f"{storage.root}/{path}",),
             log_blocks_to_be_deleted={},
         )
+
+
+def _ends_slice(state: TableState, target: str) -> bool:
+    """Whether no write is left that came after *target*."""
+    instants = load_timeline(state.storage, state.config).instants
+    return not any(one.time > target and one.action.completed_as.is_write for one in instants)
 
 
 def _plan(state: TableState, rollback: Instant) -> RollbackPlan:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
 
 from hudiformat.errors import CommitError, HudiFormatError, StorageError, UnsupportedFeatureError, WriteConflictError
 from hudiformat.metadata import FILES
@@ -20,18 +20,25 @@ from hudiformat.timeline import (
     Action,
     CommitMetadata,
     Instant,
+    State,
     WriteStat,
     begin_instant,
     remove_pending,
 )
+from hudiformat.transaction.changing import changing
+from hudiformat.transaction.checking import check_publishable
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
-from hudiformat.transaction.locks import Heartbeat, living
+from hudiformat.transaction.heartbeats import Heartbeat, living
 from hudiformat.transaction.metadata_table import MetadataTable
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
-from hudiformat.transaction.publishing import changing, publish
-from hudiformat.transaction.rollback import finish_rollbacks, roll_back, sweep_orphans
+from hudiformat.transaction.publishing import publish
+from hudiformat.transaction.rollback import finish_rollbacks, roll_back
+from hudiformat.transaction.sweeping import sweep_orphans
+
+_UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
+"""Actions that are begun and completed under the lock: who has it and finds one pending knows that its writer died."""
 
 Replaced = Mapping[str, tuple[str, ...]]
 """File groups by partition path."""
@@ -119,10 +126,11 @@ class Transaction:
             delete_strays(storage, self.plan.config, time, metadata.write_stats)
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
+            check_publishable(state, self._seen, self.instant, metadata)
             if state.options.concurrency.has_other_writers:
                 keep_partitions(storage, time, by_partition)
             done = self._complete(state, metadata)
-        self.after = state.with_instant(done)
+        self.after = replace(state, context=self._context).with_instant(done)
         self._stop_heartbeat()
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
             delete_markers(storage, time)
@@ -136,11 +144,14 @@ class Transaction:
         if self.after is not None:
             return
         self._stop_heartbeat()
-        state = self._context.state()  # another writer may have rolled this write back
-        if any(pending.time == self.instant.time for pending in state.timeline.pending):
-            delete_files(state.storage, state.config, self.instant.time)
+        state, time = self._context.state(), self.instant.time
+        if any(done.time == time for done in state.timeline.completed):
+            return
+        # Also where another writer has rolled this write back: what was made since then is still there.
+        delete_files(state.storage, state.config, time)
+        if any(pending.time == time for pending in state.timeline.pending):
             if FILES in state.config.metadata_partitions:
-                MetadataTable.of(state).without(self.instant.time)
+                MetadataTable.of(state).without(time)
             # The instant is deleted last: a process that is stopped half-way leaves the next writer something to find.
             remove_pending(state.storage, state.config, self.instant)
 
@@ -197,17 +208,29 @@ def begin_write(
     refuse_unwritable(seen)
     _refuse_replacing(seen, operation)
     options = context.options.concurrency
-    with changing(context, seen) as current:
-        state = roll_back_failed_writes(current)
-        time = state.next_instant
-        heartbeat = None
-        if options.failed_writes_policy is FailedWritesPolicy.LAZY:
-            heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
-            heartbeat.start()  # before the instant can be seen: no other writer may take it for a dead writer's
-        metadata = CommitMetadata(operation_type=operation.value)
-        begun = begin_instant(state.storage, state.config, time, action_of(state.config, operation), metadata)
-    plan = write_plan(state, operation, time, in_tasks=in_tasks)
-    return Transaction(context, plan, state.with_instant(begun), heartbeat)
+    with ExitStack() as undo:
+        with changing(context, seen) as current:
+            state = roll_back_failed_writes(current)
+            time = state.next_instant
+            heartbeat = None
+            if options.failed_writes_policy is FailedWritesPolicy.LAZY:
+                heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
+                undo.callback(heartbeat.stop)
+                heartbeat.start()  # before the instant can be seen: no other writer may take it for a dead writer's
+            metadata = CommitMetadata(operation_type=operation.value)
+            begun = Instant(time, action_of(state.config, operation), State.INFLIGHT)
+            undo.callback(_remove_quietly, state, begun)
+            state.context.confirm()
+            begin_instant(state.storage, state.config, time, begun.action, metadata)
+        plan = write_plan(state, operation, time, in_tasks=in_tasks)
+        undo.pop_all()
+        return Transaction(context, plan, state.with_instant(begun), heartbeat)
+
+
+def _remove_quietly(state: TableState, begun: Instant) -> None:
+    """Take an instant off the timeline that has written nothing yet; what cannot be done, the next writer does."""
+    with suppress(StorageError):
+        remove_pending(state.storage, state.config, begun)
 
 
 def _refuse_replacing(state: TableState, operation: Operation) -> None:
@@ -264,7 +287,7 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     if options.failed_writes_policy is FailedWritesPolicy.NEVER:
         return state
     marked = marked_instants(state.storage)
-    pending = [one for one in state.timeline.pending if one.action.is_write or one.action is Action.ROLLBACK]
+    pending = [one for one in state.timeline.pending if one.action.is_write or one.action in _UNDER_THE_LOCK]
     if not (marked or pending):
         return state
     alive = frozenset[str]()
@@ -274,6 +297,8 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     for one in pending:
         if one.action.is_write and one.time not in alive | finished:
             roll_back(state.context.state(), one)
+        elif one.action is Action.SAVEPOINT:  # it keeps nothing before it is completed
+            remove_pending(state.storage, state.config, one)
     state = state.context.state()  # made after the markers were listed, as sweeping wants it
     sweep_orphans(state, marked)
     return state

@@ -21,20 +21,21 @@ _Lister = Callable[[Sequence[str]], list[FileInfo]]
 
 
 def list_partitions(
-    storage: Storage, *, may_enter: Callable[[str], bool] | None = None
+    storage: Storage, *, may_enter: Callable[[str], bool] | None = None, incomplete: bool = False
 ) -> Iterator[tuple[str, list[FileInfo]]]:
     """Yield each partition path and the files in its folder; the path of a table without partitions is ``""``.
 
     Folders for which *may_enter* is false are not listed.  On a remote storage several folders are listed at the same
-    time.  As in Hudi, a folder without a partition metadata file is not a partition, but its subfolders may be.
+    time.  As in Hudi, a folder without a partition metadata file is not a partition, but its subfolders may be.  Those
+    that are *incomplete*, having files and no such file, are left out unless they are asked for.
 
     Source: FSUtils.getAllPartitionPaths, HoodiePartitionMetadata.
     """
     if storage.capabilities.map:
-        yield from _walk(lambda folders: storage.list(folders[-1]), may_enter)
+        yield from _walk(lambda folders: storage.list(folders[-1]), may_enter, incomplete=incomplete)
         return
     with ThreadPoolExecutor(_PARALLEL_LISTINGS) as pool:
-        yield from _walk(_parallel_lister(storage, pool), may_enter)
+        yield from _walk(_parallel_lister(storage, pool), may_enter, incomplete=incomplete)
 
 
 def _parallel_lister(storage: Storage, pool: ThreadPoolExecutor) -> _Lister:
@@ -50,7 +51,9 @@ def _parallel_lister(storage: Storage, pool: ThreadPoolExecutor) -> _Lister:
     return lister
 
 
-def _walk(lister: _Lister, may_enter: Callable[[str], bool] | None) -> Iterator[tuple[str, list[FileInfo]]]:
+def _walk(
+    lister: _Lister, may_enter: Callable[[str], bool] | None, *, incomplete: bool
+) -> Iterator[tuple[str, list[FileInfo]]]:
     """Walk the folders depth first, in the order of their names."""
     folders = [""]
     while folders:
@@ -60,6 +63,8 @@ def _walk(lister: _Lister, may_enter: Callable[[str], bool] | None) -> Iterator[
         if any(entry.name in _METADATA_FILES for entry in files):
             yield folder, files
             continue  # a partition folder has no partitions inside
+        if incomplete and files:
+            yield folder, files
         subfolders = [
             join_path(folder, entry.name)
             for entry in reversed(entries)

@@ -93,7 +93,8 @@ class Visibility:
         return cls(
             completion={instant.time: instant.completion_time or instant.time for instant in timeline.completed},
             first_active=timeline.first_active,
-            pending=frozenset(instant.time for instant in timeline.pending),
+            # A savepoint has the time of the commit that it keeps.
+            pending=frozenset(instant.time for instant in timeline.pending if instant.action is not Action.SAVEPOINT),
             replaced=replaced or {},
             pending_compactions=frozenset(
                 instant.time for instant in timeline.pending if instant.action is Action.COMPACTION

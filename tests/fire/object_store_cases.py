@@ -129,7 +129,8 @@ class PlainFiles(Case):
     def run(self, storage: Storage) -> object:
         """Write the next batch."""
         FileSink(storage, self.OPTIONS).recover()
-        return self._write(storage, 1)
+        self._write(storage, 1)
+        return None
 
     def look(self, storage: Storage) -> object:
         """The ids of all rows that are visible, once; of a batch that is being made visible, some may be."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hudiformat import Table
 from hudiformat.options.values import ServiceOptions
+from hudiformat.services.claims import Claim
+from hudiformat.table import TableState
+from hudiformat.timeline import Instant
+from hudiformat.transaction import Heartbeat
 from tests.tables import Clock, new_table, rows
 
 
@@ -25,3 +31,12 @@ def logged(table: Table) -> Table:
     bucketed.upsert(rows(("a", 2, "x", 2)))
     bucketed.delete(rows(("b", 9, "x")))
     return bucketed
+
+
+@contextmanager
+def claimed_by(state: TableState, instant: Instant) -> Iterator[Claim]:
+    """An inflight service that this process has claimed."""
+    heartbeat = Heartbeat(state.storage, instant.time, interval=60, may_be_taken_over=True)
+    heartbeat.start()
+    with heartbeat:
+        yield Claim(instant, heartbeat, 0)

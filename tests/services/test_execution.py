@@ -14,7 +14,7 @@ from hudiformat.services.execution import (
     compaction_operation,
     compaction_plan_of,
     mergeable_slices,
-    run_compaction,
+    run_claimed,
     slice_of,
 )
 from hudiformat.timeline import (
@@ -28,7 +28,7 @@ from hudiformat.timeline import (
     transition_inflight,
 )
 from hudiformat.transaction import WritePlan, create_marker, write_plan
-from tests.services.support import logged
+from tests.services.support import claimed_by, logged
 from tests.tables import new_table, rows
 
 TIME = "20990101000000000"
@@ -112,7 +112,10 @@ def test_running_a_plan_merges_each_slice_and_completes_the_instant(table: Table
             file_slice.file_id, "x/f", partition_path=file_slice.partition_path, num_writes=2, num_inserts=2
         )
 
-    commit = run_compaction(table.context, writing_plan(table), instant, plan, merge=merge, name="COMPACT")
+    (Path(table.path) / "x" / "f").touch()
+    state = table.context.state()
+    with claimed_by(state, instant) as claimed:
+        commit = run_claimed(state, claimed, writing_plan(table), merge=merge, name="COMPACT")
     [(file_slice, token)] = merged
     assert names(file_slice) == names(slice_of((plan.operations or ())[0]))
     assert token == WriteToken(0, 0, 0)
@@ -131,8 +134,9 @@ def test_a_plan_that_cannot_be_run_stays(table: Table) -> None:
     def fail(_plan: WritePlan, _slice: FileSlice, _token: WriteToken) -> Iterable[WriteStat]:
         raise CommitError("the disk is full", path=table.path)
 
-    with pytest.raises(CommitError, match="the disk is full"):
-        run_compaction(table.context, writing_plan(table), instant, plan, merge=fail, name="COMPACT")
+    state = table.context.state()
+    with claimed_by(state, instant) as claimed, pytest.raises(CommitError, match="the disk is full"):
+        run_claimed(state, claimed, writing_plan(table), merge=fail, name="COMPACT")
     assert instant in table.timeline.pending
     assert compaction_plan_of(table.context.state(), instant) == plan
 

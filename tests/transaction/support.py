@@ -9,7 +9,8 @@ import pyarrow as pa
 from hudiformat import Table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
-from hudiformat.timeline import WriteStat
+from hudiformat.timeline import Action, Instant, InstantInfo, RestorePlan, WriteStat, transition_inflight
+from hudiformat.transaction.publishing import announce
 from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
 from tests.tables import FLAGGED, new_table, rows, tree
@@ -40,8 +41,18 @@ def abandoned(table: Table, data: pa.Table) -> Transaction:
     return write
 
 
-def shared_table(path: Path, **options: str) -> Table:
-    return new_table(path, options={**SHARED, **options})
+def begun_restore(table: Table, instant: str) -> Instant:
+    """A restore to *instant* whose process has died before it removed the first write."""
+    state = table.context.state()
+    later = [one for one in reversed(state.timeline.completed_writes) if one.time > instant]
+    plan = RestorePlan(
+        tuple(InstantInfo(one.time, one.action.value) for one in later), savepoint_to_restore_timestamp=instant
+    )
+    return transition_inflight(state.storage, state.config, announce(state, Action.RESTORE, plan))
+
+
+def shared_table(path: Path, *, table_type: str = "MERGE_ON_READ", **options: str) -> Table:
+    return new_table(path, table_type=table_type, options={**SHARED, **options})
 
 
 def begun(

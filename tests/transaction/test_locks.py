@@ -1,19 +1,18 @@
-"""Locks and heartbeats."""
+"""Locks: one writer at a time, and one that has lost its lock finds out."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from hudiformat import LockError, StorageError, UnsupportedFeatureError, open_storage
+from hudiformat import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError, open_storage
 from hudiformat.options.values import IN_PROCESS_PROVIDER, ConcurrencyOptions
 from hudiformat.storage import LocalStorage
-from hudiformat.transaction.locks import FileSystemLock, Heartbeat, InProcessLock, Lock, forget, held, living, lock_of
+from hudiformat.transaction.locks import FileSystemLock, Hold, InProcessLock, Lock, held, lock_of
 
 
 @pytest.fixture(params=["file system", "in process"])
@@ -97,44 +96,113 @@ def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:
         FileSystemLock(LocalStorage(tmp_path), "file/folder").try_acquire()
 
 
-def test_a_heartbeat_goes_on_until_it_is_stopped(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    heartbeat = Heartbeat(storage, "1", interval=0.01)
-    heartbeat.start()
-    file = tmp_path / ".hoodie" / ".heartbeat" / "1"
-    os.utime(file, (0, 0))
-    deadline = time.monotonic() + 10
-    while file.stat().st_mtime == 0 and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert living(storage, tolerance=60) == {"1"}
-    heartbeat.stop()
-    assert not file.exists()
-    assert living(storage, tolerance=60) == set()
+def expire(path: Path) -> None:
+    os.utime(path, (time.time() - 1000,) * 2)
 
 
-def test_a_heartbeat_goes_on_where_it_is_sent_to(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    heartbeat = Heartbeat(storage, "1", interval=60)
-    heartbeat.start()
-    with heartbeat.beating():  # where it was started it beats anyway
-        heartbeat.hand_over()
-    file = tmp_path / ".hoodie" / ".heartbeat" / "1"
-    file.unlink()
-    sent: Heartbeat = pickle.loads(pickle.dumps(heartbeat))  # noqa: S301
-    with sent.beating():
-        assert file.exists()
-        again: Heartbeat = pickle.loads(pickle.dumps(sent))  # noqa: S301
-        with again.beating():
-            again.stop()
-        assert not file.exists()
-    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat 1"]
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[FileSystemLock, FileSystemLock]:
+    """The locks of two writers of one table."""
+    first, second = (FileSystemLock(LocalStorage(tmp_path), "", 1) for _ in range(2))
+    return first, second
 
 
-def test_an_old_heartbeat_is_a_dead_writers(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    for instant, age in (("1", 500), ("2", 10)):
-        storage.create(f".hoodie/.heartbeat/{instant}", b"")
-        os.utime(tmp_path / ".hoodie" / ".heartbeat" / instant, (time.time() - age,) * 2)
-    assert living(storage, tolerance=120) == {"2"}
-    forget(storage, "1")
-    assert living(storage, tolerance=1000) == {"2"}
+def test_a_writer_whose_lock_was_taken_has_it_no_more_and_leaves_it_alone(
+    tmp_path: Path, two: tuple[FileSystemLock, FileSystemLock]
+) -> None:
+    first, second = two
+    assert first.try_acquire()
+    hold = Hold(first)
+    expire(tmp_path / "lock")
+    assert second.try_acquire()
+    assert (first.is_own(), second.is_own()) == (False, True)
+    with pytest.raises(LockError, match="no longer this writer's.*lock.filesystem.expire says"):
+        hold.confirm()
+    expire(tmp_path / "lock")
+    before = (tmp_path / "lock").stat().st_mtime
+    first.renew()
+    assert (tmp_path / "lock").stat().st_mtime == before
+    first.release()
+    assert second.is_own()
+    second.renew()
+    assert (tmp_path / "lock").stat().st_mtime > before
+    second.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_that_find_an_expired_lock_one_gets_it(
+    tmp_path: Path, two: tuple[FileSystemLock, FileSystemLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second looks at the lock, and before it goes on the first has taken it."""
+    first, second = two
+    (tmp_path / "lock").write_text("a dead writer's")
+    expire(tmp_path / "lock")
+    look = LocalStorage.list
+    taken: list[bool] = []
+
+    def slow(storage: LocalStorage, path: str) -> object:
+        found = look(storage, path)
+        if not taken:
+            taken.append(True)
+            assert first.try_acquire()
+        return found
+
+    monkeypatch.setattr(LocalStorage, "list", slow)
+    assert not second.try_acquire()
+    assert (first.is_own(), second.is_own()) == (True, False)
+
+
+def test_a_writer_that_dies_while_it_takes_an_expired_lock_is_waited_for_no_longer_than_for_the_lock(
+    tmp_path: Path, two: tuple[FileSystemLock, FileSystemLock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two
+    (tmp_path / "lock").write_text("a dead writer's")
+    expire(tmp_path / "lock")
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, "delete", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            first.try_acquire()
+    assert not second.try_acquire()
+    [claim] = tmp_path.glob("lock.expired-*")
+    expire(claim)
+    assert not second.try_acquire()  # it takes the claim away
+    assert second.try_acquire()
+
+
+def interrupt(*_arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_lock_that_cannot_be_given_back_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> None:
+        raise StorageError("the network is gone")
+
+    lock = FileSystemLock(LocalStorage(tmp_path), "")
+    with pytest.warns(HudiFormatWarning, match="could not be given back.*the network is gone"), held(lock, patience=1):
+        monkeypatch.setattr(LocalStorage, "delete", fail)
+    assert lock.is_own()
+
+
+def test_a_lock_that_expires_is_renewed_as_long_as_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileSystemLock, "expires_after", 0.03)
+    lock = FileSystemLock(LocalStorage(tmp_path), "", 1)
+    with held(lock, patience=1) as hold:
+        os.utime(tmp_path / "lock", (0, 0))
+        deadline = time.monotonic() + 10
+        while (tmp_path / "lock").stat().st_mtime == 0 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        hold.confirm()
+        assert (tmp_path / "lock").stat().st_mtime > 0
+
+
+def test_a_lock_whose_creation_succeeded_though_the_answer_was_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = LocalStorage.create
+
+    def lose_the_answer(storage: LocalStorage, path: str, data: bytes, **options: bool) -> None:
+        create(storage, path, data, **options)
+        raise StorageError("timed out")
+
+    monkeypatch.setattr(LocalStorage, "create", lose_the_answer)
+    assert FileSystemLock(LocalStorage(tmp_path), "").try_acquire()

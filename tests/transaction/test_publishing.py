@@ -1,98 +1,41 @@
-"""Changes of the timeline: under the lock, on a current look, the metadata table first."""
+"""Announcing and completing instants: the metadata table first, and only with the lock."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hudiformat import CommitError, HudiFormatWarning, LockError, Table, open_storage, open_table
+from hudiformat import CommitError, LockError, Table, open_storage, open_table
 from hudiformat.options.values import Operation
-from hudiformat.table import TableContext
-from hudiformat.timeline import CommitMetadata
-from hudiformat.transaction.locks import lock_of
-from hudiformat.transaction.publishing import changing, exclusive, publish
+from hudiformat.table import TableState
+from hudiformat.timeline import Action, CleanerPlan, CommitMetadata
+from hudiformat.transaction.changing import changing
+from hudiformat.transaction.publishing import announce, publish
 from hudiformat.transaction.transaction import begin_write
 from tests.metadata.tables import check_listing
-from tests.metadata_tables import PARTITIONS, properties, told, with_metadata_table
-from tests.requests import RecordingStorage, timeline_listings
-from tests.tables import edit, new_table, rows
-from tests.transaction.support import shared_table
+from tests.metadata_tables import told, with_metadata_table
+from tests.requests import RecordingStorage
+from tests.tables import new_table, rows
 
-LOCK = Path(".hoodie") / "lock"
-
-
-def impatient(table: Table) -> TableContext:
-    """*table*'s context, which waits for the lock for a tenth of a second."""
-    context = table.context
-    options = replace(context.options.concurrency, lock_retries=1, lock_retry_wait_ms=100)
-    return replace(context, options=replace(context.options, concurrency=options))
+COMMIT = CommitMetadata(operation_type="UPSERT")
 
 
-def is_locked(table: Table) -> bool:
-    return (Path(table.path) / LOCK).exists()
+class Losing:
+    """Says that the lock is held, so many times, and then that it is lost."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise LockError("the lock is no longer this writer's")
 
 
-def test_a_table_with_other_writers_is_locked_as_long_as_the_block_lasts(tmp_path: Path) -> None:
-    table = shared_table(tmp_path)
-    with changing(table.context):
-        assert is_locked(table)
-        with pytest.raises(LockError, match="the lock was not free for 0.1 seconds"), changing(impatient(table)):
-            raise AssertionError("two writers have the lock")
-    assert not is_locked(table)
-
-
-def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
-    table = shared_table(tmp_path)
-    with pytest.raises(ZeroDivisionError), changing(table.context):
-        raise ZeroDivisionError
-    assert not is_locked(table)
-
-
-def test_a_table_with_one_writer_has_no_lock(table: Table) -> None:
-    lock_of(table.context.storage, table.context.options.concurrency).try_acquire()  # somebody's
-    with exclusive(table.context), changing(impatient(table)) as state:
-        assert state.timeline.instants == ()
-
-
-def test_beside_other_writers_the_look_is_one_that_was_made_under_the_lock(tmp_path: Path) -> None:
-    table = shared_table(tmp_path)
-    seen = table.context.state()
-    with changing(table.context, seen) as state:
-        assert state is seen  # nothing has changed
-    commit = table.insert(rows(("a", 1, "x", 1)))
-    with changing(table.context, seen) as state:
-        assert [done.time for done in state.timeline.completed] == [commit.instant]
-    with changing(table.context) as state:
-        assert [done.time for done in state.timeline.completed] == [commit.instant]
-
-
-def test_a_single_writer_takes_the_look_that_it_has_unless_it_asks_for_another(table: Table) -> None:
-    storage = RecordingStorage(open_storage(table.path))
-    context = open_table(storage).context
-    seen = context.state()
-    table.insert(rows(("a", 1, "x", 1)))
-    storage.clear()
-    with changing(context, seen) as state:
-        assert state is seen
-    assert storage.requests == []
-    with changing(context, seen, again=True) as state:
-        assert len(state.timeline.completed) == 1
-    assert timeline_listings(storage.requests, 9) == 1
-
-
-def test_a_metadata_table_that_cannot_be_kept_up_is_dropped_before_the_first_change(tmp_path: Path) -> None:
-    table = with_metadata_table(new_table(tmp_path / "t"))
-    edit(tmp_path / "t", PARTITIONS, "column_stats")
-    edit(tmp_path / "t", "hoodie.table.checksum", None)
-    with ExitStack() as stack:
-        with pytest.warns(HudiFormatWarning, match="and is dropped"):
-            state = stack.enter_context(changing(table.context))
-        assert state.config.metadata_partitions == ()
-        assert not (tmp_path / "t" / ".hoodie" / "metadata").exists()
-    assert properties(tmp_path / "t")[PARTITIONS] == ""
+def losing(state: TableState, times: int) -> TableState:
+    return replace(state, context=replace(state.context, confirm=Losing(times)))
 
 
 def test_publishing_completes_an_instant_later_than_all_that_is_on_the_timeline(table: Table) -> None:
@@ -100,7 +43,7 @@ def test_publishing_completes_an_instant_later_than_all_that_is_on_the_timeline(
     newest = table.context.state().timeline.latest_instant_time
     write = begin_write(table.context, Operation.UPSERT)
     with changing(table.context) as state:
-        done = publish(state, write.instant, CommitMetadata(operation_type="UPSERT"))
+        done = publish(state, write.instant, COMMIT)
     assert newest is not None
     assert (done.time, done.is_completed) == (write.instant.time, True)
     assert str(done.completion_time) > done.time > newest
@@ -111,7 +54,7 @@ def test_an_instant_that_is_not_inflight_any_more_cannot_be_published(table: Tab
     write = begin_write(table.context, Operation.UPSERT)
     write.abandon()
     with changing(table.context) as state, pytest.raises(CommitError, match=write.instant.time):
-        publish(state, write.instant, CommitMetadata(operation_type="UPSERT"))
+        publish(state, write.instant, COMMIT)
     assert table.timeline.instants == ()
 
 
@@ -122,7 +65,7 @@ def test_the_metadata_table_is_written_before_the_timeline(tmp_path: Path) -> No
     write = begin_write(recording.context, Operation.UPSERT)
     storage.clear()
     with changing(recording.context) as state:
-        done = publish(state, write.instant, CommitMetadata(operation_type="UPSERT"))
+        done = publish(state, write.instant, COMMIT)
     assert done.time in told(table)
     written = [request.path for request in storage.requests if request.kind in ("create", "open_new", "rename")]
     own = [number for number, path in enumerate(written) if path.startswith(".hoodie/metadata/")]
@@ -131,3 +74,34 @@ def test_the_metadata_table_is_written_before_the_timeline(tmp_path: Path) -> No
     assert outer
     assert max(own) < min(outer)
     check_listing(tmp_path / "t")
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_without_the_lock_nothing_is_announced(table: Table, times: int) -> None:
+    """Lost before the file appears, or just when it did."""
+    with pytest.raises(LockError):
+        announce(losing(table.context.state(), times), Action.CLEAN, CleanerPlan())
+    assert table.timeline.instants == ()
+
+
+def test_without_the_lock_nothing_is_completed(table: Table) -> None:
+    write = begin_write(table.context, Operation.UPSERT)
+    with pytest.raises(LockError):
+        publish(losing(table.context.state(), 0), write.instant, COMMIT)
+    assert table.timeline.completed == ()
+
+
+def test_a_lock_that_nobody_else_has_used_since_it_was_lost_does_no_harm(table: Table) -> None:
+    write = begin_write(table.context, Operation.UPSERT)
+    publish(losing(table.context.state(), 1), write.instant, COMMIT)
+    assert len(table.timeline.completed) == 1
+
+
+def test_an_instant_that_was_completed_beside_another_with_the_lock_is_taken_back(table: Table) -> None:
+    write = begin_write(table.context, Operation.UPSERT)
+    state = losing(table.context.state(), 1)
+    other = open_table(table.path, options={"hoodie.clean.failed.writes.policy": "LAZY"})
+    commit = other.insert(rows(("b", 1, "x", 1)))
+    with pytest.raises(CommitError, match=f"{write.instant.time} .* is not committed: the lock is no longer"):
+        publish(state, write.instant, COMMIT)
+    assert [done.time for done in table.timeline.completed_writes] == [commit.instant]

@@ -1,0 +1,55 @@
+"""Having a planned service to oneself: nobody runs what another is running, and what a dead one left is taken over.
+
+A claim is a heartbeat with the instant of the plan.  It is made under the table's lock, and confirmed under the lock
+before the service completes: a process that was stopped for too long finds that another has taken its place.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from hudiformat.table import TableState
+from hudiformat.timeline import Instant, State, transition_inflight
+from hudiformat.transaction import Heartbeat, delete_files, is_of_ended_process, living
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An inflight service instant that this process runs.
+
+    ``attempt`` is in the names of its files: a process that is taken for dead and is not writes no file of another's.
+    """
+
+    instant: Instant
+    heartbeat: Heartbeat
+    attempt: int
+
+
+def is_running(state: TableState, instant: Instant) -> bool:
+    """Whether the process that runs a planned service is alive, as far as its heartbeat says."""
+    options = state.options.concurrency
+    if instant.time not in living(state.storage, tolerance=options.heartbeat_tolerance):
+        return False
+    return options.has_other_writers or not is_of_ended_process(state.storage, instant.time)
+
+
+def claim(state: TableState, instant: Instant, undo: ExitStack) -> Claim:
+    """Begin a planned service, or take over one whose process has died; to be called under the table's lock.
+
+    What a dead process has made is deleted.  The heartbeat stops when *undo* is closed.
+
+    Raises:
+        StorageError: the heartbeat or the inflight file cannot be written.
+    """
+    options = state.options.concurrency
+    heartbeat = Heartbeat(
+        state.storage, instant.time, interval=options.heartbeat_interval_ms / 1000, may_be_taken_over=True
+    )
+    undo.callback(heartbeat.stop)
+    heartbeat.start()
+    state.context.confirm()
+    if instant.state is State.INFLIGHT:
+        delete_files(state.storage, state.config, instant.time)
+        return Claim(instant, heartbeat, heartbeat.number)
+    return Claim(transition_inflight(state.storage, state.config, instant), heartbeat, 0)

@@ -1,0 +1,57 @@
+"""The timeline as queries see it: what a restore that has begun is going to remove is gone already.
+
+A restore removes one write after the other.  Without this, a query beside it would see the table in between.
+"""
+
+from __future__ import annotations
+
+from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.storage import Storage
+from hudiformat.timeline import (
+    Action,
+    Instant,
+    RestorePlan,
+    State,
+    TableConfig,
+    Timeline,
+    instant_path,
+    load_timeline,
+    read_content,
+)
+
+
+def timeline_of(storage: Storage, config: TableConfig) -> Timeline:
+    """The active timeline of a table, without the writes that a restore has begun to remove.
+
+    Raises:
+        CorruptTableError: the plan of that restore is damaged.
+    """
+    timeline = load_timeline(storage, config)
+    begun = [one for one in timeline.pending if one.action is Action.RESTORE and one.state is State.INFLIGHT]
+    if not begun:
+        return timeline
+    gone = {info.commit_time for one in begun for info in _plan(storage, config, one).instants_to_rollback}
+    kept = (one for one in timeline.instants if one.time not in gone or not one.action.completed_as.is_write)
+    return Timeline(tuple(kept))
+
+
+def restore_plan(storage: Storage, config: TableConfig, restore: Instant) -> RestorePlan:
+    """The plan of a pending restore.
+
+    Raises:
+        CorruptTableError: there is none, or it is damaged.
+        StorageError: its file does not exist.
+    """
+    requested = Instant(restore.time, restore.action, State.REQUESTED)
+    plan = read_content(storage, config, requested)
+    if not isinstance(plan, RestorePlan):
+        path = f"{storage.root}/{instant_path(config, requested)}"
+        raise CorruptTableError(f"{path}: expected the plan of a restore, found nothing", path=path)
+    return plan
+
+
+def _plan(storage: Storage, config: TableConfig, restore: Instant) -> RestorePlan:
+    try:
+        return restore_plan(storage, config, restore)
+    except StorageError:  # the restore has been completed and archived meanwhile
+        return RestorePlan()

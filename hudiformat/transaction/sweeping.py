@@ -1,0 +1,78 @@
+"""Deleting files of writes that are over: what tasks made after their write had been committed or rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudiformat.naming import LogFileName, base_name, join_path, parse_data_file
+from hudiformat.table import TableState
+from hudiformat.timeline import Action, Instant, RestoreMetadata, RollbackMetadata, Timeline
+from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, log_instants
+from hudiformat.view import list_partitions
+
+_MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
+
+
+def sweep_orphans(state: TableState, marked: Sequence[str]) -> None:
+    """Delete the files of tasks that were still writing when their write was rolled back, or was committed.
+
+    *marked* are the instants that have markers, listed before *state* was made: an instant is on the timeline before
+    its first marker.  All files are deleted of an instant that is not on the timeline, unless it is earlier than the
+    timeline's first: it may have been archived.  Of a commit, those files are deleted that have a marker and that the
+    commit does not name.  These wait while a compaction is pending, whose plan may name them.
+    """
+    on_timeline = {instant.time for instant in state.timeline.instants}
+    first = state.timeline.first_active or ""
+    for instant in marked:
+        if instant > first and instant not in on_timeline:
+            delete_files(state.storage, state.config, instant)
+    if not any(pending.action in _MERGES for pending in state.timeline.pending):
+        for done in state.timeline.completed:
+            if done.time in marked and done.action.is_write:
+                delete_strays(state.storage, state.config, done.time, state.metadata(done).write_stats)
+                delete_markers(state.storage, done.time)
+
+
+def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None:
+    """Delete the files of rolled-back writes that are there again, before the instants *chosen* are archived.
+
+    The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the
+    timeline begins after its instant, its files would count as those of an archived commit.
+    """
+    known = {instant.time for instant in state.timeline.instants}
+    first = state.timeline.first_active or ""
+    left = Timeline(tuple(one for one in state.timeline.instants if one.time not in {done.time for done in chosen}))
+    bound = left.first_active or state.timeline.latest_instant_time or ""
+    gone = {time for time in _rolled_back(state) if first <= time < bound and time not in known}
+    if not gone:
+        return
+    for folder, files in list_partitions(state.storage, incomplete=True):
+        for file in files:
+            path = join_path(folder, file.name)
+            instants = _instants_of(state, path)
+            if instants and instants <= gone:
+                state.context.confirm()
+                state.storage.delete(path)
+
+
+def _rolled_back(state: TableState) -> set[str]:
+    """The instants that the rollbacks and restores on the timeline have removed."""
+    found: set[str] = set()
+    for done in state.timeline.completed:
+        if done.action in (Action.ROLLBACK, Action.RESTORE):
+            metadata = state.content(done)
+            if isinstance(metadata, RollbackMetadata):
+                found |= set(metadata.commits_rollback)
+            elif isinstance(metadata, RestoreMetadata):
+                found |= set(metadata.instants_to_rollback)
+    return found
+
+
+def _instants_of(state: TableState, path: str) -> frozenset[str]:
+    """The writes whose data a file has; in table version 6 the blocks of a log file say that."""
+    name = parse_data_file(base_name(path))
+    if name is None:
+        return frozenset()
+    if state.logs_name_slices and isinstance(name, LogFileName):
+        return frozenset(log_instants(state.storage, path))
+    return frozenset([name.instant])

@@ -1,0 +1,202 @@
+"""Operations that fail, die or are torn at each of their requests to the storage, and what is left of the table then.
+
+After each of them, readers see the table as it was before or as it would have been after; the next writer writes; the
+operation, tried again, does what it does; and once the timeline has been archived beyond all of it, the rows are still
+right and nothing is wrong with the table.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import TypeVar
+
+from hudiformat import HudiFormatError, StorageError, Table
+from tests.faults import READS, FaultyStorage
+from tests.fire.memory import MemoryStorage, in_time_of
+from tests.fire.scenes import MOR, OPERATIONS, SERVICES, Kind, Rows, content, fill, rows, table_in
+
+T = TypeVar("T")
+
+
+class How(Enum):
+    """What happens at a request."""
+
+    FAILS = "fails"
+    FAILS_AFTER = "fails after it took effect"
+    GOES_DOWN = "fails, as do all after it"
+    DIES = "dies before it"
+    DIES_AFTER = "dies after it"
+    TORN = "dies half-way through a write"
+    POWER_CUT = "dies, and what was not synced is lost"
+
+
+class Died(BaseException):
+    """The process is no more."""
+
+
+class Moment:
+    """Does what *how* says at request number *at*; with *at* 0 only counts."""
+
+    def __init__(self, storage: MemoryStorage, at: int, how: How) -> None:
+        self.storage = storage
+        self.at = at
+        self.how = how
+        self.count = 0
+        self.changes: list[int] = []
+        """The requests that change something."""
+        self.is_over = False
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        if self.is_over and self.how is not How.GOES_DOWN:
+            raise Died
+        self.count += 1
+        kind = what.partition(" ")[0]
+        if kind not in READS:
+            self.changes.append(self.count)
+        if self.count == self.at or self.is_over:
+            return self._strike(what, kind, action)
+        return action()
+
+    def _strike(self, what: str, kind: str, action: Callable[[], T]) -> T:
+        self.is_over = self.how not in (How.FAILS, How.FAILS_AFTER)
+        if self.how is How.TORN and kind == "write":
+            self.storage.tears = True
+        if self.how in (How.FAILS_AFTER, How.DIES_AFTER, How.TORN) and not kind.startswith("open_input"):
+            with suppress(StorageError):
+                action()
+        if self.how in (How.FAILS, How.FAILS_AFTER, How.GOES_DOWN):
+            raise StorageError(f"the storage fails at request {self.count}: {what}")
+        raise Died
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One operation on one kind of table, disturbed at one request."""
+
+    kind: Kind
+    operation: str
+    how: How
+    at: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.operation} {self.how.value}, request {self.at}"
+
+
+@lru_cache(maxsize=256)
+def ready(kind: Kind, operation: str) -> MemoryStorage:
+    """The table on which the operation is tried."""
+    storage = filled(kind).copy()
+    with in_time_of(storage.time):
+        OPERATIONS[operation].prepare(table_in(storage, storage.time, kind))
+    return storage
+
+
+@lru_cache(maxsize=64)
+def filled(kind: Kind) -> MemoryStorage:
+    return fill(kind)
+
+
+def run(table: Table, operation: str) -> None:
+    OPERATIONS[operation].run(table)
+
+
+def writer(storage: MemoryStorage, kind: Kind, operation: str, moment: Moment | None = None) -> Table:
+    """A new process that does *operation*, with *moment* in its way."""
+    seen = storage if moment is None else FaultyStorage(storage, moment)
+    return table_in(seen, storage.time, kind, **OPERATIONS[operation].options)
+
+
+@lru_cache(maxsize=256)
+def undisturbed(kind: Kind, operation: str) -> tuple[Rows, Rows, int, tuple[int, ...]]:
+    """The rows before and after, the number of requests, and the numbers of those that change something."""
+    storage = ready(kind, operation).copy()
+    before = content(table_in(storage, storage.time, kind))
+    moment = Moment(storage, 0, How.FAILS)
+    with in_time_of(storage.time):
+        run(writer(storage, kind, operation, moment), operation)
+    return before, content(table_in(storage, storage.time, kind)), moment.count, tuple(moment.changes)
+
+
+def cases(kind: Kind, operation: str) -> Iterator[Case]:
+    """All moments of an operation: failures at each request, deaths and torn writes at each that changes something."""
+    _, _, requests, changes = undisturbed(kind, operation)
+    for how in How:
+        for at in range(1, requests + 1) if how in (How.FAILS, How.GOES_DOWN) else changes:
+            yield Case(kind, operation, how, at)
+
+
+def check(case: Case) -> str | None:
+    """What is wrong after the case; None where nothing is."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _check(case)
+    except AssertionError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a violation
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _check(case: Case) -> None:
+    before, after, _, _ = undisturbed(case.kind, case.operation)
+    storage = ready(case.kind, case.operation).copy()
+    with in_time_of(storage.time):
+        _disturb(case, storage, before, after)
+
+
+def _disturb(case: Case, storage: MemoryStorage, before: Rows, after: Rows) -> None:
+    moment = Moment(storage, case.at, case.how)
+    succeeded = False
+    try:
+        run(writer(storage, case.kind, case.operation, moment), case.operation)
+        succeeded = True
+    except HudiFormatError:
+        assert case.how in (How.FAILS, How.FAILS_AFTER, How.GOES_DOWN), "a dead process reports an error"
+    except Died:
+        pass
+    if case.how is How.POWER_CUT:
+        storage.lose_unsynced()
+    storage.tears = False
+    now = content(table_in(storage, storage.time, case.kind))
+    assert now in (before, after), f"a reader sees {now}, neither {before} nor {after}"
+    assert not succeeded or now == after, f"it succeeded, and a reader sees {now} instead of {after}"
+    may_be_finished = case.operation.startswith(("restore", "rollback"))
+    live_on(case.kind, storage, now, finished=after if may_be_finished else None)
+
+
+def live_on(kind: Kind, storage: MemoryStorage, now: Rows, *, finished: Rows | None = None) -> None:
+    """Others come: they write, run what is planned, and go on until the timeline is archived.
+
+    The rows stay *now*; or the next writer finishes what it finds, and they are *finished*.
+    """
+
+    def table(**options: str) -> Table:
+        return table_in(storage, storage.time, kind, **options)
+
+    storage.time.now += 600
+    table().upsert(rows(("probe", "x", 1)))
+    seen = without_probe(content(table()))
+    assert seen in (now, finished), f"the next writer sees {seen}, not {now}"
+    now = seen
+    if kind.table_type == MOR:
+        table().compact()
+        table().log_compact()
+    for saved in [one for one in table().timeline.completed if one.action.value == "savepoint"]:
+        table().delete_savepoint(saved.time)
+    for ts in range(2, 6):
+        table(**SERVICES).upsert(rows(("probe", "x", ts)))
+    seen = without_probe(content(table()))
+    assert seen == now, f"once archived, a reader sees {seen}, not {now}"
+    findings = table().verify()
+    assert not findings, f"once archived, verify() finds {findings}"
+
+
+def without_probe(found: Rows) -> Rows:
+    """The rows but the one with which :func:`live_on` tries the table."""
+    return tuple(row for row in found if row[0] != "probe")

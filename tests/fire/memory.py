@@ -1,0 +1,213 @@
+"""A storage in memory: it is copied in no time, its clock is a test's own, and it can lose what was not synced.
+
+It keeps what a local file system promises: a file is created once, an open file grows before the readers' eyes, and a
+file that is deleted while it is open is written on without a name.  With ``appends`` false it keeps what an object
+store promises: a file appears when it is closed, and replaces one of its name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import SimpleNamespace, TracebackType
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import StorageError
+from hudiformat.storage import Capabilities, FileInfo, OutputFile
+from hudiformat.transaction import heartbeats, locks, ticking
+
+
+class FakeTime:
+    """Stands for the module ``time``: sleeping takes no time, and a pause is as long as a test wants."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self.now = now
+
+    def time(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def strftime(self, layout: str) -> str:
+        return f"{layout} {self.now}"
+
+
+class NoThread:
+    """Stands for a thread that gives signs of life: in a test its process says nothing during a pause."""
+
+    def __init__(self, **_arguments: object) -> None:
+        """Take what a thread takes."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def is_alive(self) -> bool:
+        return False
+
+
+@contextmanager
+def in_time_of(time: FakeTime) -> Iterator[None]:
+    """Locks and heartbeats go by *time*, and have no threads."""
+    threads = SimpleNamespace(Thread=NoThread, Event=threading.Event)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locks, "time", time)
+        patch.setattr(heartbeats, "time", time)
+        patch.setattr(ticking, "threading", threads)
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file: its bytes, how many of them would survive a power cut, and when it was last written, in seconds."""
+
+    data: bytes
+    durable: int
+    modified: float
+
+
+class MemoryStorage:
+    """Files by path; see :class:`~hudiformat.storage.protocol.Storage`."""
+
+    def __init__(self, files: dict[str, File], time: FakeTime, *, appends: bool = True) -> None:
+        self.files = files
+        self.time = time
+        self.appends = appends
+        self.tears = False
+        """Whether the next write is cut off half-way."""
+        self.deleted: dict[str, File] = {}
+        """Data files that were deleted: a power cut may bring them back."""
+
+    def copy(self) -> MemoryStorage:
+        return MemoryStorage(dict(self.files), FakeTime(self.time.now), appends=self.appends)
+
+    def lose_unsynced(self) -> None:
+        """A power cut: what was not synced is gone, and what was deleted is back."""
+        for path, file in list(self.files.items()):
+            if file.durable < len(file.data):
+                self.files[path] = replace(file, data=file.data[: file.durable])
+            elif file.durable == len(file.data) == 0 and path.startswith(".hoodie/.temp/"):
+                del self.files[path]
+        self.files |= {path: file for path, file in self.deleted.items() if path not in self.files}
+
+    @property
+    def root(self) -> str:
+        return "memory:table"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            atomic_create=True, append=self.appends, sync=self.appends, rename=self.appends, map=self.appends
+        )
+
+    def list(self, path: str) -> list[FileInfo]:
+        prefix = f"{path}/" if path else ""
+        folders, found = set(), []
+        for name, file in self.files.items():
+            if name.startswith(prefix):
+                first, is_below, _ = name[len(prefix) :].partition("/")
+                if is_below:
+                    folders.add(first)
+                elif first:
+                    found.append(FileInfo(first, len(file.data), is_dir=False, modified=int(file.modified * 1000)))
+        found += [FileInfo(folder, 0, is_dir=True) for folder in folders]
+        return sorted(found, key=lambda info: info.name)
+
+    def exists(self, path: str) -> bool:
+        return path in self.files or any(name.startswith(f"{path}/") for name in self.files)
+
+    def read(self, path: str) -> bytes:
+        file = self.files.get(path)
+        if file is None:
+            raise StorageError(f"cannot read {path}: No such file or directory", path=path)
+        return file.data
+
+    def map(self, path: str) -> memoryview:
+        return memoryview(self.read(path))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return pa.BufferReader(self.read(path))
+
+    def create(self, path: str, data: bytes, *, overwrite: bool = False, sync: bool = True) -> None:
+        if not overwrite and path in self.files:
+            raise StorageError(f"cannot create {path}: File exists", path=path)
+        self.files[path] = File(bytes(data), len(data) if sync or not self.appends else 0, self.time.now)
+
+    def open_new(self, path: str) -> OutputFile:
+        return OpenFile(self, path)
+
+    def rename(self, source: str, target: str) -> None:
+        if target in self.files:
+            raise StorageError(f"cannot rename {source} to {target}: File exists", path=target)
+        self.files[target] = File(self.read(source), len(self.read(source)), self.time.now)
+        del self.files[source]
+
+    def make_folder(self, path: str) -> None:
+        """Folders are only parts of names here."""
+
+    def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002
+        """A folder without files is none here."""
+        return False
+
+    def delete(self, path: str) -> bool:
+        gone = [name for name in self.files if name == path or name.startswith(f"{path}/")]
+        for name in gone:
+            file = self.files.pop(name)
+            if not name.startswith(".hoodie/"):
+                self.deleted[name] = file
+        return bool(gone)
+
+
+class OpenFile:
+    """A file of such a storage that is being written."""
+
+    def __init__(self, storage: MemoryStorage, path: str) -> None:
+        if storage.appends:
+            storage.create(path, b"", sync=False)
+        self._storage = storage
+        self._path = path
+        self._data = bytearray()
+        self._shown = storage.files.get(path)
+        self._durable = 0
+        self._closed = False
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def write(self, *parts: bytes | memoryview) -> None:
+        data = b"".join(parts)
+        self._data += data[: len(data) // 2] if self._storage.tears else data
+        if self._storage.appends:
+            self._show()
+
+    def sync(self) -> None:
+        self._durable = len(self._data)
+        self._show()
+
+    def close(self) -> None:
+        if not self._closed and not self._storage.appends:
+            self._durable = len(self._data)
+            self._storage.files[self._path] = File(bytes(self._data), self._durable, self._storage.time.now)
+        self._closed = True
+
+    def _show(self) -> None:
+        """Show what has been written, unless the file has lost its name."""
+        if self._storage.files.get(self._path) is self._shown:
+            self._shown = File(bytes(self._data), self._durable, self._storage.time.now)
+            self._storage.files[self._path] = self._shown
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,69 @@
+"""Files that come to light when their write is over: they are gone before they could count as an archived commit's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudiformat import CommitError, Table, open_table
+from hudiformat.transaction.sweeping import sweep_before_archiving
+from tests.tables import content, new_table, rows
+from tests.transaction.support import abandoned, of_instant
+
+SERVICES = {
+    "hudiformat.sync": "false",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.clean.commits.retained": "1",
+}
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("index", ["SIMPLE", "INMEMORY"])
+def test_what_a_writer_that_was_taken_for_dead_makes_afterwards_never_counts(
+    tmp_path: Path, version: int, index: str
+) -> None:
+    table = new_table(tmp_path / "t", version=version, options={"hoodie.index.type": index})
+    table.insert(rows(("a", 1, "x", 1)))
+    slow = abandoned(table, rows(("a", 2, "x", 2), ("b", 2, "y", 2)))
+    late = {path: (tmp_path / "t" / path).read_bytes() for path in made_by(tmp_path / "t", slow.plan.instant)}
+    table.upsert(rows(("c", 1, "x", 1)))  # rolls it back
+    for path, data in late.items():
+        (tmp_path / "t" / path).parent.mkdir(exist_ok=True)
+        (tmp_path / "t" / path).write_bytes(data)
+    expected = [("a", 1, "x", 1), ("c", 1, "x", 1)]
+    assert content(table) == expected
+    served = open_table(table.path, options={**SERVICES, "hoodie.index.type": index}, clock=table.context.clock)
+    for ts in range(2, 12):
+        served.upsert(rows(("c", ts, "x", 1)))
+        assert content(table) == [expected[0], ("c", ts, "x", 1)]
+    assert slow.plan.instant < (served.timeline.first_active or "")
+    assert not any((tmp_path / "t" / path).exists() for path in late)
+
+
+def made_by(root: Path, instant: str) -> list[str]:
+    """The data files that have *instant* in their markers' paths."""
+    markers = root / ".hoodie" / ".temp" / instant
+    found = [path.relative_to(markers).as_posix() for path in markers.rglob("*.marker.*")]
+    return [path.rpartition(".marker.")[0] for path in found]
+
+
+def test_a_writer_that_was_rolled_back_deletes_what_it_made_itself(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    slow = abandoned(table, rows(("a", 2, "x", 2)))
+    root = Path(table.path)
+    late = {path: (root / path).read_bytes() for path in made_by(root, slow.plan.instant)}
+    table.upsert(rows(("c", 1, "x", 1)))
+    for path, data in late.items():
+        (root / path).write_bytes(data)
+    with pytest.raises(CommitError, match="it has been rolled back by another writer"), slow:
+        slow.commit(())
+    assert of_instant(root, slow.plan.instant) == []
+
+
+def test_nothing_is_listed_where_nothing_was_rolled_back(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    monkeypatch.delattr("hudiformat.transaction.sweeping.list_partitions")
+    state = table.context.state()
+    sweep_before_archiving(state, state.timeline.completed)
