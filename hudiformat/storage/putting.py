@@ -101,7 +101,7 @@ class S3Put:
 
 def _code(error: Exception) -> str:
     """S3's word for an error; empty where S3 has not answered."""
-    response: Mapping[str, Any] = getattr(error, "response", {})
+    response: Mapping[str, Any] = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))
 
 

@@ -5,8 +5,7 @@ first.  It conflicts
 
 - when both write to, or remove, one file group (as in Hudi);
 - when one of them overwrites or removes a partition that the other writes to;
-- when it has looked up its keys and added those that it did not find, and the other has added keys where it looked;
-- when a commit that it has built on has been rolled back.
+- when it has looked up its keys and added those that it did not find, and the other has added keys where it looked.
 
 Keys are compared by partition, or with a global index not at all: which keys another write has added is not known.
 With a bucket index the file group says it.  Rules and the table of all pairs: spec/writing.md.
@@ -24,7 +23,7 @@ from itertools import groupby
 from hudiformat.naming import base_name
 from hudiformat.options import DuplicatePolicy, IndexType, Operation, WriteOptions
 from hudiformat.table import TableState
-from hudiformat.timeline import Action, CommitMetadata, Instant, RestoreMetadata, RollbackMetadata, WriteStat
+from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
 
 Group = tuple[str, str]
 """A partition path and a file id; with a bucket index, the bucket instead of the file id."""
@@ -102,8 +101,6 @@ def conflict_of(
     """
     look_up = LookUp.of(operation, state.options)
     claim = Claim.of(metadata, by_bucket=look_up.by_bucket)
-    if (gone := _rolled_back(state, seen)) is not None:
-        return f"the commit {gone}, which this write has begun after, has been rolled back"
     for done in state.timeline.completed_writes:
         if done not in seen:
             other = state.metadata(done)
@@ -161,19 +158,6 @@ def conflict_with_plan(claim: Claim, other: Instant, groups: Iterable[Group], *,
     """
     shared = frozenset(groups) & (claim.groups if rewrites else claim.rewritten)
     return _shared_group(other, shared) if shared else None
-
-
-def _rolled_back(state: TableState, seen: Collection[Instant]) -> str | None:
-    """The time of a write among *seen* that has been rolled back since."""
-    removed: set[str] = set()
-    for done in state.timeline.completed:
-        if done.action in (Action.ROLLBACK, Action.RESTORE) and done not in seen:
-            content = state.content(done)
-            if isinstance(content, RollbackMetadata):
-                removed |= set(content.commits_rollback)
-            elif isinstance(content, RestoreMetadata):
-                removed |= set(content.instants_to_rollback)
-    return min((one.time for one in seen if one.action.is_write and one.time in removed), default=None)
 
 
 def _shared_group(other: Instant, shared: Iterable[Group]) -> str:

@@ -158,18 +158,30 @@ class Transaction:
     def __enter__(self) -> Transaction:
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        self.abandon()
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        try:
+            self.abandon()
+        except HudiFormatError:
+            if error is None:  # else that one says why, and the next writer cleans up
+                raise
 
     def _complete(self, state: TableState, metadata: CommitMetadata) -> Instant:
+        root = state.storage.root
         try:
             return publish(state, self.instant, metadata)
         except HudiFormatError as error:
             # The file may exist although its creation failed, in a sync for example.
-            for done in self._context.state().timeline.completed:
+            try:
+                found = self._context.state().timeline.completed
+            except HudiFormatError:
+                raise CommitError(
+                    f"{root}: it is not known whether the instant {self.instant.time} was completed: {error}; look at "
+                    "the timeline before writing again",
+                    path=root,
+                ) from error
+            for done in found:
                 if done.time == self.instant.time:
                     return done
-            root = state.storage.root
             raise CommitError(f"the instant {self.instant.time} could not be completed: {error}", path=root) from error
 
     def _refuse_conflicts(self, state: TableState, metadata: CommitMetadata) -> None:

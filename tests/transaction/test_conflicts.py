@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, WriteConflictError
+from hudiformat import WriteConflictError
 from hudiformat.options.values import Operation
 from hudiformat.timeline import (
     Action,
@@ -16,17 +16,12 @@ from hudiformat.timeline import (
     CompactionOperation,
     CompactionPlan,
     Instant,
-    InstantInfo,
     RequestedReplaceMetadata,
-    RestoreMetadata,
-    RestorePlan,
     SliceInfo,
     State,
     WriteStat,
     create_requested,
-    transition_inflight,
 )
-from hudiformat.transaction import publish
 from hudiformat.transaction.conflicts import Claim, LookUp, conflict_with_commit, conflict_with_plan
 from tests.tables import content, new_table, rows
 from tests.transaction.support import SHARED, begun, shared_table
@@ -187,28 +182,3 @@ def test_an_update_of_what_was_overwritten_conflicts(tmp_path: Path) -> None:
         write.commit(stats)
     write.abandon()
     assert content(table) == [("d", 1, "x", 4)]
-
-
-@pytest.mark.parametrize("undo", ["rollback", "restore"])
-def test_a_write_on_what_has_been_rolled_back_conflicts(tmp_path: Path, undo: str) -> None:
-    table = shared_table(tmp_path)
-    first = table.insert(rows(("a", 1, "x", 1)))
-    second = table.upsert(rows(("a", 2, "x", 2)))
-    write, stats = begun(table, ("a", 3, "x", 3))
-    if undo == "rollback":
-        table.rollback(second.instant)
-    else:
-        publish_restore(table, second.instant)
-    with pytest.raises(WriteConflictError, match=f"{second.instant}, which this write has begun after"):
-        write.commit(stats)
-    write.abandon()
-    assert content(table, as_of=first.instant) == [("a", 1, "x", 1)]
-
-
-def publish_restore(table: Table, instant: str) -> None:
-    """As Hudi leaves a restore that has left alone what was pending."""
-    time = table.context.state().next_instant
-    storage, config = table.context.storage, table.config
-    begun = create_requested(storage, config, time, Action.RESTORE, RestorePlan((InstantInfo(instant, "deltacommit"),)))
-    begun = transition_inflight(storage, config, begun)
-    publish(table.context.state(), begun, RestoreMetadata(time, 1, (instant,), {}))
