@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
-KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
 """The key in a plan's extra metadata of the savepoints that kept files, separated by commas.  Source: CleanerUtils."""
 
