@@ -1,8 +1,17 @@
 """Queries: snapshot, time travel, incremental and CDC; slices to rows, data skipping, spilling."""
 
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
+from hudiformat.query.gone import FilesGoneError
 from hudiformat.query.incremental import Span, Write, completion_times
-from hudiformat.query.plan import SlicePlan, instant_of, plan_changes, plan_incremental, plan_snapshot, slice_reader
+from hudiformat.query.plan import (
+    SlicePlan,
+    instant_of,
+    plan_changes,
+    plan_incremental,
+    plan_snapshot,
+    read_rows,
+    slice_reader,
+)
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
@@ -10,6 +19,7 @@ from hudiformat.query.spill import KeyParts
 __all__ = [
     "CHANGE_SCHEMA",
     "ChangeReader",
+    "FilesGoneError",
     "KeyParts",
     "Scan",
     "SlicePlan",
@@ -22,5 +32,6 @@ __all__ = [
     "plan_changes",
     "plan_incremental",
     "plan_snapshot",
+    "read_rows",
     "slice_reader",
 ]
