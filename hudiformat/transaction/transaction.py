@@ -8,13 +8,21 @@ hold the table's lock, and the write commits only if it conflicts with nothing t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from hudiformat.errors import CommitError, HudiFormatError, StorageError, WriteConflictError
+from hudiformat.errors import (
+    CommitError,
+    CorruptTableError,
+    DecodeError,
+    HudiFormatError,
+    StorageError,
+    WriteConflictError,
+)
 from hudiformat.metadata import FILES
 from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.query import FilesGoneError
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
@@ -116,6 +124,29 @@ class Transaction:
             delete_markers(storage, time)
         return Commit(done.time, done.action.value, metadata.write_stats)
 
+    @contextmanager
+    def unless_overtaken(self) -> Iterator[None]:
+        """Make what the block cannot read a conflict, if others have changed the table since this write began.
+
+        They may have archived an instant, or have cleaned or rolled back a file, that the write needs.
+
+        Raises:
+            WriteConflictError: the table is not as it was when the write began.
+        """
+        try:
+            yield
+        except (StorageError, CorruptTableError, DecodeError, FilesGoneError) as error:
+            has_others = self._context.options.concurrency.has_other_writers
+            if not has_others or self._seen.again() is self._seen:
+                raise
+            root = self._context.storage.root
+            raise WriteConflictError(
+                f"{root}: the write {self.instant.time} cannot go on, as others have archived, cleaned or rolled back "
+                f"what it reads: {error}; nothing was written, write again "
+                "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
+                path=root,
+            ) from error
+
     def abandon(self) -> None:
         """Delete everything that the write has left, unless it has been committed.
 
@@ -187,13 +218,13 @@ def begin_write(
     with changing(context, seen) as current:
         state = roll_back_failed_writes(current)
         time = state.next_instant
+        plan = write_plan(state, operation, time, in_tasks=in_tasks)  # before there is anything to abandon
         heartbeat = None
         if options.failed_writes_policy is FailedWritesPolicy.LAZY:
             heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
             heartbeat.start()  # before the instant can be seen: no other writer may take it for a dead writer's
         metadata = CommitMetadata(operation_type=operation.value)
         begun = begin_instant(state.storage, state.config, time, action_of(state.config, operation), metadata)
-    plan = write_plan(state, operation, time, in_tasks=in_tasks)
     return Transaction(context, plan, state.with_instant(begun), heartbeat)
 
 
@@ -223,6 +254,7 @@ def write_and_commit(
         with (
             suppress(*([WriteConflictError] if left else [])),
             begin_write(context, operation, seen, in_tasks=in_tasks) as write,
+            write.unless_overtaken(),
         ):
             stats = tuple(write_files(write.plan))
             commit = write.commit(stats, extra, replace(write.plan, stats) if replace else None)
