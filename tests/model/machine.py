@@ -405,8 +405,7 @@ class Everything(RuleBasedStateMachine):
         begin = self.finished(instants[number % len(instants)])
         later = [instant for instant in instants if self.finished(instant) > begin]
         is_late = any(row.ts % _SPACING for instant in later for row in self.expected.changes[instant].rows)
-        is_archived = self.kind.version < _LAYOUT_2 and any(self.slow.writes[instant].is_archived for instant in later)
-        if is_late or is_archived:
+        if is_late:
             return
         self.count("incremental")
         try:
