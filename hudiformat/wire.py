@@ -1,4 +1,4 @@
-"""A cursor over a buffer, Java's big-endian integers, and the texts that can be paths within a table.
+"""A cursor over a buffer, Java's big-endian integers, and which paths and numbers of rows a table may name.
 
 A :class:`Cursor` never reads past its end, and compares every length with the bytes that are left before it uses it, so
 that a damaged length costs an error and no memory.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hudiformat.errors import CorruptBlockError, DecodeError, EncodeError, TruncatedBlockError
 
@@ -28,6 +28,21 @@ def is_below_root(path: str) -> bool:
     It does not, if a segment is empty, ``.`` or ``..``; the first segment of an absolute path is empty.
     """
     return not path or _NO_PATH.search(path) is None
+
+
+def plausible_rows(rows: int, groups: Sequence[int], size: int, *, per_byte: int = 2, few: int = 10_000) -> int:
+    """*rows*, where a file of *size* bytes with row groups of so many rows can have them: *few* and *per_byte* at most.
+
+    A run of one value takes the same few bytes for any number of rows.  Rows with keys of their own take more.
+
+    Raises:
+        ValueError: there are more rows, or the row groups have other numbers of rows than the file.
+    """
+    if min(groups, default=0) < 0 or sum(groups) != rows:
+        raise ValueError(f"{rows} rows, in row groups of {sum(groups)}")
+    if rows > few + per_byte * size:
+        raise ValueError(f"{rows} rows in {size} bytes, which cannot have keys of their own")
+    return rows
 
 
 def int32(value: int) -> bytes:

@@ -16,3 +16,9 @@ def examples(count: int) -> int:
 def every(count: int) -> int:
     """The step through moments that are alike: each in a long run, every third in CI, each *count*-th elsewhere."""
     return 1 if LONG else min(3, count) if THOROUGH else count
+
+
+def steps(*, long: int, thorough: int, short: int) -> int:
+    """The steps of a state machine in a long run, in CI, and elsewhere; or ``HUDIFORMAT_MODEL_STEPS``."""
+    chosen = long if LONG else thorough if THOROUGH else short
+    return int(os.environ.get("HUDIFORMAT_MODEL_STEPS", chosen))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.query import (
     Scan,
+    SlicePlan,
     SliceReader,
     Span,
     instant_of,
     plan_changes,
     plan_incremental,
     plan_snapshot,
+    read_rows,
     slice_reader,
 )
-from hudiformat.table import TableContext, refuse_unreadable
+from hudiformat.table import TableContext, TableState, on_one_state, refuse_unreadable
 from hudiformat.timeline import TableConfig, Timeline
 from hudiformat.view import FileSlice
 
@@ -54,7 +58,7 @@ class ReadableTable:
     @property
     def schema(self) -> pa.Schema:
         """The table's own columns, without the meta fields."""
-        return self.context.state().schema.arrow
+        return on_one_state(self.context, lambda state: state.schema.arrow, lists=False)
 
     def file_slices(self, partition: str | None = None, *, as_of: str | date | None = None) -> list[FileSlice]:
         """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
@@ -63,9 +67,12 @@ class ReadableTable:
 
         Source: AbstractTableFileSystemView.getLatestMergedFileSlicesBeforeOrOn.
         """
-        state = self.context.state()
-        refuse_unreadable(state.config)
-        return state.slices(partition, as_of=instant_of(state, as_of))
+
+        def slices(state: TableState) -> list[FileSlice]:
+            refuse_unreadable(state.config)
+            return state.slices(partition, as_of=instant_of(state, as_of))
+
+        return on_one_state(self.context, slices, of_the_past=as_of is not None)
 
     def snapshot(
         self,
@@ -84,7 +91,7 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        return self.scan(as_of=as_of, columns=columns, filter=filter).read_all()
+        return read_rows(self.context, self._planned(as_of, columns, filter, with_logs=True))
 
     def read_optimized(
         self,
@@ -99,7 +106,7 @@ class ReadableTable:
 
         Source: BaseFileOnlyRelation.
         """
-        return self.scan(as_of=as_of, columns=columns, filter=filter, with_logs=False).read_all()
+        return read_rows(self.context, self._planned(as_of, columns, filter, with_logs=False))
 
     def scan(
         self,
@@ -118,8 +125,12 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        plan = plan_snapshot(self.context, as_of=as_of, columns=columns, filter=filter, with_logs=with_logs)
-        return plan.scan(self.context.storage)
+        return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self.context.storage)
+
+    def _planned(
+        self, as_of: str | date | None, columns: list[str] | None, condition: pc.Expression | None, *, with_logs: bool
+    ) -> Callable[[], SlicePlan]:
+        return partial(plan_snapshot, self.context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs)
 
     def incremental(
         self,
@@ -135,15 +146,14 @@ class ReadableTable:
         those of the table's newest rows are given that were written then.
 
         Raises:
-            StorageError: in a table of version 6, files of that time have been cleaned away.
-            TableError: in a table of version 6, a write is pending that later ones have overtaken.
+            TableError: in a table of version 6, files of that time have been cleaned away, or a write is pending that
+                later ones have overtaken.
             UnsupportedFeatureError: the table has no meta fields.
 
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
         span = Span.of(self.config.timeline_zone, begin, end)
-        plan = plan_incremental(self.context, span, columns=columns, filter=filter)
-        return plan.scan(self.context.storage).read_all()
+        return read_rows(self.context, partial(plan_incremental, self.context, span, columns=columns, filter=filter))
 
     def cdc(
         self,
@@ -159,7 +169,7 @@ class ReadableTable:
 
         Raises:
             SchemaError: there is no such column, or *filter* does not fit the columns.
-            StorageError: files of that time have been cleaned away.
+            TableError: files of that time have been cleaned away.
             UnsupportedFeatureError: the table keeps no change data (``hoodie.table.cdc.enabled``).
 
         Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
@@ -174,4 +184,4 @@ class ReadableTable:
         Raises:
             TableError: the rows of the table at *as_of* are not known, or were cleaned.
         """
-        return slice_reader(self.context.state(), as_of)
+        return on_one_state(self.context, lambda state: slice_reader(state, as_of), lists=False)

@@ -21,9 +21,9 @@ from hudiformat.avro.schema import batch_of
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, true_of_nan
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks import checked_rows
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.storage import Storage
+from hudiformat.wire import plausible_rows
 
 BATCH_ROWS = 65_536
 """The number of rows that are decoded at once."""
@@ -232,7 +232,8 @@ def _opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.Par
     source = storage.open_input(path)
     # pre_buffer: neighbouring columns are fetched in one request
     with _refusing_damage(path), source, pq.ParquetFile(source, pre_buffer=True) as file:
-        checked_rows(file.metadata, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
+        groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
+        plausible_rows(file.metadata.num_rows, groups, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
         yield source, file
 
 

@@ -1,8 +1,17 @@
 """Queries: snapshot, time travel, incremental and CDC; slices to rows, data skipping, spilling."""
 
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
+from hudiformat.query.gone import FilesGoneError
 from hudiformat.query.incremental import Span, Write, completion_times
-from hudiformat.query.plan import SlicePlan, instant_of, plan_changes, plan_incremental, plan_snapshot, slice_reader
+from hudiformat.query.plan import (
+    SlicePlan,
+    instant_of,
+    plan_changes,
+    plan_incremental,
+    plan_snapshot,
+    read_rows,
+    slice_reader,
+)
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
@@ -11,6 +20,7 @@ from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folder
 __all__ = [
     "CHANGE_SCHEMA",
     "ChangeReader",
+    "FilesGoneError",
     "KeyParts",
     "Scan",
     "SlicePlan",
@@ -25,6 +35,7 @@ __all__ = [
     "plan_changes",
     "plan_incremental",
     "plan_snapshot",
+    "read_rows",
     "slice_reader",
     "spill_folder",
 ]

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from hudiformat.basefile import FILE_NAME, possible
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError, UnsupportedFeatureError
 from hudiformat.logfile import LogReader
-from hudiformat.naming import BaseFileName, LogFileName, base_name
+from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
+from hudiformat.query.gone import explaining
 from hudiformat.query.images import avro_images, row_images
 from hudiformat.query.incremental import Write
 from hudiformat.query.pruning import filtered, fits
@@ -60,7 +61,7 @@ class ChangeReader:
         Files of writes whose instants it rules out are not opened.
 
         Raises:
-            StorageError: a file of that time has been cleaned away.
+            FilesGoneError: a file of that time has been cleaned away.
             CorruptTableError: a change-data log contradicts its file group.
             SchemaError: *condition* does not fit the columns.
         """
@@ -81,11 +82,12 @@ class ChangeReader:
         for instant, metadata in writes:
             if metadata.operation_type in _SILENT:
                 continue
-            for changes in self._of_write(instant, metadata):
-                columns = list(zip(*((op, instant.time, before, after) for op, before, after in changes), strict=True))
-                if columns:
-                    arrays = [pa.array(column, pa.string()) for column in columns]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=CHANGE_SCHEMA)
+            with explaining(self.storage, self.reader.config, _read_for(metadata)):
+                for changes in self._of_write(instant, metadata):
+                    rows = [(op, instant.time, before, after) for op, before, after in changes]
+                    if rows:
+                        arrays = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+                        yield pa.RecordBatch.from_arrays(arrays, schema=CHANGE_SCHEMA)
 
     def _of_write(self, instant: Instant, metadata: CommitMetadata) -> Iterator[list[_Change]]:
         for partition, stats in metadata.partition_to_write_stats.items():
@@ -246,3 +248,13 @@ def _image(images: Mapping[str, str], key: str, stat: WriteStat) -> str:
     if key not in images:
         raise CorruptTableError(f"{stat.path}: a change-data log names the record {key!r}, which is not there")
     return images[key]
+
+
+def _read_for(metadata: CommitMetadata) -> list[str]:
+    """The paths of the files that the changes of a write are read from, below the table."""
+    found: list[str] = []
+    for stat in metadata.write_stats:
+        beside = (stat.base_file, stat.prev_base_file, *(stat.log_files or ()))
+        found += [join_path(stat.partition_path or "", name) for name in beside if name]
+        found += [path for path in (stat.path, *(stat.cdc_stats or ())) if path]
+    return found

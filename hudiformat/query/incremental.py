@@ -72,15 +72,16 @@ def writes_within(state: TableState, span: Span) -> list[Write]:
 
     Source: IncrementalQueryAnalyzer.analyze; HoodieIncrementalRelationV1Trait.includedCommits; Hudi 1.2.0.
     """
-    timeline = state.timeline
     if state.config.version < VERSION_WITH_COMPLETION_TIMES:
         _refuse_holes(state)
-        instants = [done for done in timeline.completed_writes if span.holds(done.time)]
-        archived: list[Write] = []
-    else:
-        instants = [done for done in timeline.completed_writes if span.holds(done.completion_time or done.time)]
-        archived = _archived(state, span)
-    return archived + [(instant, state.metadata(instant)) for instant in instants]
+    instants = [done for done in state.timeline.completed_writes if span.holds(_moment(state, done))]
+    return _archived(state, span) + [(instant, state.metadata(instant)) for instant in instants]
+
+
+def _moment(state: TableState, done: Instant) -> str:
+    """When a write counts as done: in version 6 at its own instant."""
+    has_times = state.config.version >= VERSION_WITH_COMPLETION_TIMES
+    return (done.completion_time if has_times else None) or done.time
 
 
 def completion_times(state: TableState, *, after: str) -> list[str]:
@@ -106,7 +107,7 @@ def _archived(state: TableState, span: Span) -> list[Write]:
         for one in read_archived(state.storage, state.config)
         if one.instant.action.is_write
         and one.instant.time not in here
-        and span.holds(one.instant.completion_time or one.instant.time)
+        and span.holds(_moment(state, one.instant))
         and isinstance(one.metadata, CommitMetadata)
     ]
     return sorted(found, key=lambda write: write[0].time)

@@ -13,19 +13,17 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import TableError
 from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
+from hudiformat.query.gone import FilesGoneError
 from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
 from hudiformat.query.pruning import PartitionPruner, fits
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.skipping import without_skipped
 from hudiformat.query.slice_reader import SliceReader
-from hudiformat.query.time_travel import as_instant, check_as_of
+from hudiformat.query.time_travel import as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, refuse_unreadable
+from hudiformat.table import MOST_ATTEMPTS, TableContext, TableState, on_one_state, refuse_unreadable
 from hudiformat.view import FileSlice
-
-_MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +111,13 @@ def plan_snapshot(
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
         reader = slice_reader(state, as_of)
-        slices = state.slices(as_of=reader.as_of, pruner=_pruner(reader, filter))
+        pruner = _pruner(reader, filter)
+        slices = state.slices(as_of=reader.as_of, pruner=pruner)
+        if reader.as_of is not None:
+            refuse_cleaned(state, slices, reader.as_of, pruner)
         return _sliced(state, SliceQuery(reader, columns, filter, with_logs), slices)
 
-    return _on_one_state(context, plan, of_the_past=as_of is not None)
+    return on_one_state(context, plan, of_the_past=as_of is not None)
 
 
 def plan_incremental(
@@ -142,7 +143,7 @@ def plan_incremental(
         query = SliceQuery(reader, columns, filter, written_by=written)
         return _sliced(state, query, state.slices() if slices is None else slices)
 
-    return _on_one_state(context, plan)
+    return on_one_state(context, plan)
 
 
 def plan_changes(
@@ -157,28 +158,31 @@ def plan_changes(
     Raises:
         UnsupportedFeatureError: the table keeps no change data.
     """
-    state = context.state()
-    refuse_unreadable(state.config)
-    refuse_without_changes(state.config, state.storage.root)
-    reader = ChangeReader(state.storage, slice_reader(state))
-    return ChangePlan(reader, writes_within(state, span), columns, filter)
+
+    def plan(state: TableState) -> ChangePlan:
+        refuse_unreadable(state.config)
+        refuse_without_changes(state.config, state.storage.root)
+        reader = ChangeReader(state.storage, slice_reader(state))
+        return ChangePlan(reader, writes_within(state, span), columns, filter)
+
+    return on_one_state(context, plan, lists=False)
 
 
-def _on_one_state(
-    context: TableContext, plan: Callable[[TableState], SlicePlan], *, of_the_past: bool = False
-) -> SlicePlan:
-    """What *plan* makes of a state of the table that no clean or rollback has overtaken."""
-    for _ in range(_MOST_ATTEMPTS):
-        state = context.state()
-        found = plan(state)
-        if not state.is_overtaken(of_the_past=of_the_past):
-            return found
-    root = context.storage.root
-    raise TableError(
-        f"{root}: in each of {_MOST_ATTEMPTS} attempts to plan a query, files were cleaned or rolled back meanwhile; "
-        "try again later",
-        path=root,
-    )
+def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
+    """All rows of a query, which is planned again where others have deleted files of it before they were read.
+
+    Raises:
+        FilesGoneError: others were faster every time, or the same files are wanted again.
+    """
+    planned = plan()
+    for left in range(MOST_ATTEMPTS - 1, -1, -1):
+        try:
+            return planned.scan(context.storage).read_all()
+        except FilesGoneError:  # noqa: PERF203 - an attempt is a whole query
+            before, planned = planned, plan()
+            if not left or list(planned.slices) == list(before.slices):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> SlicePlan:

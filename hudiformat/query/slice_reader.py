@@ -26,6 +26,7 @@ from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import join_path
 from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
+from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
 from hudiformat.query.spill import merge_on_disk
@@ -174,6 +175,7 @@ class SliceReader:
 
         Raises:
             DecodeError: a log block is damaged inside.
+            FilesGoneError: a file of the slice was cleaned or rolled back meanwhile.
             UnsupportedFeatureError: the slice or the table holds what cannot be merged.
         """
         refuse_unreadable(self.config)
@@ -187,8 +189,9 @@ class SliceReader:
             pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
             batches = self._base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
         partition_columns, path = self.partition_columns, file_slice.partition_path
-        for batch in batches:
-            yield partition_columns.show(batch, path, shown, merged=merging)
+        with explaining(storage, self.config, files_of(file_slice)):
+            for batch in batches:
+                yield partition_columns.show(batch, path, shown, merged=merging)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
 
 from hudiformat.errors import NameFormatError, TableError
-from hudiformat.naming import format_instant, parse_instant
+from hudiformat.naming import BaseFileName, LogFileName, format_instant, join_path, parse_instant
+from hudiformat.query.gone import deleted_files
+from hudiformat.query.pruning import PartitionPruner
 from hudiformat.table import TableState
 from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
     Action,
+    CleanerPlan,
     CleanMetadata,
     Instant,
     RequestedReplaceMetadata,
     State,
     TimelineZone,
+    read_archived,
 )
+from hudiformat.view import FileSlice
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{3})?", re.ASCII)
 _EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
 _LAST_MILLISECOND = ".999"
+_AFTER_ALL = ":"  # as a text, higher than every instant
 
 
 def as_instant(moment: str | date, zone: TimelineZone) -> str:
@@ -65,9 +73,11 @@ def check_as_of(state: TableState, moment: str) -> None:
     """Raise where the rows of *moment* are not known.
 
     A pending write may still complete, and would then have been visible; files that were cleaned no longer exist.
+    Every clean after *moment* counts, as one may have kept less than a later one; also those that are archived or at
+    work.
 
     Raises:
-        TableError: *moment* is not before the first pending write, or it is before what the last clean kept.
+        TableError: *moment* is not before the first pending write, or it is before what a clean kept.
 
     Source: TimelineUtils.validateTimestampAsOf, Hudi 1.2.0.
     """
@@ -79,11 +89,68 @@ def check_as_of(state: TableState, moment: str) -> None:
             " ask for an earlier moment, or for the newest rows without as_of",
             path=root,
         )
-    earliest = _earliest_kept(state)
-    if earliest is not None and moment < earliest:
-        raise TableError(
-            f"{root}: as of {moment} has been cleaned away; the earliest that was kept is {earliest}", path=root
-        )
+    for clean, content in _cleans_after(state, moment):
+        earliest = _earliest_kept(state, content)
+        if earliest is not None and moment < earliest:
+            raise TableError(
+                f"{root}: as of {moment} has been cleaned away; the earliest that was kept is {earliest}, by the clean"
+                f" {clean.time}",
+                path=root,
+            )
+
+
+def refuse_cleaned(state: TableState, slices: Sequence[FileSlice], moment: str, pruner: PartitionPruner | None) -> None:
+    """Raise where a clean by file versions, which knows no earliest moment, has deleted a file that *moment* needs.
+
+    *slices* are those of *moment*, in all partitions that *pruner* keeps.
+
+    Raises:
+        TableError: a slice of *moment* is gone, or a part of it.
+    """
+    then = {(one.partition_path, one.file_id): one.base_instant for one in slices}
+    now: set[tuple[str, str]] | None = None
+    for clean, content in _cleans_after(state, moment):
+        for path, name in deleted_files(content) if _is_by_versions(content) else ():
+            group = (path, name.file_id)
+            is_asked = (pruner is None or pruner.may_hold(path)) and name.instant <= moment
+            if not is_asked or then.get(group, "") > name.instant or _is_change_log(name):
+                continue
+            if now is None:
+                now = {(one.partition_path, one.file_id) for one in state.slices(pruner=pruner)}
+            # All files of a group are deleted where it was replaced, perhaps by a write that has been archived.
+            replaced_by = state.visibility.replaced.get(group, "")
+            if group in now or replaced_by > moment:
+                root = state.storage.root
+                raise TableError(
+                    f"{root}: as of {moment} has been cleaned away: the clean {clean.time} has deleted"
+                    f" {join_path(path, str(name))}",
+                    path=root,
+                )
+
+
+def _is_by_versions(content: object) -> bool:
+    if isinstance(content, CleanMetadata):
+        return not content.earliest_commit_to_retain
+    return isinstance(content, CleanerPlan) and content.earliest_instant_to_retain is None
+
+
+def _is_change_log(name: BaseFileName | LogFileName) -> bool:
+    return isinstance(name, LogFileName) and name.is_cdc
+
+
+def _cleans_after(state: TableState, moment: str) -> Iterator[tuple[Instant, object]]:
+    """The cleans that were begun after *moment*, the newest first, and what they have done or are going to do."""
+    cleans = [one for one in state.timeline.instants if one.action is Action.CLEAN]
+    for clean in reversed(cleans):
+        if clean.time > moment:
+            shown = clean if clean.is_completed else Instant(clean.time, clean.action, State.REQUESTED)
+            yield clean, state.content(shown)
+    if any(clean.time <= moment for clean in cleans):
+        return  # and all that are archived are older
+    if moment < (state.timeline.first_active or "") or state.config.version < VERSION_WITH_COMPLETION_TIMES:
+        for one in reversed(read_archived(state.storage, state.config)):
+            if one.instant.action is Action.CLEAN and one.instant.time > moment:
+                yield one.instant, one.metadata
 
 
 def first_pending_write(state: TableState) -> Instant | None:
@@ -100,11 +167,11 @@ def _is_clustering(state: TableState, pending: Instant) -> bool:
     return isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None
 
 
-def _earliest_kept(state: TableState) -> str | None:
-    cleans = [done for done in state.timeline.completed if done.action is Action.CLEAN]
-    if not cleans:
-        return None
-    metadata = state.content(cleans[-1])
-    if isinstance(metadata, CleanMetadata) and metadata.earliest_commit_to_retain:
-        return metadata.earliest_commit_to_retain
+def _earliest_kept(state: TableState, content: object) -> str | None:
+    """The earliest moment whose rows a clean has kept; by file versions it is none before the active timeline."""
+    if isinstance(content, CleanerPlan):
+        earliest = content.earliest_instant_to_retain
+        return None if earliest is None else earliest.timestamp
+    if isinstance(content, CleanMetadata) and content.earliest_commit_to_retain:
+        return content.earliest_commit_to_retain
     return next((done.time for done in state.timeline.completed_writes), None)

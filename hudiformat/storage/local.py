@@ -24,6 +24,7 @@ import pyarrow as pa
 from hudiformat.errors import StorageError
 from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
+from hudiformat.wire import is_below_root
 
 T = TypeVar("T")
 _TRIES = 10
@@ -43,7 +44,8 @@ class LocalStorage:
             self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links: not expected
         except OSError as error:  # there is no current folder any more
             raise _storage_error("open", Path(root), error) from error
-        checked_path(str(self._root)[1:], "/")
+        if not is_below_root(str(self._root)[1:]):
+            checked_path(str(self._root)[1:], "/")
 
     @property
     def root(self) -> str:
@@ -56,7 +58,9 @@ class LocalStorage:
     def _path(self, path: str, *, itself: bool = False) -> Path:
         """The place of *path*; links on the way are checked, and a link at *path* unless it *itself* is meant."""
         root = str(self._root)
-        target = f"{root}/{checked_path(path, root)}" if path else root
+        if not is_below_root(path):
+            checked_path(path, root)  # raises
+        target = f"{root}/{path}" if path else root
         at, last = len(root), target.rfind("/") if itself else len(target)
         while at < last:  # each name below the root
             end = target.find("/", at + 1)

@@ -2,6 +2,7 @@
 
 from hudiformat.table.effective import restore_plan
 from hudiformat.table.listing import PartitionFiles, list_files
+from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state, with_schema
 from hudiformat.table.partition_columns import PartitionColumns, java_float, typed
 from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
@@ -17,6 +18,7 @@ from hudiformat.table.support import (
 __all__ = [
     "AMBIGUOUS_KEYS",
     "DELETED_FIELD",
+    "MOST_ATTEMPTS",
     "WRITABLE_VERSIONS",
     "Clock",
     "PartitionColumns",
@@ -30,8 +32,10 @@ __all__ = [
     "list_files",
     "merge_mode",
     "merge_rule",
+    "on_one_state",
     "refuse_unreadable",
     "refuse_unwritable",
     "restore_plan",
     "typed",
+    "with_schema",
 ]

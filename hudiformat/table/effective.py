@@ -15,21 +15,17 @@ from hudiformat.timeline import (
     TableConfig,
     Timeline,
     instant_path,
-    load_timeline,
     read_content,
 )
 
 
-def timeline_of(storage: Storage, config: TableConfig) -> Timeline:
-    """The active timeline of a table, without the writes that a restore has begun to remove.
+def as_restored(storage: Storage, config: TableConfig, timeline: Timeline) -> Timeline:
+    """*timeline* without the writes that a restore has begun to remove.
 
     Raises:
         CorruptTableError: the plan of that restore is damaged.
     """
-    timeline = load_timeline(storage, config)
     begun = [one for one in timeline.pending if one.action is Action.RESTORE and one.state is State.INFLIGHT]
-    if not begun:
-        return timeline
     gone = {info.commit_time for one in begun for info in _plan(storage, config, one).instants_to_rollback}
     kept = (one for one in timeline.instants if one.time not in gone or not one.action.completed_as.is_write)
     return Timeline(tuple(kept))

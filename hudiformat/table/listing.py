@@ -61,5 +61,5 @@ def list_metadata_table(
         return list(found)
     except HudiFormatError as error:
         message = f"{storage.root}: the metadata table is not used, as it cannot be read: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=5)
+        warnings.warn(message, HudiFormatWarning, stacklevel=7)
         return None

@@ -7,7 +7,7 @@ has waited for a lock in between, or where it has changed the table itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -15,10 +15,10 @@ from functools import cached_property
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES
-from hudiformat.naming import next_instant
+from hudiformat.naming import base_name, next_instant
 from hudiformat.options import WriteOptions
 from hudiformat.storage import FileInfo, Storage
-from hudiformat.table.effective import timeline_of
+from hudiformat.table.effective import as_restored
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.table.schema import TableSchema
@@ -37,6 +37,7 @@ from hudiformat.timeline import (
     load_table_config,
     load_timeline,
     parse_table_config,
+    read_archived,
     read_content,
     read_metadata,
 )
@@ -50,6 +51,7 @@ from hudiformat.view import (
 )
 
 _DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
+_AFTER_ALL = ":"  # as a text, higher than every instant
 _MOST_COMMITS, _MOST_STATS = 64, 1000
 """What is kept of commits that were read: this many, of at most this many files each."""
 
@@ -115,7 +117,7 @@ class TableContext:
     def state(self) -> TableState:
         """The table's properties and its timeline as they are now, read in two requests."""
         config = self._current_config()
-        return TableState(self, config, timeline_of(self.storage, config))
+        return TableState(self, config, _timeline_of(self.storage, config))
 
     def _current_config(self) -> TableConfig:
         """The properties as they are now; parsed again only where they have changed."""
@@ -127,6 +129,13 @@ class TableContext:
         except (StorageError, CorruptTableError):  # another process is changing the file, or there is no table any more
             return load_table_config(self.storage)
         return self.parsed.config
+
+
+def _timeline_of(storage: Storage, config: TableConfig) -> Timeline:
+    """The active timeline as queries see it: what a restore that has begun is going to remove is gone."""
+    timeline = load_timeline(storage, config)
+    is_restored = any(one.action is Action.RESTORE for one in timeline.pending)
+    return as_restored(storage, config, timeline) if is_restored else timeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +152,7 @@ class TableState:
     _contents: dict[Instant, Content | None] = field(default_factory=dict)
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
     _unknown: set[str] = field(default_factory=set)
-    _partitions: set[str] = field(default_factory=set)
+    _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[TableState], tuple[TableContext, TableConfig, Timeline]]:
         return TableState, (self.context, self.config, self.timeline)
@@ -153,28 +162,45 @@ class TableState:
 
         The properties are read again only where the timeline has changed: a writer that changes them adds instants.
         """
-        timeline = timeline_of(self.storage, self.config)
+        timeline = _timeline_of(self.storage, self.config)
         if timeline == self.timeline:
             return self
         config = self.context._current_config()  # noqa: SLF001 - of the same module
         if config.layout_version != self.config.layout_version or config.timeline_folder != self.config.timeline_folder:
-            timeline = timeline_of(self.storage, config)
+            timeline = _timeline_of(self.storage, config)
         return TableState(self.context, config, timeline)
 
     def is_overtaken(self, *, of_the_past: bool = False) -> bool:
         """Whether files of this state may be missing from what :meth:`slices` has listed since.
 
-        That is so where a clean, a rollback or a restore was started since.  The timeline is listed again for this only
-        where it matters: where files of newer writes were listed, or several partitions one after the other, or where
-        the slices are *of_the_past*, which a clean deletes first.
+        That is so where a clean, a rollback or a restore was started since, or a write has been taken off the timeline.
+        The timeline is listed again for this only where it matters: where files of newer writes were listed, or
+        several partitions one after the other, or none; where files of the newest write are missing; or where the
+        slices are *of_the_past*, which a clean deletes first.
         """
         newest = self.timeline.latest_instant_time or ""
-        is_quiet = not any(instant > newest for instant in self._unknown)
-        if is_quiet and len(self._partitions) <= 1 and not of_the_past:
+        is_quiet = len(self._partitions) <= 1 and not any(instant > newest for instant in self._unknown)
+        if is_quiet and not of_the_past and not self._misses_files():
             return False
-        known = {(instant.time, instant.state) for instant in self.timeline.instants}
         now = load_timeline(self.storage, self.config)
-        return any(one.action in _DELETING and (one.time, one.state) not in known for one in now.instants)
+        known = {(instant.time, instant.state) for instant in self.timeline.instants}
+        if any(one.action in _DELETING and (one.time, one.state) not in known for one in now.instants):
+            return True
+        left, first = {done.time for done in now.completed_writes}, now.first_active or ""
+        return any(done.time not in left and done.time >= first for done in self.timeline.completed_writes)
+
+    def _misses_files(self) -> bool:
+        """Whether a file of the newest write is missing from the one partition that was listed."""
+        writes = self.timeline.completed_writes
+        for path, files in self._partitions.items() if writes else ():
+            try:
+                stats = self.metadata(writes[-1]).partition_to_write_stats.get(path, ())
+            except (StorageError, CorruptTableError):  # it has been archived, or rolled back
+                return True
+            replaced = self.visibility.replaced
+            named = {base_name(stat.path) for stat in stats if stat.path and (path, stat.file_id) not in replaced}
+            return not named <= {file.name for file in files}
+        return False
 
     @property
     def storage(self) -> Storage:
@@ -252,16 +278,24 @@ class TableState:
 
         Source: TableSchemaResolver.getLatestCommitMetadataWithValidSchema, getTableCreateSchema, Hudi 1.2.0.
         """
-        avro = self.config.create_schema
-        for done in reversed(self.timeline.completed_writes):
-            if (instant is None or done.time <= instant) and (named := self.metadata(done).schema) is not None:
-                avro = named
-                break
+        active = (self.metadata(done) for done in reversed(self.timeline.completed_writes) if _is_by(done, instant))
+        avro = next((named for metadata in active if (named := metadata.schema) is not None), None)
+        if avro is None and instant is not None and instant < (self.timeline.first_active or ""):
+            avro = self._archived_schema(instant)
+        if avro is None:
+            avro = self.config.create_schema
         if avro is None:
             raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
         schema = TableSchema(avro)
         # Partition columns that are dropped from the files are not in the schema of commits either.
         return schema.with_texts(self.config.partition_fields) if self.config.drop_partition_columns else schema
+
+    def _archived_schema(self, instant: str) -> str | None:
+        """The schema of the newest archived write up to *instant*."""
+        archived = reversed(read_archived(self.storage, self.config))
+        by_then = (one.metadata for one in archived if one.instant.action.is_write and _is_by(one.instant, instant))
+        commits = (metadata for metadata in by_then if isinstance(metadata, CommitMetadata))
+        return next((named for metadata in commits if (named := metadata.schema) is not None), None)
 
     @cached_property
     def visibility(self) -> Visibility:
@@ -320,9 +354,11 @@ class TableState:
         found: list[FileSlice] = []
         with paused_collection():
             for path, files in listed:
-                self._partitions.add(path)
+                self._partitions[path] = () if self._partitions else files  # asked for where there is one alone
                 slices = build_slices(path, files, visibility, as_of=as_of, unknown=self._unknown)
                 found += latest_slices(slices)
+        if not self._partitions and pruner is None:  # all of them are gone, or there is none yet
+            self._unknown.add(_AFTER_ALL)
         return found
 
     def has_metadata_partition(self, partition: str) -> bool:
@@ -332,3 +368,7 @@ class TableState:
     def with_instant(self, instant: Instant) -> TableState:
         """The state once this process has put *instant* on the timeline, without reading it again."""
         return TableState(self.context, self.config, Timeline.of([*self.timeline.instants, instant]))
+
+
+def _is_by(done: Instant, moment: str | None) -> bool:
+    return moment is None or done.time <= moment

@@ -14,7 +14,7 @@ from hudiformat.errors import OptionError
 from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline.archive_log import read_archive_logs, write_archive_log
 from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
-from hudiformat.timeline.cleans import KEEP_LATEST_FILE_VERSIONS, SAVEPOINTED_TIMESTAMPS, CleanerPlan
+from hudiformat.timeline.cleans import SAVEPOINTED_TIMESTAMPS, CleanerPlan
 from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.history import read_history, write_history
@@ -183,18 +183,21 @@ def _first_replace_not_cleaned(storage: Storage, config: TableConfig, timeline: 
     if not replaces or not cleans:
         return replaces[0].time if replaces else None
     plan = read_content(storage, config, Instant(cleans[-1], Action.CLEAN, State.REQUESTED))
-    bound = _cleaned_up_to(plan, replaces) if isinstance(plan, CleanerPlan) else None
-    return next((instant.time for instant in replaces if instant.time >= (bound or cleans[-1])), None)
+    bound = _cleaned_up_to(plan, replaces, at=cleans[-1]) if isinstance(plan, CleanerPlan) else cleans[-1]
+    return next((instant.time for instant in replaces if instant.time >= bound), None)
 
 
-def _cleaned_up_to(plan: CleanerPlan, replaces: Sequence[Instant]) -> str | None:
-    """Return the instant up to which a clean deleted files, or its first savepoint if that kept replaced files."""
-    earliest = plan.earliest_instant_to_retain.timestamp if plan.earliest_instant_to_retain else None
+def _cleaned_up_to(plan: CleanerPlan, replaces: Sequence[Instant], *, at: str) -> str:
+    """Return the instant up to which a clean, run *at* an instant, deleted files.
+
+    It is the first savepoint of that time if that kept replaced files.  (Hudi ignores savepoints where file versions
+    are kept, and then has the files in the table again.)
+    """
+    earliest = plan.earliest_instant_to_retain
+    bound = (earliest.timestamp if earliest else "") or at
     savepoint = min((plan.extra_metadata or {}).get(SAVEPOINTED_TIMESTAMPS, "").split(","))
-    if plan.policy == KEEP_LATEST_FILE_VERSIONS or not earliest or not savepoint or earliest <= savepoint:
-        return earliest
-    is_kept = any(instant.is_completed and savepoint <= instant.time <= earliest for instant in replaces)
-    return savepoint if is_kept else earliest
+    is_kept = any(instant.is_completed and savepoint <= instant.time <= bound for instant in replaces)
+    return savepoint if savepoint and savepoint < bound and is_kept else bound
 
 
 def _first_not_in_metadata_table(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:

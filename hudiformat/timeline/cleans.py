@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from hudiformat.timeline.records import DATA_FILE, INSTANT, PARTITION
 
 KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
-KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 SAVEPOINTED_TIMESTAMPS = "savepointed_timestamps"
 """The key in a plan's extra metadata of the savepoints that kept files, separated by commas.  Source: CleanerUtils."""
 

@@ -229,12 +229,14 @@ class Timeline:
         """The time of the first write on the active timeline; older writes that are not on it have been archived.
 
         Commits with a savepoint are ignored, because they remain when the writes before and after them are archived.
+        If every write has one, as after a restore to a savepoint, it is the newest of them.  (Hudi then has none, and
+        does not see the rows of archived writes until the next commit.)
 
         Source: BaseHoodieTimeline.getFirstNonSavepointCommit, Hudi 1.2.0.
         """
         savepoints = {instant.time for instant in self.instants if instant.action is Action.SAVEPOINT}
-        writes = (instant.time for instant in self.instants if instant.action.completed_as.is_write)
-        return next((time for time in writes if time not in savepoints), None)
+        writes = [instant.time for instant in self.instants if instant.action.completed_as.is_write]
+        return next((time for time in writes if time not in savepoints), max(writes, default=None))
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:

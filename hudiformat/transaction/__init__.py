@@ -1,7 +1,6 @@
 """A write from its instant to its commit: locks, conflicts, markers, rollback, metadata-table upkeep."""
 
 from hudiformat.transaction.changing import changing, exclusive
-from hudiformat.transaction.checking import check_publishable
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.files import (
     GroupTarget,
@@ -19,7 +18,7 @@ from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_pro
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
-from hudiformat.transaction.publishing import announce, publish
+from hudiformat.transaction.publishing import announce, check_publishable, publish
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
 from hudiformat.transaction.sweeping import sweep_before_archiving

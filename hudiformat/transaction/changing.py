@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from hudiformat.table import TableContext, TableState
+from hudiformat.timeline import Action
 from hudiformat.transaction.locks import held, lock_of
 from hudiformat.transaction.metadata_table import prepare_metadata_table
 from hudiformat.transaction.restoring import finish_restores
@@ -30,7 +31,8 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
             is_old = again or context.options.concurrency.has_other_writers
             state = seen.again() if is_old else seen
             state = state if owning is context else replace(state, context=owning)
-        state = finish_restores(state)
+        if any(pending.action is Action.RESTORE for pending in state.timeline.pending):
+            state = finish_restores(state)
         yield prepare_metadata_table(state) if state.config.metadata_partitions else state
 
 

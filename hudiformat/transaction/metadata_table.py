@@ -96,6 +96,8 @@ class MetadataTable:
         """
         table = self.without(instant.time)
         records = table._records(metadata)  # noqa: SLF001 - of the same class
+        if isinstance(metadata, (RollbackMetadata, RestoreMetadata)):
+            table = table.refreshed()  # delta commits of what was rolled back have been dropped
         return table._commit(instant.time, records) if records else None  # noqa: SLF001
 
     def without(self, time: str) -> MetadataTable:

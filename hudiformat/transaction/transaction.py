@@ -8,13 +8,22 @@ hold the table's lock, and the write commits only if it conflicts with nothing t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
-from hudiformat.errors import CommitError, HudiFormatError, StorageError, UnsupportedFeatureError, WriteConflictError
+from hudiformat.errors import (
+    CommitError,
+    CorruptTableError,
+    DecodeError,
+    HudiFormatError,
+    StorageError,
+    UnsupportedFeatureError,
+    WriteConflictError,
+)
 from hudiformat.metadata import FILES
 from hudiformat.options import REPLACING, ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.query import FilesGoneError
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
@@ -26,14 +35,13 @@ from hudiformat.timeline import (
     remove_pending,
 )
 from hudiformat.transaction.changing import changing
-from hudiformat.transaction.checking import check_publishable
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.heartbeats import Heartbeat, living
 from hudiformat.transaction.metadata_table import MetadataTable
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
-from hudiformat.transaction.publishing import publish
+from hudiformat.transaction.publishing import check_publishable, publish
 from hudiformat.transaction.rollback import finish_rollbacks, roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 
@@ -136,6 +144,29 @@ class Transaction:
             delete_markers(storage, time)
         return Commit(done.time, done.action.value, metadata.write_stats)
 
+    @contextmanager
+    def unless_overtaken(self) -> Iterator[None]:
+        """Make what the block cannot read a conflict, if others have changed the table since this write began.
+
+        They may have archived an instant, or have cleaned or rolled back a file, that the write needs.
+
+        Raises:
+            WriteConflictError: the table is not as it was when the write began.
+        """
+        try:
+            yield
+        except (StorageError, CorruptTableError, DecodeError, FilesGoneError) as error:
+            has_others = self._context.options.concurrency.has_other_writers
+            if not has_others or self._seen.again() is self._seen:
+                raise
+            root = self._context.storage.root
+            raise WriteConflictError(
+                f"{root}: the write {self.instant.time} cannot go on, as others have archived, cleaned or rolled back "
+                f"what it reads: {error}; nothing was written, write again "
+                "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
+                path=root,
+            ) from error
+
     def abandon(self) -> None:
         """Delete everything that the write has left, unless it has been committed.
 
@@ -224,6 +255,7 @@ def begin_write(
         with changing(context, seen) as current:
             state = roll_back_failed_writes(current)
             time = state.next_instant
+            plan = write_plan(state, operation, time, in_tasks=in_tasks)  # before there is anything to abandon
             heartbeat = None
             if options.failed_writes_policy is FailedWritesPolicy.LAZY:
                 heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
@@ -234,7 +266,6 @@ def begin_write(
             undo.callback(_remove_quietly, state, begun)
             state.context.confirm()
             begin_instant(state.storage, state.config, time, begun.action, metadata)
-        plan = write_plan(state, operation, time, in_tasks=in_tasks)
         undo.pop_all()
         return Transaction(context, plan, state.with_instant(begun), heartbeat)
 
@@ -281,6 +312,7 @@ def write_and_commit(
         with (
             suppress(*([WriteConflictError] if left else [])),
             begin_write(context, operation, seen, in_tasks=in_tasks) as write,
+            write.unless_overtaken(),
         ):
             stats = tuple(write_files(write.plan))
             commit = write.commit(stats, extra, replace(write.plan, stats) if replace else None)

@@ -90,8 +90,10 @@ class Visibility:
         logs_name_slices: bool = False,
     ) -> Visibility:
         """Return what is visible on *timeline*; an instant without completion time was completed at its own time."""
+        # A savepoint has the time of its commit, and a completion time of its own, which says nothing of files.
+        done = (instant for instant in timeline.completed if instant.action is not Action.SAVEPOINT)
         return cls(
-            completion={instant.time: instant.completion_time or instant.time for instant in timeline.completed},
+            completion={instant.time: instant.completion_time or instant.time for instant in done},
             first_active=timeline.first_active,
             # A savepoint has the time of the commit that it keeps.
             pending=frozenset(instant.time for instant in timeline.pending if instant.action is not Action.SAVEPOINT),

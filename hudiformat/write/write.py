@@ -19,7 +19,15 @@ from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
 from hudiformat.storage import Storage, open_storage
-from hudiformat.table import RowKeys, TableContext, TableSchema, TableState, refuse_unwritable
+from hudiformat.table import (
+    RowKeys,
+    TableContext,
+    TableSchema,
+    TableState,
+    on_one_state,
+    refuse_unwritable,
+    with_schema,
+)
 from hudiformat.timeline import TableConfig, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, partial_schema, write_and_commit
 from hudiformat.write.partial_updates import partial_rows
@@ -68,7 +76,7 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[
         SchemaError, DataError: the rows cannot be written.
         CommitError: the write did not become visible.
     """
-    state = context.state()
+    state = on_one_state(context, with_schema, lists=False)
     rows = prepare(state, operation, data)
     write_files = partial(write_prepared, rows=rows, storage=context.storage)
     return write_and_commit(context, operation, write_files, seen=state, in_tasks=False)

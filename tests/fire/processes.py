@@ -8,7 +8,6 @@ after its writes.  It notes each commit that it was told of.  ``python -m tests.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import signal
 import subprocess
@@ -35,8 +34,8 @@ OPTIONS = {
     "hoodie.write.lock.client.wait_time_ms_between_retry": "50",
     "hoodie.write.lock.client.num_retries": "3000",
     "hoodie.write.num.retries.on.conflict.failures": "1000",
-    "hoodie.client.heartbeat.interval_in_ms": "300",
-    "hoodie.client.heartbeat.tolerable.misses": "3",
+    "hoodie.client.heartbeat.interval_in_ms": "500",
+    "hoodie.client.heartbeat.tolerable.misses": "4",
     "hoodie.compact.inline": "true",
     "hoodie.compact.inline.max.delta.commits": "5",
     "hoodie.clean.commits.retained": "4",
@@ -156,7 +155,7 @@ class Troublemaker:
             self.start(name)
         else:
             process.send_signal(signal.SIGSTOP)
-            time.sleep(65 if self.pauses < long_pauses else self.random.uniform(0.2, 2.5))
+            time.sleep(65 if self.pauses < long_pauses else self.random.uniform(0.2, 4.0))
             process.send_signal(signal.SIGCONT)
             self.pauses += 1
 
@@ -202,19 +201,27 @@ def main() -> int:
         "| kind | processes x commits | kills | pauses | seconds | lost or doubled |\n|---|---|---|---|---|---|\n"
     )
     for kind in chosen.kind or SHAPES:
-        sys.stdout.write(race(kind, chosen.processes, chosen.commits, chosen.seed, chosen.limit, chosen.long_pauses))
+        line = race(
+            kind,
+            processes=chosen.processes,
+            commits=chosen.commits,
+            seed=chosen.seed,
+            limit=chosen.limit,
+            long_pauses=chosen.long_pauses,
+        )
+        sys.stdout.write(line)
         sys.stdout.flush()
     return 0
 
 
-def race(kind: str, processes: int, commits: int, seed: int, limit: float, long_pauses: int) -> str:
+def race(kind: str, *, processes: int, commits: int, seed: int, limit: float, long_pauses: int) -> str:
     """One table of one shape; a line of the table of results."""
     names = [f"w{number}" for number in range(processes)]
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t"
         new_table(path, SHAPES[kind])
-        trouble = Troublemaker(path, kind, commits, random.Random(seed))
+        trouble = Troublemaker(path, kind, commits, random.Random(seed))  # noqa: S311 - no secret
         try:
             trouble.run(names, limit=limit, long_pauses=long_pauses)
         finally:

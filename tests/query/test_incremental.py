@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from hudiformat import NameFormatError, Table, UnsupportedFeatureError, open_table
 from hudiformat.query.incremental import Span, completion_times, writes_within
 from hudiformat.timeline import ArchiveLimits, TimelineZone, archive
-from tests.tables import GoldenTable, rows
+from tests.tables import GoldenTable, new_table, rows
 
 
 def test_without_meta_fields_there_is_no_incremental_query(golden: Callable[[str], GoldenTable]) -> None:
@@ -72,3 +73,14 @@ def test_archived_writes_are_within_a_span_too(table: Table) -> None:
     assert len(state.timeline.completed_writes) < 6
     assert [one.time for one, _ in writes_within(state, Span("", None))] == [commit.instant for commit in commits]
     assert len(completion_times(state, after="")) == 6
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_of_archived_writes_are_read_in_version_6_too(tmp_path: Path, table_type: str) -> None:
+    options = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    table = new_table(tmp_path / "old", version=6, table_type=table_type, options=options)
+    commits = [table.bulk_insert(rows((f"k{number}", 1, "x", number))) for number in range(6)]
+    archive(table.context.storage, table.config, ArchiveLimits(3, 2, compaction_delta_commits=1))
+    assert len(table.timeline.completed_writes) < 5
+    assert sorted(table.incremental(commits[0].instant)["k"].to_pylist()) == ["k1", "k2", "k3", "k4", "k5"]
+    assert sorted(table.incremental("000", commits[1].instant)["k"].to_pylist()) == ["k0", "k1"]

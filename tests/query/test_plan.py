@@ -14,12 +14,12 @@ import pytest
 from hudiformat import (
     NameFormatError,
     SchemaError,
-    StorageError,
     Table,
     TableError,
     UnsupportedFeatureError,
     open_table,
 )
+from hudiformat.query.gone import FilesGoneError
 from hudiformat.query.incremental import Span
 from hudiformat.query.plan import (
     SlicePlan,
@@ -27,6 +27,7 @@ from hudiformat.query.plan import (
     plan_changes,
     plan_incremental,
     plan_snapshot,
+    read_rows,
     slice_reader,
 )
 from hudiformat.storage import open_storage
@@ -141,7 +142,7 @@ def test_a_query_is_planned_again_where_a_clean_has_overtaken_the_look(tmp_path:
 
 
 def test_a_query_that_every_look_is_too_late_for_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="in each of 5 attempts to plan a query, files were cleaned or rolled back"):
+    with pytest.raises(TableError, match="in each of 5 attempts to plan a query, files were cleaned, rolled"):
         plan_snapshot(cleaning_after(grown(tmp_path / "t"), 100))
 
 
@@ -160,8 +161,49 @@ def test_files_that_are_cleaned_after_planning_are_an_error_in_reading(tmp_path:
         table.insert(rows((f"k{step}", 1, "x", step)))
     cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
     assert cleaner.clean() is not None
-    with pytest.raises(StorageError):
+    with pytest.raises(FilesGoneError, match=r"\.parquet was deleted by the clean .*: ask again"):
         read(plan, table)
+
+
+def cleaning_before_reading(table: Table, times: int) -> tuple[TableContext, Callable[[], SlicePlan]]:
+    """A context, and a planner of snapshots whose files are cleaned just after planning, so many times."""
+    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
+    left = times
+
+    def plan() -> SlicePlan:
+        nonlocal left
+        planned = plan_snapshot(table.context)
+        if left:
+            left -= 1
+            for step in (0, 1):
+                table.insert(rows((f"{left}-{step}", 1, "x", step)))
+            assert cleaner.clean() is not None
+        return planned
+
+    return table.context, plan
+
+
+def test_rows_are_planned_again_where_their_files_were_cleaned_before_they_were_read(tmp_path: Path) -> None:
+    assert read_rows(*cleaning_before_reading(grown(tmp_path / "t"), 2)).num_rows == 7
+
+
+def test_rows_whose_files_are_cleaned_every_time_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FilesGoneError, match="was deleted by the clean"):
+        read_rows(*cleaning_before_reading(grown(tmp_path / "t"), 100))
+
+
+def test_files_that_a_plan_wants_again_are_not_waited_for(tmp_path: Path) -> None:
+    """Version 6 names the files of the asked moment, cleaned or not."""
+    table = new_table(
+        tmp_path / "t", version=6, table_type="COPY_ON_WRITE", options={"hoodie.clean.automatic": "false"}
+    )
+    for step in range(3):
+        table.insert(rows((f"k{step}", 1, "x", step)))
+    first = table.timeline.completed[0].time
+    cleaner = open_table(table.path, options={"hoodie.clean.commits.retained": "1"}, clock=table.context.clock)
+    assert cleaner.clean() is not None
+    with pytest.raises(FilesGoneError, match=f"{first}.parquet was deleted by the clean"):
+        table.incremental("000", first)
 
 
 def test_an_incremental_plan_reads_what_was_written_within_its_span(table: Table) -> None:

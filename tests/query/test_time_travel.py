@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timezone
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from hudiformat import NameFormatError, Table, TableError, open_table
@@ -15,16 +16,18 @@ from hudiformat.query.time_travel import as_instant
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
+    ArchiveLimits,
     CleanMetadata,
     ClusteringPlan,
     Instant,
     RequestedReplaceMetadata,
     State,
     TimelineZone,
+    archive,
     encode_content,
     instant_path,
 )
-from tests.tables import GoldenTable, content, rows
+from tests.tables import GoldenTable, content, new_table, rows
 
 
 @pytest.mark.parametrize(
@@ -130,6 +133,80 @@ def test_what_has_been_cleaned_away_cannot_be_told(table: Table, says: bool) -> 
     with pytest.raises(TableError, match=f"cleaned away; the earliest that was kept is {kept}"):
         table.snapshot(as_of=str(int(kept) - 1))
     assert table.snapshot(as_of=kept).num_rows == (2 if says else 1)
+
+
+def services(table: Table, **options: str) -> Table:
+    named = {f"hoodie.{key.replace('_', '.')}": value for key, value in options.items()}
+    quiet = {"hudiformat.sync": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    return open_table(table.path, options={**quiet, **named}, clock=table.context.clock)
+
+
+@pytest.fixture(params=[(version, kind) for version in (6, 9) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")])
+def grown(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Table, list[str]]:
+    """A table whose rows are overwritten five times, and the instants of these writes."""
+    version, table_type = request.param
+    table = services(new_table(tmp_path / "grown", version=version, table_type=table_type))
+    done = [table.insert_overwrite(rows((f"k{step}", 1, "x", step))).instant for step in range(5)]
+    return table, done
+
+
+def test_what_a_clean_by_file_versions_has_deleted_cannot_be_told(grown: tuple[Table, list[str]]) -> None:
+    table, done = grown
+    by_versions = {"clean_policy": "KEEP_LATEST_FILE_VERSIONS", "clean_fileversions_retained": "1"}
+    assert services(table, **by_versions).clean() is not None
+    for instant in done[:-1]:
+        with pytest.raises(
+            TableError, match=f"as of {instant} has been cleaned away: the clean .* has deleted x/.*parquet"
+        ):
+            table.snapshot(as_of=instant)
+    assert content(table, ["k"], as_of=done[-1]) == content(table, ["k"]) == [("k4",)]
+    assert (
+        table.snapshot(as_of=done[0], filter=pc.field("p") == "y").num_rows == 0
+    )  # of no partition that was asked for
+
+
+def test_a_clean_that_kept_less_than_a_later_one_counts(table: Table) -> None:
+    done = [table.insert(rows((name, 1, "x", 1))).instant for name in "abc"]
+    for number, kept in enumerate((done[1], done[0])):
+        time = f"2024022913000000{number}"
+        metadata = CleanMetadata(
+            start_clean_time=time,
+            time_taken_in_millis=1,
+            total_files_deleted=0,
+            earliest_commit_to_retain=kept,
+            partition_metadata={},
+            last_completed_commit_timestamp=done[2],
+        )
+        clean = Instant(time, Action.CLEAN, State.COMPLETED, f"{time[:-2]}1{number}")
+        put(table, clean, encode_content(metadata, table.config))
+    with pytest.raises(TableError, match=f"the earliest that was kept is {done[1]}, by the clean 20240229130000000"):
+        table.snapshot(as_of=done[0])
+    assert table.snapshot(as_of=done[1]).num_rows == 2
+
+
+def test_a_clean_that_has_been_archived_counts(grown: tuple[Table, list[str]]) -> None:
+    table, done = grown
+    for step in range(5, 9):
+        assert services(table, clean_commits_retained="1").clean() is not None
+        table.insert_overwrite(rows((f"k{step}", 1, "x", step)))
+    assert services(table, clean_commits_retained="1").clean() is not None
+    archive(table.context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    for one in table.timeline.completed:
+        if one.action is Action.CLEAN:  # the archive has the others
+            table.context.storage.delete(instant_path(table.config, one))
+    with pytest.raises(TableError, match=f"as of {done[0]} has been cleaned away"):
+        table.snapshot(as_of=done[0])
+
+
+def test_a_clean_that_is_at_work_counts(grown: tuple[Table, list[str]]) -> None:
+    table, done = grown
+    clean = services(table, clean_commits_retained="1").clean()
+    assert clean is not None
+    table.context.storage.delete(instant_path(table.config, clean))
+    with pytest.raises(
+        TableError, match=f"as of {done[0]} has been cleaned away; the earliest that was kept is {done[-1]}"
+    ):
+        table.snapshot(as_of=done[0])
 
 
 def test_slices_are_listed_for_any_moment(table: Table, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hudiformat import CommitError, Table
 from hudiformat.services import delete_savepoint, restore, savepoint
-from hudiformat.timeline import RestoreMetadata, read_content
+from hudiformat.timeline import ArchiveLimits, RestoreMetadata, archive, read_content
 from tests.tables import content, rows
 
 
@@ -36,6 +36,26 @@ def test_restoring_to_a_savepoint(table: Table) -> None:
     assert list(said.instants_to_rollback) == sorted(said.instants_to_rollback, reverse=True)
     table.upsert(rows(("a", 4, "x", 4)))
     assert content(table) == [("a", 4, "x", 4), ("b", 1, "x", 1)]
+
+
+def test_a_savepoint_of_a_write_that_was_compacted_since_changes_no_rows(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
+    gone = table.delete(rows(("a", None, "x")).select(["k", "p"]))
+    assert table.compact()
+    table.upsert(rows(("a", 3, "x", 3)))
+    savepoint(table.context, gone.instant)
+    assert content(table) == [("a", 3, "x", 3), ("b", 1, "x", 1)]
+
+
+def test_a_table_that_is_restored_to_a_savepoint_has_the_rows_of_archived_writes(table: Table) -> None:
+    for ts in range(4):
+        kept = table.bulk_insert(rows((f"k{ts}", ts, "x", ts)))
+    savepoint(table.context, kept.instant)
+    state = table.context.state()
+    assert archive(state.storage, state.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    table.bulk_insert(rows(("later", 9, "x", 9)))
+    restore(table.context, kept.instant)
+    assert [key for key, *_ in content(table)] == ["k0", "k1", "k2", "k3"]
 
 
 def test_a_later_savepoint_keeps_a_table_from_being_restored(table: Table) -> None:

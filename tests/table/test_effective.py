@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from hudiformat import CorruptTableError, StorageError, Table
-from hudiformat.table.effective import restore_plan, timeline_of
+from hudiformat.table.effective import as_restored, restore_plan
 from hudiformat.timeline import (
     Action,
     Instant,
     InstantInfo,
     RestorePlan,
     State,
+    Timeline,
     create_requested,
     instant_path,
+    load_timeline,
     transition_inflight,
 )
 from tests.tables import rows
@@ -27,8 +29,13 @@ def restoring(table: Table, plan: RestorePlan | None) -> Instant:
     return create_requested(state.storage, state.config, TIME, Action.RESTORE, plan)
 
 
+def effective(table: Table) -> Timeline:
+    storage = table.context.storage
+    return as_restored(storage, table.config, load_timeline(storage, table.config))
+
+
 def times(table: Table) -> list[str]:
-    return [one.time for one in timeline_of(table.context.storage, table.config).instants]
+    return [one.time for one in effective(table).instants]
 
 
 def test_what_a_restore_removes_is_gone_as_soon_as_it_is_inflight(table: Table) -> None:

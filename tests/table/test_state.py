@@ -12,17 +12,19 @@ from hudiformat import SchemaError, Table, open_storage, open_table
 from hudiformat.table.state import Parsed, TableClock
 from hudiformat.timeline import (
     Action,
+    ArchiveLimits,
     CommitMetadata,
     CompactionPlan,
     Instant,
     State,
     TimelineZone,
     WriteStat,
+    archive,
     create_requested,
     update_table_config,
 )
 from tests.requests import RecordingStorage, Request
-from tests.tables import SCHEMA, Clock, create, edit, new_table, rows
+from tests.tables import FLAGGED, SCHEMA, Clock, create, edit, new_table, rows
 
 
 def test_a_table_without_any_schema_is_refused(tmp_path: Path) -> None:
@@ -180,10 +182,50 @@ def test_a_quiet_look_at_one_partition_asks_nothing_to_know_that_it_is_current(t
     table.insert(rows(("a", 1, "x", 1)))
     found, storage = recorded(table)
     state = found.context.state()
+    assert state.schema.arrow == table.schema  # every query reads the newest write for it
     state.slices()
     storage.clear()
     assert not state.is_overtaken()
     assert storage.requests == []
+
+
+def test_a_rollback_overtakes_a_look_at_one_partition_that_misses_files_of_the_newest_write(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    newest = table.upsert(rows(("a", 2, "x", 2)))
+    state = table.context.state()
+    table.rollback(newest.instant)
+    state.slices()
+    assert state.is_overtaken()
+
+
+def test_a_look_that_finds_no_partition_any_more_is_overtaken(table: Table) -> None:
+    first = table.insert(rows(("a", 1, "x", 1)))
+    state = table.context.state()
+    table.rollback(first.instant)
+    assert state.slices() == []
+    assert state.is_overtaken()
+
+
+def test_archiving_overtakes_no_look(table: Table) -> None:
+    for number in range(3):
+        table.insert(rows((f"k{number}", 1, "x", number), (f"k{number}", 1, "y", number)))
+    state = table.context.state()
+    state.slices()
+    assert archive(table.context.storage, table.config, ArchiveLimits(2, 1, compaction_delta_commits=1))
+    assert not state.is_overtaken(of_the_past=True)
+
+
+def test_the_schema_of_a_moment_whose_write_was_archived_is_that_of_the_archive(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", schema=FLAGGED, table_type="COPY_ON_WRITE")
+    first = table.insert(rows(("a", 1, "x", 1), schema=FLAGGED))
+    update_table_config(table.context.storage, {"hoodie.table.create.schema": ""}, saved_at=datetime.now(timezone.utc))
+    for number in range(3):
+        table.insert(rows((f"k{number}", 1, "x", number), schema=FLAGGED))
+    assert archive(table.context.storage, table.config, ArchiveLimits(2, 1))
+    state = open_table(table.path).context.state()
+    assert state.timeline.first_active is not None
+    assert state.timeline.first_active > first.instant
+    assert state.schema_at(first.instant).arrow == FLAGGED
 
 
 def test_what_was_parsed_stays_behind_where_a_look_travels(table: Table) -> None:

@@ -137,8 +137,9 @@ def test_replace_commits_remain_until_their_files_are_cleaned(table: Table) -> N
             ),
             [1, 2, 3, 4],
         ),
+        (CleanerPlan(policy="KEEP_LATEST_FILE_VERSIONS", extra_metadata={"savepointed_timestamps": time(1)}), [1]),
     ],
-    ids=["empty", "file versions", "commits", "savepoint before", "savepoint behind"],
+    ids=["empty", "file versions", "commits", "savepoint before", "savepoint behind", "file versions, savepoint"],
 )
 def test_the_plan_of_a_clean_has_the_instant_up_to_which_files_are_deleted(
     newest: Table, plan: CleanerPlan | None, expected: list[int]

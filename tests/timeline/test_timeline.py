@@ -246,6 +246,11 @@ def test_a_commit_with_a_savepoint_is_not_the_first_active_one() -> None:
     assert timeline.first_active == T3
 
 
+def test_where_all_writes_have_savepoints_the_newest_is_the_first_active_one() -> None:
+    saved = [done(T1, T2), done(T1, T2, Action.SAVEPOINT), done(T3, T4), done(T3, T4, Action.SAVEPOINT)]
+    assert Timeline.of(saved).first_active == T3
+
+
 def test_other_files_are_skipped(storage: LocalStorage, config: TableConfig) -> None:
     create_requested(storage, config, T1, Action.DELTA_COMMIT)
     for name in ("notes.txt", f"{T2}.unheardof", f".{T1}.deltacommit.requested.crc", f"history/{T2}.commit"):

@@ -33,24 +33,6 @@ def test_a_heartbeat_goes_on_until_it_is_stopped(tmp_path: Path) -> None:
     assert living(storage, tolerance=60) == set()
 
 
-def test_a_heartbeat_goes_on_where_it_is_sent_to(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
-    heartbeat = Heartbeat(storage, "1", interval=60)
-    heartbeat.start()
-    with heartbeat.beating():  # where it was started it beats anyway
-        heartbeat.hand_over()
-    file = tmp_path / ".hoodie" / ".heartbeat" / "1"
-    file.unlink()
-    sent: Heartbeat = pickle.loads(pickle.dumps(heartbeat))  # noqa: S301
-    with sent.beating():
-        assert sent.is_own()
-        assert heartbeat.is_own()
-    assert file.exists()
-    sent.stop()
-    assert not file.exists()
-    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat 1"]
-
-
 def test_an_old_heartbeat_is_a_dead_writers(tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path)
     for instant, age in (("1", 500), ("2", 10)):

@@ -68,6 +68,19 @@ def test_a_log_belongs_to_the_newest_base_that_began_before_it_completed() -> No
     assert shown(at_once)[1][3] == [".f_20.log.1_0-0-0"]
 
 
+def test_a_savepoint_does_not_change_when_its_commit_was_completed() -> None:
+    timeline = Timeline.of(
+        [
+            Instant("10", Action.COMMIT, State.COMPLETED, "11"),
+            Instant("20", Action.DELTA_COMMIT, State.COMPLETED, "25"),
+            Instant("30", Action.COMMIT, State.COMPLETED, "31"),
+            Instant("20", Action.SAVEPOINT, State.COMPLETED, "40"),
+        ]
+    )
+    listing = files("f_0-0-0_10.parquet", "f_0-0-0_30.parquet", ".f_20.log.1_0-0-0")
+    assert shown(build_slices("", listing, Visibility.of(timeline)))[-1] == ("f", "30", "f_0-0-0_30.parquet", [])
+
+
 def test_logs_without_a_base_file_are_one_slice_from_the_first() -> None:
     listing = files(".f_30.log.1_0-0-0", ".f_10.log.1_0-0-0", ".f_20.log.1_0-0-0")
     assert shown(build_slices("", listing, committed("10", "20", "30"))) == [

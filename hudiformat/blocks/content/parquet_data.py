@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from hudiformat.avro import avro_to_arrow, resolve
 from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
 from hudiformat.errors import CorruptBlockError
+from hudiformat.wire import plausible_rows
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
@@ -91,21 +92,14 @@ def record_count(content: bytes | memoryview) -> int:
         return checked_rows(file.metadata, len(content))
 
 
-def checked_rows(metadata: pq.FileMetaData, size: int, *, per_byte: int = 2, few: int = 10_000) -> int:
-    """The number of rows of a Parquet file of *size* bytes, at most *few* and *per_byte* for each byte.
-
-    A run of one value takes the same few bytes for any number of rows.  Rows with keys of their own take more.
+def checked_rows(metadata: pq.FileMetaData, size: int) -> int:
+    """The number of rows of a Parquet file of *size* bytes, which its row groups have, and which may be true.
 
     Raises:
-        ValueError: there are more rows, or the row groups have other numbers of rows than the file.
+        ValueError: it cannot be.
     """
     groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    rows: int = metadata.num_rows
-    if min(groups, default=0) < 0 or sum(groups) != rows:
-        raise ValueError(f"{rows} rows, in row groups of {sum(groups)}")
-    if rows > few + per_byte * size:
-        raise ValueError(f"{rows} rows in {size} bytes, which cannot have keys of their own")
-    return rows
+    return plausible_rows(metadata.num_rows, groups, size)
 
 
 def _decoded_size(column: pa.Array) -> int:

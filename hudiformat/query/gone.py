@@ -1,0 +1,123 @@
+"""Files that a query wants to read and that are not there any more: who has deleted them.
+
+A query names its files when it is planned.  Another writer may clean them or roll their write back before they are
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, TableError
+from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path, parse_data_file
+from hudiformat.storage import Storage
+from hudiformat.timeline import (
+    Action,
+    CleanerPlan,
+    CleanMetadata,
+    Instant,
+    State,
+    TableConfig,
+    Timeline,
+    load_timeline,
+    read_archived,
+    read_content,
+)
+from hudiformat.view import FileSlice
+
+
+class FilesGoneError(TableError):
+    """Files of a query were deleted by a clean, a rollback or a restore before they were read."""
+
+
+@contextmanager
+def explaining(storage: Storage, config: TableConfig, files: Sequence[str]) -> Iterator[None]:
+    """Say why one of *files*, paths below the table, is not there, if the block cannot read it.
+
+    Raises:
+        FilesGoneError: another writer has deleted it.
+        StorageError, CorruptTableError: nobody has; or it is there, and cannot be read.
+    """
+    try:
+        yield
+    except (StorageError, CorruptTableError) as error:
+        reason = why_gone(storage, config, [path for path in files if not storage.exists(path)])
+        if reason is None:
+            raise
+        raise FilesGoneError(f"{storage.root}: {reason}", path=storage.root) from error
+
+
+def files_of(file_slice: FileSlice) -> list[str]:
+    """The paths of the files of a slice, below the table."""
+    names = [] if file_slice.base_file is None else [str(file_slice.base_file.name)]
+    names += [str(log.name) for log in file_slice.log_files]
+    return [join_path(file_slice.partition_path, name) for name in names]
+
+
+def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> str | None:
+    """Who has deleted one of the *missing* files; None where nobody has, or none is missing."""
+    if not missing:
+        return None
+    timeline = load_timeline(storage, config)
+    for path in missing:
+        for clean, deleted in cleaned_files(storage, config, timeline):
+            if path in deleted:
+                return f"{path} was deleted by the clean {clean.time}: ask again, for a later moment if one was named"
+        instant = _instant_of(path)
+        if instant is not None and _is_undone(timeline, instant):
+            return f"{path} is of the write {instant}, which was rolled back: ask again"
+    return None
+
+
+def cleaned_files(
+    storage: Storage, config: TableConfig, timeline: Timeline
+) -> Iterator[tuple[Instant, frozenset[str]]]:
+    """Each clean, the newest first, archived ones last, and the paths of the files that it deletes or has deleted."""
+    for clean in reversed(timeline.instants):
+        if clean.action is Action.CLEAN:
+            yield clean, _paths(_content(storage, config, clean))
+    for one in reversed(read_archived(storage, config)):
+        if one.instant.action is Action.CLEAN:
+            yield one.instant, _paths(one.metadata)
+
+
+def _paths(content: object) -> frozenset[str]:
+    return frozenset(join_path(path, name) for path, name in _deleted(content))
+
+
+def _content(storage: Storage, config: TableConfig, clean: Instant) -> object:
+    """What a clean has done, or is going to; None where its file has been archived since."""
+    shown = clean if clean.is_completed else Instant(clean.time, clean.action, State.REQUESTED)
+    try:
+        return read_content(storage, config, shown)
+    except HudiFormatError:
+        return None
+
+
+def deleted_files(content: object) -> Iterator[tuple[str, BaseFileName | LogFileName]]:
+    """The data files that a clean has deleted, or by its plan is going to: partition paths and names."""
+    for path, name in _deleted(content):
+        parsed = parse_data_file(name)
+        if parsed is not None:
+            yield path, parsed
+
+
+def _deleted(content: object) -> Iterator[tuple[str, str]]:
+    if isinstance(content, CleanMetadata):
+        for path, partition in content.partition_metadata.items():
+            yield from ((path, base_name(name)) for name in partition.success_delete_files)
+    elif isinstance(content, CleanerPlan):
+        for path, files in (content.file_paths_to_be_deleted_per_partition or {}).items():
+            yield from ((path, base_name(info.file_path or "")) for info in files)
+
+
+def _instant_of(path: str) -> str | None:
+    name = parse_data_file(base_name(path))
+    return None if name is None else name.instant
+
+
+def _is_undone(timeline: Timeline, instant: str) -> bool:
+    """Whether a write is not completed, and not archived either."""
+    done = {one.time for one in timeline.completed_writes}
+    return instant not in done and instant >= (timeline.first_active or "")
