@@ -105,6 +105,11 @@ def _code(error: Exception) -> str:
     return str(response.get("Error", {}).get("Code", ""))
 
 
+def _seconds(given: float | None, default: float) -> float:
+    """A time-out; pyarrow's settings have -1 where none was given."""
+    return given if given is not None and given > 0 else default
+
+
 def _s3_put(filesystem: fs.S3FileSystem) -> S3Put | None:
     if importlib.util.find_spec("botocore") is None:
         return None
@@ -145,8 +150,8 @@ def _s3_client(_process: int, settings: tuple[tuple[str, Any], ...]) -> Any:
         signature_version=UNSIGNED if given["anonymous"] else None,
         s3={"addressing_style": "path" if endpoint and not given["force_virtual_addressing"] else "virtual"},
         ignore_configured_endpoint_urls=True,  # pyarrow has applied them
-        connect_timeout=given["connect_timeout"] or _CONNECT_TIMEOUT,
-        read_timeout=given["request_timeout"] or _READ_TIMEOUT,
+        connect_timeout=_seconds(given["connect_timeout"], _CONNECT_TIMEOUT),
+        read_timeout=_seconds(given["request_timeout"], _READ_TIMEOUT),
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         request_checksum_calculation="when_required",  # not every service knows checksums in trailers
     )

@@ -42,6 +42,7 @@ LIMIT = 180.0
 seconds for, and after some thirty that have failed an operation has given up and cleaned up as far as it could."""
 OUTAGE = 10_000
 """As many requests as the operation will ever make."""
+IN_A_ROW = (1, 2, 3, 4, 6, OUTAGE)
 
 
 def filesystem(endpoint: str, patience: float = 30.0) -> fs.S3FileSystem:
@@ -209,7 +210,7 @@ def table_of(results: Sequence[Result]) -> str:
     ]
     cases = dict.fromkeys(result.case for result in results)
     groups = [(name, [one for one in results if one.case == name]) for name in cases]
-    widths = {count: f"{count} in a row" for count in (1, 2, 3, 4, 6)} | {OUTAGE: "all that follow"}
+    widths = {count: "all that follow" if count == OUTAGE else f"{count} in a row" for count in IN_A_ROW}
     groups += [(name, [one for one in results if one.fault.count == count]) for count, name in widths.items()]
     groups += [(kind.value, [one for one in results if one.fault.kind is kind]) for kind in Kind]
     for name, group in [*groups, ("all", list(results))]:
