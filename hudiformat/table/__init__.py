@@ -2,7 +2,7 @@
 
 from hudiformat.table.effective import restore_plan
 from hudiformat.table.listing import PartitionFiles, list_files
-from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state, with_schema
+from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, java_float, typed
 from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
@@ -37,5 +37,4 @@ __all__ = [
     "refuse_unwritable",
     "restore_plan",
     "typed",
-    "with_schema",
 ]

@@ -18,12 +18,6 @@ MOST_ATTEMPTS = 5
 """How often a question is asked before it is given up, because others are faster every time."""
 
 
-def with_schema(state: TableState) -> TableState:
-    """*state*, once the schema of its newest write has been read: the question that a write begins with."""
-    state.schema  # noqa: B018 - it is kept
-    return state
-
-
 def on_one_state(
     context: TableContext, ask: Callable[[TableState], T], *, of_the_past: bool = False, lists: bool = True
 ) -> T:

@@ -119,6 +119,25 @@ class TableContext:
         config = self._current_config()
         return TableState(self, config, _timeline_of(self.storage, config))
 
+    def state_with_schema(self) -> TableState:
+        """The state that a write begins with: its schema has been read, so archiving cannot take it away any more.
+
+        Raises:
+            SchemaError: as for :attr:`TableState.schema`.
+            CorruptTableError, StorageError: the newest commit cannot be read, and no other came in between.
+        """
+        state = self.state()
+        while True:
+            try:
+                state.schema  # noqa: B018 - it is kept
+            except (StorageError, CorruptTableError):
+                now = state.again()
+                if now is state:
+                    raise
+                state = now
+            else:
+                return state
+
     def _current_config(self) -> TableConfig:
         """The properties as they are now; parsed again only where they have changed."""
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hudiformat.options import Operation
 from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, list_files, on_one_state, with_schema
+from hudiformat.table import TableContext, TableState, list_files
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
 from hudiformat.view import build_slices
@@ -27,7 +27,7 @@ def overwrite(context: TableContext, operation: Operation, data: Any) -> tuple[C
         UnsupportedFeatureError: the table cannot be written.
         SchemaError, DataError, CommitError: as for other writes.
     """
-    state = on_one_state(context, with_schema, lists=False)
+    state = context.state_with_schema()
     rows = prepare(state, operation, data)
     write_files = partial(write_prepared, rows=rows, storage=context.storage)
     return overwrite_by(context, operation, write_files, seen=state, in_tasks=False)

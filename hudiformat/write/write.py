@@ -24,9 +24,7 @@ from hudiformat.table import (
     TableContext,
     TableSchema,
     TableState,
-    on_one_state,
     refuse_unwritable,
-    with_schema,
 )
 from hudiformat.timeline import TableConfig, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, partial_schema, write_and_commit
@@ -76,7 +74,7 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[
         SchemaError, DataError: the rows cannot be written.
         CommitError: the write did not become visible.
     """
-    state = on_one_state(context, with_schema, lists=False)
+    state = context.state_with_schema()
     rows = prepare(state, operation, data)
     write_files = partial(write_prepared, rows=rows, storage=context.storage)
     return write_and_commit(context, operation, write_files, seen=state, in_tasks=False)
