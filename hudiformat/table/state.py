@@ -130,7 +130,7 @@ class TableContext:
         while True:
             try:
                 state.schema  # noqa: B018 - it is kept
-            except (StorageError, CorruptTableError):
+            except (StorageError, CorruptTableError):  # noqa: PERF203 - hardly ever repeated
                 now = state.again()
                 if now is state:
                     raise

@@ -15,9 +15,22 @@ from typing import TypeVar
 
 from hudiformat import HudiFormatError, Table
 from tests.faults import FaultyStorage
-from tests.fire.crashes import live_on, ready, without_probe
+from tests.fire.crashes import AGING, live_on, ready, without_probe
 from tests.fire.memory import MemoryStorage, in_time_of
-from tests.fire.scenes import COW, MOR, SERVICES, Kind, Operation, Rows, content, first_of, last_of, rows, table_in
+from tests.fire.scenes import (
+    COW,
+    MOR,
+    REPLACING,
+    SERVICES,
+    Kind,
+    Operation,
+    Rows,
+    content,
+    first_of,
+    last_of,
+    rows,
+    table_in,
+)
 
 T = TypeVar("T")
 PAUSE = 600.0
@@ -115,7 +128,8 @@ def requests(kind: Kind, name: str) -> int:
 def names_of(kind: Kind) -> list[str]:
     """The writers that a kind of table can have."""
     possible = [name for name, writer in WRITERS.items() if kind.table_type == MOR or not writer.only_mor]
-    return [name for name in possible if name != "other upsert"]
+    refused = (*REPLACING, "other upsert") if kind.is_non_blocking else ("other upsert",)
+    return [name for name in possible if name not in refused]
 
 
 def pairs(kind: Kind, first: str) -> Iterator[Pair]:
@@ -164,5 +178,5 @@ def _check(pair: Pair, storage: MemoryStorage) -> None:
     expected = {outcome(pair.kind, order) for some in sets for order in itertools.permutations(some)} - {None}
     found = content(table_in(storage, storage.time, pair.kind))
     assert found in expected, f"{done} succeeded, and a reader sees {found}, none of {expected}"
-    live_on(pair.kind, storage, found)
+    live_on(pair.kind, storage, found, ages=pair.at % AGING == 0)
     assert without_probe(content(table_in(storage, storage.time, pair.kind))) == found

@@ -15,6 +15,7 @@ from hudiformat import Table, create_table, open_table
 from hudiformat.storage import Storage
 from tests.fire.memory import FakeTime, MemoryStorage
 
+REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partitions", "overwrites and clean")
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 SCHEMA = pa.schema(
     [
@@ -60,6 +61,11 @@ class Kind:
     index: str = "SIMPLE"
     mode: str = "SINGLE_WRITER"
     appends: bool = True
+
+    @property
+    def is_non_blocking(self) -> bool:
+        """Whether operations that replace file groups are refused."""
+        return self.mode == "NON_BLOCKING_CONCURRENCY_CONTROL"
 
     @property
     def options(self) -> dict[str, str]:
