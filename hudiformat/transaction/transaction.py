@@ -22,7 +22,7 @@ from hudiformat.errors import (
     WriteConflictError,
 )
 from hudiformat.metadata import FILES
-from hudiformat.options import REPLACING, ConcurrencyMode, FailedWritesPolicy, Operation
+from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
 from hudiformat.query import FilesGoneError
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
@@ -250,6 +250,7 @@ def begin_write(
     seen = context.state() if seen is None else seen
     refuse_unwritable(seen)
     _refuse_replacing(seen, operation)
+    _refuse_looking_up(seen, operation)
     options = context.options.concurrency
     with ExitStack() as undo:
         with changing(context, seen) as current:
@@ -283,6 +284,18 @@ def _refuse_replacing(state: TableState, operation: Operation) -> None:
             f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: set "
             f"hoodie.write.concurrency.mode to {ConcurrencyMode.OPTIMISTIC.value} for it",
             feature=f"{operation.value} without blocking other writers",
+        )
+
+
+def _refuse_looking_up(state: TableState, operation: Operation) -> None:
+    """A bucket index does not know which keys there are: for an insert, every row of a bucket would be a duplicate."""
+    policy = state.options.insert_duplicates
+    has_buckets = state.options.index_type is IndexType.BUCKET
+    if operation is Operation.INSERT and has_buckets and policy is not DuplicatePolicy.NONE:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: hoodie.datasource.insert.dup.policy={policy.value} looks keys up, which a bucket "
+            "index does not; upsert the rows instead",
+            feature="insert policies with a bucket index",
         )
 
 

@@ -135,8 +135,7 @@ def kinds(draw: st.DrawFn) -> Kind:
         version=version,
         table_type=table_type,
         index=index,
-        # Flink's rules only without log files: a base file that they fill drops those.
-        sizing=draw(st.sampled_from(list(_SIZING) if table_type == COW else list(_SIZING)[:-1])),
+        sizing=draw(st.sampled_from(list(_SIZING))),
         by_event_time=draw(st.booleans()),
         concurrency=draw(st.sampled_from(modes)),
         is_partitioned=draw(st.booleans()),
