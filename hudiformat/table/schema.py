@@ -105,6 +105,7 @@ class TableSchema:
 
 @lru_cache(maxsize=64)
 def _avro_with_meta(avro: str) -> str:
+    avro_to_arrow(avro)  # raises a SchemaError for what is no schema
     schema = json.loads(avro)
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
     schema["fields"] = meta + [field for field in schema["fields"] if field["name"] not in META_FIELDS]

@@ -179,7 +179,7 @@ def table_checksum(name: str, database: str = "") -> int:
 
     Source: HoodieTableConfig.generateChecksum, Hudi 1.2.0.
     """
-    return zlib.crc32(f"{database}.{name}".encode())
+    return zlib.crc32(f"{database}.{name}".encode(errors="replace"))  # as in Java, a lone surrogate counts as "?"
 
 
 def parse_properties(text: str | bytes) -> dict[str, str]:

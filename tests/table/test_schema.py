@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import DataError, HudiFormatError, SchemaError
+from hudiformat.table import TableSchema
 from tests.tables import SCHEMA, new_table, rows, tree
 
 GOOD = rows(("a", 1, "x", 1), ("b", 2, "x", 2))
@@ -132,3 +133,9 @@ def test_a_partition_value_that_leads_out_of_the_table(tmp_path: Path, value: st
 )
 def test_what_is_no_table_of_rows(tmp_path: Path, data: Any) -> None:
     refuse(tmp_path, data, DataError, f"expected rows.*found {type(data).__name__}")
+
+
+@pytest.mark.parametrize("avro", ["", "{", '"\x01"', "[]", '{"type":"record","name":"r"}'])
+def test_a_text_that_is_no_schema_is_refused_with_meta_fields_too(avro: str) -> None:
+    with pytest.raises(SchemaError):
+        _ = TableSchema(avro).avro_with_meta

@@ -67,3 +67,7 @@ def test_properties_without_an_attribute_are_kept() -> None:
     config = new_table_config(name="t", record_key_fields=["k"], extra={"my.property": "1", "hoodie.x": "2"})
     assert {"my.property": "1", "hoodie.x": "2"}.items() <= config.extra.items()
     assert "hoodie.table.name" not in config.extra
+
+
+def test_a_name_with_a_lone_surrogate_has_a_checksum_too() -> None:
+    assert table_checksum("a\ud800") == table_checksum("a?")
