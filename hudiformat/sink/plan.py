@@ -111,7 +111,10 @@ class Progress:
             CorruptTableError: it is something else.
         """
         with _reading("progress"):
-            fields = _fields(text, batch=int, watermark=int, pending=dict)
+            fields = _fields(text, batch=int, watermark=int, pending=dict, skipped=list)
+            for first, last in fields["skipped"]:
+                _expect(int, first)
+                _expect(int, last)
             for partition, since in fields["pending"].items():
                 checked_partition(partition)
                 _expect(int, since)
