@@ -13,9 +13,9 @@ def examples(count: int) -> int:
     return count if LONG else max(count // (3 if THOROUGH else 4), 2)
 
 
-def every(count: int) -> int:
-    """The step through moments that are alike: each in a long run, every third in CI, each *count*-th elsewhere."""
-    return 1 if LONG else min(3, count) if THOROUGH else count
+def every(count: int, *, thorough: int = 3) -> int:
+    """The step through moments that are alike: each in a long run, *thorough* in CI, *count* elsewhere."""
+    return 1 if LONG else min(thorough, count) if THOROUGH else count
 
 
 def steps(*, long: int, thorough: int, short: int) -> int:

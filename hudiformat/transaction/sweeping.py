@@ -46,11 +46,12 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
     gone = {time for time in _rolled_back(state) if first <= time < bound and time not in known}
     if not gone:
         return
+    planned = {(group.partition_path, name) for group in state.pending_groups for name in group.files}
     for folder, files in list_partitions(state.storage, incomplete=True):
         for file in files:
             path = join_path(folder, file.name)
             instants = _instants_of(state, path)
-            if instants and instants <= gone:
+            if instants and instants <= gone and (folder, file.name) not in planned:
                 state.context.confirm()
                 state.storage.delete(path)
 

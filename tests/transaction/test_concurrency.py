@@ -88,3 +88,14 @@ def test_processes_lose_and_double_nothing(tmp_path: Path, count: int) -> None:
     assert [process.wait(timeout=7200) for process in racing.start_writers(tmp_path / "t", writers)] == [0] * count
     racing.check(table.snapshot(), writers)
     assert not table.timeline.pending
+
+
+@pytest.mark.parametrize("policy", ["drop", "fail"])
+def test_with_a_bucket_index_an_insert_does_not_look_keys_up(tmp_path: Path, policy: str) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.datasource.insert.dup.policy": policy}
+    table = new_table(tmp_path / "t", options={**options, "hoodie.bucket.index.num.buckets": "2"})
+    with pytest.raises(UnsupportedFeatureError, match=f"dup.policy={policy} looks keys up.*upsert the rows instead"):
+        table.insert(rows(("a", 1, "x", 1)))
+    assert table.timeline.instants == ()
+    table.upsert(rows(("a", 1, "x", 1)))
+    assert content(table) == [("a", 1, "x", 1)]

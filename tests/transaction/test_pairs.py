@@ -147,7 +147,7 @@ def may_run(kind: tuple[str, str], way: str) -> bool:
     index, table_type = kind
     if way == "partial update":
         return table_type == "MERGE_ON_READ" and index in ("SIMPLE", "BLOOM", "INMEMORY")
-    return True
+    return index != "BUCKET" or way not in ("insert or drop", "insert or fail")  # refused by name
 
 
 def all_pairs() -> Iterator[tuple[tuple[str, str], Step, Step]]:
@@ -199,8 +199,8 @@ def at_once(path: Path, kind: tuple[str, str], first: Step, second: Step) -> boo
 
 def test_two_writes_at_once_leave_what_one_after_the_other_leaves(tmp_path: Path) -> None:
     pairs = list(all_pairs())
-    assert len(pairs) > 4000
-    for number, (kind, first, second) in enumerate(pairs[:: every(97)]):
+    assert len(pairs) > 3000
+    for number, (kind, first, second) in enumerate(pairs[:: every(199, thorough=31)]):
         made = prepared(tmp_path, kind)
         copies = [tmp_path / f"{number}-{name}" for name in ("first", "second", "both")]
         for copy in copies:
