@@ -22,7 +22,7 @@ from hudiformat.avro.container import (
 from hudiformat.errors import EncodeError, SchemaError
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Codec
-from hudiformat.storage import OutputFile, Storage
+from hudiformat.storage import OutputFile, Storage, reading
 from hudiformat.wire import INT32_MAX
 
 BLOCK = 1 << 20
@@ -102,7 +102,7 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     with storage.open_new(target) as file:
         first: ContainerReader | None = None
         for source in sources:
-            with storage.open_input(source) as opened:
+            with reading(storage, source) as opened:
                 found = ContainerReader(opened, source)
                 if first is None:
                     first = found

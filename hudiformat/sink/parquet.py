@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.errors import SchemaError
 from hudiformat.sink.gathering import GatheredRows
-from hudiformat.storage import OutputFile, Storage, arrow_stream
+from hudiformat.storage import OutputFile, Storage, arrow_stream, reading
 
 ROW_GROUP = 64 << 20
 """The bytes in Arrow of a row group."""
@@ -64,7 +64,7 @@ def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
 def _batches(storage: Storage, sources: Sequence[str]) -> Iterator[pa.RecordBatch]:
     first: pa.Schema | None = None
     for source in sources:
-        with storage.open_input(source) as stream:
+        with reading(storage, source) as stream:
             file = pq.ParquetFile(stream)
             first = first or file.schema_arrow
             if not file.schema_arrow.equals(first):

@@ -8,7 +8,7 @@ from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import FileMap, LocalStorage, Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
-from hudiformat.storage.streams import ArrowSink, arrow_stream
+from hudiformat.storage.streams import ArrowSink, arrow_stream, reading
 
 __all__ = [
     "TEMPORARY_PREFIX",
@@ -27,4 +27,5 @@ __all__ = [
     "give_back",
     "open_parent",
     "open_storage",
+    "reading",
 ]

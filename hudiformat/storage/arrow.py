@@ -211,7 +211,9 @@ class ArrowOutputFile:
     """A file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
     def __init__(self, stream: pa.NativeFile, name: str) -> None:
-        self._stream = stream
+        # An upload that has failed is finished when the stream is destroyed.  It is let go of as soon as it fails, so
+        # that nothing appears after somebody has cleaned up.
+        self._stream: pa.NativeFile | None = stream
         self._name = name
         self._size = 0
 
@@ -220,23 +222,32 @@ class ArrowOutputFile:
         return self._size
 
     def write(self, *parts: bytes | memoryview) -> None:
-        self._check_open("write")
-        with _storage_errors("write", self._name):
-            for part in parts:
-                self._size += self._stream.write(memoryview(part).cast("B"))
+        stream = self._open_stream("write")
+        try:
+            with _storage_errors("write", self._name):
+                for part in parts:
+                    self._size += stream.write(memoryview(part).cast("B"))
+        except StorageError:
+            del stream
+            self._stream = None
+            raise
 
     def sync(self) -> None:
-        self._check_open("sync")
         with _storage_errors("sync", self._name):
-            self._stream.flush()
+            self._open_stream("sync").flush()
 
-    def _check_open(self, action: str) -> None:
-        if self._stream.closed:
+    def _open_stream(self, action: str) -> pa.NativeFile:
+        if self._stream is None or self._stream.closed:
             raise StorageError(f"cannot {action} {self._name}: it is closed", path=self._name)
+        return self._stream
 
     def close(self) -> None:
-        with _storage_errors("close", self._name):
-            self._stream.close()
+        try:
+            with _storage_errors("close", self._name):
+                if self._stream is not None:
+                    self._stream.close()
+        finally:
+            self._stream = None
 
     def __enter__(self) -> ArrowOutputFile:
         return self

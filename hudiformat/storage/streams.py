@@ -1,12 +1,33 @@
-"""Output files for Arrow's writers."""
+"""Output files for Arrow's writers, and files whose ranges are read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow as pa
 
-from hudiformat.storage.protocol import OutputFile
+from hudiformat.errors import HudiFormatError, StorageError
+from hudiformat.storage.protocol import OutputFile, Storage
 
 _BUFFER = 1 << 16
+
+
+@contextmanager
+def reading(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
+    """A file whose ranges are read within the block.
+
+    Raises:
+        StorageError: it cannot be opened, or one of its ranges cannot be read.
+    """
+    with storage.open_input(path) as file:
+        try:
+            yield file
+        except HudiFormatError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            name = f"{storage.root}/{path}"
+            raise StorageError(f"cannot read {name}: {error}", path=name) from error
 
 
 def arrow_stream(file: OutputFile) -> pa.NativeFile:

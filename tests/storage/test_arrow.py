@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +14,7 @@ from pyarrow import fs
 import hudiformat as hf
 from hudiformat.errors import StorageError
 from hudiformat.storage import Capabilities, Storage, open_storage
+from hudiformat.storage.arrow import ArrowOutputFile
 from hudiformat.storage.putting import put_of
 from tools.s3_server import KEY, SECRET, S3Server
 
@@ -174,3 +178,28 @@ def test_a_file_that_another_deletes_first_is_no_error(tmp_path: Path, monkeypat
     storage: Storage = open_storage(str(tmp_path), filesystem=fs.LocalFileSystem())
     monkeypatch.setattr(storage, "_type", lambda _path: fs.FileType.File)
     assert not storage.delete("gone")
+
+
+class FailingStream:
+    closed = False
+
+    def write(self, _data: memoryview) -> int:
+        raise OSError("the connection is gone")
+
+    def close(self) -> None:
+        raise OSError("the connection is gone")
+
+
+@pytest.mark.parametrize("act", [lambda file: file.write(b"1"), lambda file: file.close()], ids=["write", "close"])
+def test_an_upload_that_fails_is_let_go_of_at_once(act: Callable[[ArrowOutputFile], None]) -> None:
+    """It would be finished when the stream is destroyed, perhaps after the file has been deleted."""
+    stream = FailingStream()
+    left = weakref.ref(stream)
+    file = ArrowOutputFile(stream, "s3://bucket/a")
+    del stream
+    with contextlib.suppress(StorageError):
+        act(file)
+    assert left() is None
+    with pytest.raises(StorageError, match="cannot write s3://bucket/a: it is closed"):
+        file.write(b"1")
+    file.close()

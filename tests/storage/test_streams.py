@@ -1,4 +1,4 @@
-"""Output files as Arrow's writers take them."""
+"""Output files as Arrow's writers take them, and files whose ranges are read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from hudiformat.storage import ArrowSink, LocalStorage, arrow_stream
+from hudiformat import DecodeError, StorageError
+from hudiformat.storage import ArrowSink, LocalStorage, arrow_stream, reading
 
 
 def test_a_stream_writes_to_the_file_and_leaves_it_open(tmp_path: Path) -> None:
@@ -37,3 +39,14 @@ def test_a_sink_that_is_not_open_writes_nothing(tmp_path: Path) -> None:
         sink.is_open = False
         stream.close()
     assert storage.read("a") == b""
+
+
+def test_a_range_that_cannot_be_read_is_a_storage_error(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.create("a", b"1234")
+    with reading(storage, "a") as file:
+        assert file.read(2) == b"12"
+    with pytest.raises(StorageError, match=r"cannot read .*/a: the connection is gone"), reading(storage, "a"):
+        raise OSError("the connection is gone")
+    with pytest.raises(DecodeError, match="damaged"), reading(storage, "a"):
+        raise DecodeError("damaged")
