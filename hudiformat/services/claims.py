@@ -15,7 +15,7 @@ from hudiformat.transaction import Heartbeat, delete_files, is_of_ended_process,
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ServiceClaim:
     """An inflight service instant that this process runs.
 
     ``attempt`` is in the names of its files: a process that is taken for dead and is not writes no file of another's.
@@ -34,7 +34,7 @@ def is_running(state: TableState, instant: Instant) -> bool:
     return options.has_other_writers or not is_of_ended_process(state.storage, instant.time)
 
 
-def claim(state: TableState, instant: Instant, undo: ExitStack) -> Claim:
+def claim(state: TableState, instant: Instant, undo: ExitStack) -> ServiceClaim:
     """Begin a planned service, or take over one whose process has died; to be called under the table's lock.
 
     What a dead process has made is deleted.  The heartbeat stops when *undo* is closed.
@@ -51,5 +51,5 @@ def claim(state: TableState, instant: Instant, undo: ExitStack) -> Claim:
     state.context.confirm()
     if instant.state is State.INFLIGHT:
         delete_files(state.storage, state.config, instant.time)
-        return Claim(instant, heartbeat, heartbeat.number)
-    return Claim(transition_inflight(state.storage, state.config, instant), heartbeat, 0)
+        return ServiceClaim(instant, heartbeat, heartbeat.number)
+    return ServiceClaim(transition_inflight(state.storage, state.config, instant), heartbeat, 0)

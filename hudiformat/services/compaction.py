@@ -17,7 +17,7 @@ from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
-from hudiformat.services.claims import Claim, claim, is_running
+from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
 from hudiformat.table import TableContext, TableState, refuse_unwritable
@@ -117,7 +117,7 @@ def _chosen(state: TableState) -> Iterator[FileSlice]:
                 return
 
 
-def _run(state: TableState, claimed: Claim) -> Commit:
+def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     with claimed.heartbeat:
         writing = WritePlan(
             root=state.storage.root,

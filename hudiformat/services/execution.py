@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
-from hudiformat.services.claims import Claim
+from hudiformat.services.claims import ServiceClaim
 from hudiformat.storage import Storage
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
@@ -28,7 +28,7 @@ Merge = Callable[[WritePlan, FileSlice, WriteToken], Iterable[WriteStat]]
 """Merges one file slice into new files; their statistics."""
 
 
-def run_claimed(state: TableState, claimed: Claim, writing: WritePlan, *, merge: Merge, name: str) -> Commit:
+def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *, merge: Merge, name: str) -> Commit:
     """Merge the file slices of the plan of a claimed service, and complete it; *name* is the operation's in the commit.
 
     Raises:

@@ -20,7 +20,7 @@ from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
-from hudiformat.services.claims import Claim, claim, is_running
+from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, merge_rule, refuse_unwritable
@@ -118,7 +118,7 @@ def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> 
     return counting_blocks(blocks, counts=visibility.counts_block)
 
 
-def _run(state: TableState, claimed: Claim) -> Commit:
+def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     with claimed.heartbeat:
         writing = write_plan(state, Operation.UPSERT, claimed.instant.time)
         return run_claimed(state, claimed, writing, merge=partial(_compact, state.storage), name=_LOG_COMPACT)

@@ -10,7 +10,7 @@ from typing import Any
 
 from hudiformat import Table
 from hudiformat.options.values import ServiceOptions
-from hudiformat.services.claims import Claim
+from hudiformat.services.claims import ServiceClaim
 from hudiformat.table import TableState
 from hudiformat.timeline import Instant
 from hudiformat.transaction import Heartbeat
@@ -34,9 +34,9 @@ def logged(table: Table) -> Table:
 
 
 @contextmanager
-def claimed_by(state: TableState, instant: Instant) -> Iterator[Claim]:
+def claimed_by(state: TableState, instant: Instant) -> Iterator[ServiceClaim]:
     """An inflight service that this process has claimed."""
     heartbeat = Heartbeat(state.storage, instant.time, interval=60, may_be_taken_over=True)
     heartbeat.start()
     with heartbeat:
-        yield Claim(instant, heartbeat, 0)
+        yield ServiceClaim(instant, heartbeat, 0)
