@@ -1,4 +1,4 @@
-"""Processes that are stopped and killed while they write one table; more of it by ``python -m tests.fire.processes``."""
+"""Processes that are stopped and killed while they write one table; more by ``python -m tests.fire.processes``."""
 
 from __future__ import annotations
 
