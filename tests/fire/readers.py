@@ -19,6 +19,7 @@ from tests.fire.memory import MemoryStorage, in_time_of
 from tests.fire.scenes import COLUMNS, MOR, OPERATIONS, Kind, content, first_of, last_of, rows, table_in
 
 Answer = Any
+_VERSION_OF_LOGS_BY_WRITE = 8
 
 
 def _rows(found: Any) -> Answer:
@@ -31,7 +32,12 @@ def _scanned(table: Table) -> Answer:
 
 
 def _slices(table: Table) -> Answer:
-    return tuple((one.partition_path, one.file_id, one.base_instant, len(one.log_files)) for one in table.file_slices())
+    """In table version 6 a log file is there before its blocks are committed; queries leave these out."""
+    has_logs = table.config.version >= _VERSION_OF_LOGS_BY_WRITE
+    return tuple(
+        (one.partition_path, one.file_id, one.base_instant, len(one.log_files) if has_logs else 0)
+        for one in table.file_slices()
+    )
 
 
 QUERIES: dict[str, Callable[[Table], Answer]] = {
