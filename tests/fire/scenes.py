@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow as pa
 from hudiformat import Table, create_table, open_table
 from hudiformat.storage import Storage
 from tests.fire.memory import FakeTime, MemoryStorage
+from tests.metadata.tables import add_metadata_table
 
 REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partitions", "overwrites and clean")
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
@@ -61,6 +63,7 @@ class Kind:
     index: str = "SIMPLE"
     mode: str = "SINGLE_WRITER"
     appends: bool = True
+    has_metadata_table: bool = False
 
     @property
     def is_non_blocking(self) -> bool:
@@ -75,7 +78,8 @@ class Kind:
     def __str__(self) -> str:
         kind = "MOR" if self.table_type == MOR else "COW"
         mode = {"SINGLE_WRITER": "alone", "OPTIMISTIC_CONCURRENCY_CONTROL": "optimistic"}.get(self.mode, "non-blocking")
-        return f"{self.version} {kind} {self.index} {mode}{'' if self.appends else ', object store'}"
+        more = ("" if self.appends else ", object store") + (", metadata table" if self.has_metadata_table else "")
+        return f"{self.version} {kind} {self.index} {mode}{more}"
 
 
 def rows(*values: tuple[Any, ...]) -> pa.Table:
@@ -131,7 +135,18 @@ def fill(kind: Kind) -> MemoryStorage:
         table.compact()
     table.upsert(rows(("a", "x", 3), ("g", "x", 3), ("e", "y", 3)))
     table.upsert(rows(("a", "x", 4), ("b", "x", 4, True), ("e", "y", 4)))
-    return storage
+    return with_metadata_table(storage) if kind.has_metadata_table else storage
+
+
+def with_metadata_table(storage: MemoryStorage) -> MemoryStorage:
+    """The table with a metadata table, which the tests' builder makes in a folder."""
+    with TemporaryDirectory() as folder:
+        for path, file in storage.files.items():
+            target = Path(folder) / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.data)
+        add_metadata_table(Path(folder))
+        return load(Path(folder), storage.time)
 
 
 def _nothing(table: Table) -> None:
@@ -224,6 +239,8 @@ def kinds() -> Iterator[Kind]:
     yield Kind(index="BUCKET", mode="NON_BLOCKING_CONCURRENCY_CONTROL")
     yield Kind(8, mode="OPTIMISTIC_CONCURRENCY_CONTROL", appends=False)
     yield Kind(6, COW, appends=False)
+    yield Kind(has_metadata_table=True)
+    yield Kind(table_type=COW, mode="OPTIMISTIC_CONCURRENCY_CONTROL", has_metadata_table=True)
 
 
 def load(folder: Path, time: FakeTime) -> MemoryStorage:
