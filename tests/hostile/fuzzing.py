@@ -40,12 +40,14 @@ class Coverage:
     def __init__(self) -> None:
         self.steps: set[tuple[str, int, int]] = set()
         self._last = 0
+        self._before = sys.gettrace()
 
     def __enter__(self) -> None:
+        self._before = sys.gettrace()  # that of a run that measures coverage, for instance
         sys.settrace(self._call)
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+        sys.settrace(self._before)
 
     def _call(self, frame: FrameType, _event: str, _argument: Any) -> Any:
         return self._line if frame.f_code.co_filename.startswith(_PACKAGE) else None
