@@ -117,9 +117,6 @@ class Heartbeat:
     def __exit__(self, *_error: object) -> None:
         self.stop()
 
-    def _new_ticker(self) -> Ticker:
-        return Ticker(self._renew, interval=self._interval, name=f"heartbeat {self.instant}")
-
     def _renew(self) -> None:
         if self.is_own():
             self._beat()
