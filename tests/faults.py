@@ -74,6 +74,9 @@ class FaultyStorage:
     def delete_empty_folder(self, path: str) -> bool:
         return self.fault.run(f"delete_empty_folder {path}", lambda: self.storage.delete_empty_folder(path))
 
+    def delete_folder(self, path: str) -> bool:
+        return self.fault.run(f"delete_folder {path}", lambda: self.storage.delete_folder(path))
+
     def delete(self, path: str) -> bool:
         return self.fault.run(f"delete {path}", lambda: self.storage.delete(path))
 

@@ -119,6 +119,9 @@ class RecordingStorage:
     def delete_empty_folder(self, path: str) -> bool:
         return self._run("delete_empty_folder", path, lambda: self.storage.delete_empty_folder(path))
 
+    def delete_folder(self, path: str) -> bool:
+        return self._run("delete_folder", path, lambda: self.storage.delete_folder(path))
+
     def delete(self, path: str) -> bool:
         return self._run("delete", path, lambda: self.storage.delete(path))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ _KNOWN = {
 _UNKNOWN = Capabilities(append=True)
 """Files may be visible while they are written, as in pyarrow's Azure, and renames are not known to work."""
 _DELETIONS = 3
+_KINDS = {fs.FileType.File: "file", fs.FileType.Directory: "folder", fs.FileType.Unknown: "special file"}
 _CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs")  # the kinds that have a conditional put
 
 
@@ -155,21 +156,27 @@ class ArrowStorage:
         # pyarrow deletes folders with all that is in them, also what came after a look.
         return self._is_local and remove_empty_folder(Path(self._path(path)))
 
+    def delete_folder(self, path: str) -> bool:
+        return self._delete(path, fs.FileType.Directory, self._delete_dir)
+
     def delete(self, path: str) -> bool:
-        kind = self._type(path)
-        if kind is fs.FileType.NotFound:
+        return self._delete(path, fs.FileType.File, self._filesystem.delete_file)
+
+    def _delete(self, path: str, expected: fs.FileType, delete: Callable[[str], None]) -> bool:
+        # The look comes first: file systems delete a folder as if it were a file, and the other way round.
+        found = self._type(path)
+        if found is fs.FileType.NotFound:
             return False
         with self._errors("delete", path):
+            if found is not expected:
+                raise OSError(f"expected a {_KINDS[expected]}, found a {_KINDS[found]}")
             try:
-                if kind is fs.FileType.Directory:
-                    self._delete_folder(self._path(path))
-                else:
-                    self._filesystem.delete_file(self._path(path))
+                delete(self._path(path))
             except FileNotFoundError:  # another process deleted it first
                 return False
         return True
 
-    def _delete_folder(self, target: str) -> None:
+    def _delete_dir(self, target: str) -> None:
         """Delete a folder; again if objects have come, or a server has refused to delete a parent before its child."""
         for _ in range(_DELETIONS - 1):
             with suppress(OSError):

@@ -67,8 +67,12 @@ class FolderStorage:
         """Delete a folder that has no content; whether that has happened."""
         return self.storage.delete_empty_folder(self._below(path))
 
+    def delete_folder(self, path: str) -> bool:
+        """Delete a folder with all that it has in it, and return whether it existed."""
+        return self.storage.delete_folder(self._below(path))
+
     def delete(self, path: str) -> bool:
-        """Delete a file, or a folder with its content, and return whether it existed."""
+        """Delete a file, and return whether it existed."""
         return self.storage.delete(self._below(path))
 
     def _below(self, path: str) -> str:

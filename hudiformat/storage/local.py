@@ -157,13 +157,23 @@ class LocalStorage:
     def delete_empty_folder(self, path: str) -> bool:
         return remove_empty_folder(self._path(path))
 
+    def delete_folder(self, path: str) -> bool:
+        target = self._path(path, itself=True)
+        try:
+            if target.is_symlink():
+                target.unlink()  # what it leads to may lie outside
+                return True
+            _forget_synced(target)
+            shutil.rmtree(target)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _storage_error("delete", target, error) from error
+        return True
+
     def delete(self, path: str) -> bool:
         target = self._path(path, itself=True)
         try:
-            if target.is_dir() and not target.is_symlink():
-                _forget_synced(target)
-                shutil.rmtree(target)
-                return True
             _checksum_file(target).unlink(missing_ok=True)
             target.unlink()
         except FileNotFoundError:

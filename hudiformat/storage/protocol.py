@@ -160,6 +160,17 @@ class Storage(Protocol):
         """
         ...
 
+    def delete_folder(self, path: str) -> bool:
+        """Delete a folder with all that it has in it, and return whether it existed.
+
+        Only for folders that are ours whole, such as the markers of an instant: what others have put there goes too.
+        """
+        ...
+
     def delete(self, path: str) -> bool:
-        """Delete a file, or a folder with its content, and return whether it existed."""
+        """Delete a file, and return whether it existed.
+
+        Raises:
+            StorageError: The path is a folder, whatever its name, or the file cannot be deleted.
+        """
         ...

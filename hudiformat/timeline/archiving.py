@@ -94,7 +94,7 @@ def archive(
     for files in groups:
         confirm()
         storage.delete(instant_path(config, files.completed))
-        storage.delete(f"{MARKER_FOLDER}/{files.completed.time}")
+        storage.delete_folder(f"{MARKER_FOLDER}/{files.completed.time}")
     return tuple(files.completed for files in groups)
 
 

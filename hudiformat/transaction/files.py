@@ -70,7 +70,7 @@ def marked_instants(storage: Storage) -> list[str]:
 
 def delete_markers(storage: Storage, instant: str) -> None:
     """Delete the markers of *instant*."""
-    storage.delete(f"{MARKER_FOLDER}/{instant}")
+    storage.delete_folder(f"{MARKER_FOLDER}/{instant}")
 
 
 def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:

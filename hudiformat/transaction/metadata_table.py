@@ -235,7 +235,7 @@ def _drop(state: TableState, partitions: Iterable[str]) -> None:
     changes = {_PARTITIONS: ",".join(left), **({} if left else {_INFLIGHT: ""})}
     update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
     for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
-        state.storage.delete(folder)
+        state.storage.delete_folder(folder)
 
 
 def _warn(message: str) -> None:

@@ -55,4 +55,4 @@ def _read(storage: Storage, schema: pa.Schema, path: str) -> pa.Table:
 
 def delete_staged(storage: Storage, folder: str) -> None:
     """Delete what was stored in *folder*."""
-    storage.delete(f"{MARKER_FOLDER}/{folder}")
+    storage.delete_folder(f"{MARKER_FOLDER}/{folder}")

@@ -156,13 +156,15 @@ class MemoryStorage:
         """Folders are only parts of names here."""
         return False
 
+    def delete_folder(self, path: str) -> bool:
+        gone = [name for name in self.files if name.startswith(f"{path}/")]
+        return sum(map(self.delete, gone)) > 0
+
     def delete(self, path: str) -> bool:
-        gone = [name for name in self.files if name == path or name.startswith(f"{path}/")]
-        for name in gone:
-            file = self.files.pop(name)
-            if not name.startswith(".hoodie/"):
-                self.deleted[name] = file
-        return bool(gone)
+        file = self.files.pop(path, None)
+        if file is not None and not path.startswith(".hoodie/"):
+            self.deleted[path] = file
+        return file is not None
 
 
 class OpenFile:

@@ -69,6 +69,10 @@ class MemoryStorage:
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002
         return False
 
+    def delete_folder(self, path: str) -> bool:
+        gone = [name for name in self.files if name.startswith(f"{path}/")]
+        return sum(map(self.delete, gone)) > 0
+
     def delete(self, path: str) -> bool:
         return self.files.pop(path, None) is not None
 

@@ -74,7 +74,7 @@ def storage_of(kind: str) -> Iterator[Storage]:
     if kind == "object store":
         storage = memory()
         yield storage
-        storage.delete("")  # all of them share one dict, and listings go through it
+        storage.delete_folder("")  # all of them share one dict, and listings go through it
         return
     with tempfile.TemporaryDirectory() as folder:
         yield open_storage(folder, filesystem=fs.LocalFileSystem())

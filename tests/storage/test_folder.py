@@ -22,5 +22,5 @@ def test_the_empty_path_is_the_folder_itself(tmp_path: Path) -> None:
     assert not inner.exists("")
     outer.create("inner/a", b"")
     assert [entry.name for entry in inner.list("")] == ["a"]
-    assert inner.delete("")
+    assert inner.delete_folder("")
     assert not outer.exists("inner")

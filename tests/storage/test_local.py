@@ -227,8 +227,9 @@ def test_a_deleted_file_takes_its_checksum_along(storage: LocalStorage, tmp_path
 
 def test_a_folder_is_deleted_with_all_in_it(storage: LocalStorage) -> None:
     storage.create("a/b/file", b"")
-    assert storage.delete("a")
+    assert storage.delete_folder("a")
     assert not storage.exists("a")
+    assert not storage.delete_folder("a")
 
 
 def test_deleting_nothing_says_so(storage: LocalStorage) -> None:
@@ -375,7 +376,7 @@ def test_the_folders_above_a_new_file_are_synced_as_well(
     synced.clear()
     storage.create("a/b/other", b"")
     assert synced == [tmp_path / "table/a/b"]  # those above are known to be on disk
-    storage.delete("a")
+    storage.delete_folder("a")
     synced.clear()
     storage.create("a/b/file", b"")
     assert tmp_path / "table" in synced
@@ -414,6 +415,9 @@ def test_a_link_out_of_the_table_is_no_way_to_write_or_delete(linked: LocalStora
             change()
     assert names(tmp_path / "outside") == ["file"]
     assert linked.delete("outside-folder")  # the link itself is in the table
+    (tmp_path / "table" / "outside-folder").symlink_to(tmp_path / "outside")
+    assert linked.delete_folder("outside-folder")
+    assert names(tmp_path / "outside") == ["file"]
     linked.create("outside-file", b"new", overwrite=True)
     assert (tmp_path / "outside/file").read_bytes() == b"content"
 

@@ -177,9 +177,19 @@ def test_files_and_folders_are_deleted_once(storage: Storage) -> None:
     storage.create("a/c", b"")
     assert [storage.delete("a/c"), storage.delete("a/c")] == [True, False]
     assert storage.exists("a/b/file")
-    assert storage.delete("a")
+    assert storage.delete_folder("a")
     assert not storage.exists("a/b/file")
     assert not storage.delete("missing")
+    assert not storage.delete_folder("missing")
+
+
+def test_a_file_is_no_folder_and_a_folder_no_file_when_it_comes_to_deleting(storage: Storage) -> None:
+    storage.create("a/b.parquet/file", b"")
+    with pytest.raises(StorageError, match="cannot delete .*b.parquet"):
+        storage.delete("a/b.parquet")
+    with pytest.raises(StorageError, match="cannot delete .*file"):
+        storage.delete_folder("a/b.parquet/file")
+    assert storage.exists("a/b.parquet/file")
 
 
 def test_a_storage_survives_pickle(storage: Storage) -> None:

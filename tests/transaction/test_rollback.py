@@ -103,3 +103,14 @@ def test_markers_that_stayed_behind_a_commit_mean_nothing(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     assert content(table) == [("a", 2, "x", 2)]
     assert content(table, as_of=commit.instant) == [("a", 1, "x", 1)]
+
+
+def test_a_folder_with_the_name_of_a_data_file_is_nobodys_to_delete(table: Table) -> None:
+    table.insert(rows(("b", 1, "x", 1)))
+    instant = abandoned(table, rows(("a", 1, "x", 1))).instant.time
+    folder = Path(table.path) / "x" / f"0a000000-0000-4000-8000-000000000000-0_0-0-0_{instant}.parquet"
+    folder.mkdir()
+    (folder / "mine").write_text("mine")
+    table.insert(rows(("c", 1, "y", 1)))
+    assert (folder / "mine").read_text() == "mine"
+    assert content(table) == [("b", 1, "x", 1), ("c", 1, "y", 1)]
