@@ -10,10 +10,10 @@ HoodieWriteMergeHandle.close.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from hudiformat.errors import StorageError
+from hudiformat.errors import StorageError, WriteConflictError
 from hudiformat.logfile import AppendResult, LogReader, LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, is_instant, join_path, parse_data_file
 from hudiformat.storage import Storage
@@ -76,9 +76,7 @@ def delete_markers(storage: Storage, instant: str) -> None:
 def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:
     """Delete the files of an instant, the partitions that it had just made, and its markers."""
     # Markers alone do not do: Hudi's may have been kept by its timeline server, and a partition is made before them.
-    for path in {*marked_files(storage, instant), *files_of(storage, instant)}:
-        if _is_of(storage, config, path, instant):
-            storage.delete(path)
+    _delete_own(storage, config, instant, {*marked_files(storage, instant), *files_of(storage, instant)})
     delete_torn_logs(storage, config, instant)
     delete_traces(storage, instant)
 
@@ -98,9 +96,25 @@ def delete_torn_logs(storage: Storage, config: TableConfig, instant: str) -> Non
 def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: Iterable[WriteStat]) -> None:
     """Delete the files that *instant* was about to make and that its statistics do not name."""
     kept = named_files(stats)
-    for path in marked_files(storage, instant):
-        if path not in kept and _is_of(storage, config, path, instant):
-            storage.delete(path)
+    _delete_own(storage, config, instant, {path for path in marked_files(storage, instant) if path not in kept})
+
+
+def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Sequence[WriteStat]) -> None:
+    """Delete the files of a task whose write does not wait for it any more: it was committed without them or given up.
+
+    The write's markers tell, which are deleted last.  A write that is given up lists its files once more after that, so
+    a file that is made in between is found by one of the two.
+
+    Raises:
+        WriteConflictError: the write is over.
+    """
+    if not stats or storage.list(f"{MARKER_FOLDER}/{instant}"):
+        return
+    _delete_own(storage, config, instant, {path for path in named_files(stats) if path is not None})
+    raise WriteConflictError(
+        f"{storage.root}: expected the write of the instant {instant} to wait for this task, found it over; the task's "
+        "files are deleted, and nothing of them has been committed"
+    )
 
 
 def delete_traces(storage: Storage, instant: str) -> None:
@@ -122,6 +136,12 @@ def files_of(storage: Storage, instant: str) -> Iterator[str]:
             parsed = parse_data_file(entry.name)
             if parsed is not None and parsed.instant == instant:
                 yield join_path(folder, entry.name)
+
+
+def _delete_own(storage: Storage, config: TableConfig, instant: str, paths: Iterable[str]) -> None:
+    for path in paths:
+        if _is_of(storage, config, path, instant):
+            storage.delete(path)
 
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:

@@ -179,7 +179,10 @@ class Transaction:
         if any(done.time == time for done in state.timeline.completed):
             return
         # Also where another writer has rolled this write back: what was made since then is still there.
+        has_markers = time in marked_instants(state.storage)
         delete_files(state.storage, state.config, time)
+        if has_markers:  # a task that has made a file in between has still found them (check_awaited)
+            delete_files(state.storage, state.config, time)
         if any(pending.time == time for pending in state.timeline.pending):
             if FILES in state.config.metadata_partitions:
                 MetadataTable.of(state).without(time)

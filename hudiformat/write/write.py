@@ -27,7 +27,7 @@ from hudiformat.table import (
     refuse_unwritable,
 )
 from hudiformat.timeline import TableConfig, WriteStat
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, partial_schema, write_and_commit
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import combined_rows
@@ -237,6 +237,16 @@ class WriteTask:
             self._stats += partition.close()
         self._partitions = {}
         return self._stats
+
+    def finish_apart(self) -> list[WriteStat]:
+        """As :meth:`finish`, in a process that goes on although its write may be over.
+
+        Raises:
+            WriteConflictError: it is over; the files of this task are deleted.
+        """
+        stats = self.finish()
+        check_awaited(self._storage, self.plan.config, self.plan.instant, stats)
+        return stats
 
     def __enter__(self) -> WriteTask:
         return self

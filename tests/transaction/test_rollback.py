@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, open_table
+from hudiformat import Table, WriteConflictError, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
-from hudiformat.transaction.files import create_marker
+from hudiformat.storage import LocalStorage
+from hudiformat.transaction.files import check_awaited, create_marker
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.tables import content, data_files, multiset, new_table, rows, tree
@@ -103,6 +104,45 @@ def test_markers_that_stayed_behind_a_commit_mean_nothing(table: Table) -> None:
     table.upsert(rows(("a", 2, "x", 2)))
     assert content(table) == [("a", 2, "x", 2)]
     assert content(table, as_of=commit.instant) == [("a", 1, "x", 1)]
+
+
+def test_a_task_that_ends_after_its_write_was_given_up_deletes_its_files(table: Table) -> None:
+    """Its marker was there before, the file comes after, so that nothing of it is found by others any more."""
+    table.insert(rows(("a", 1, "x", 1)))
+    write = begin_write(table.context, Operation.UPSERT)
+    task = WriteTask(write.plan, WriteToken(0, 0, 0))
+    task.write_batch(rows(("a", 2, "x", 2), ("b", 1, "new", 3)).to_batches()[0])
+    stats = task.finish()
+    paths = [Path(table.path) / (stat.path or "") for stat in stats]
+    made = [path.read_bytes() for path in paths]
+    write.abandon()
+    for path, content_of in zip(paths, made, strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content_of)
+    with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
+        check_awaited(table.context.storage, write.plan.config, write.plan.instant, stats)
+    assert [path for path in paths if path.exists()] == []
+    assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_a_write_that_is_given_up_finds_what_a_task_makes_meanwhile(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task still sees its marker, and so believes that its write goes on."""
+    write = abandoned(table, rows(("a", 1, "x", 1)))
+    (name,) = [name for name in tree(Path(table.path)) if name.startswith("x/") and write.plan.instant in name]
+    late, data = Path(table.path) / name, (Path(table.path) / name).read_bytes()
+    delete_folder = LocalStorage.delete_folder
+
+    def delete(storage: LocalStorage, path: str) -> bool:
+        if path.endswith(write.plan.instant) and storage.exists(path):
+            late.parent.mkdir(exist_ok=True)
+            late.write_bytes(data)
+        return delete_folder(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "delete_folder", delete)
+    write.abandon()
+    assert of_instant(Path(table.path), write.plan.instant) == []
 
 
 def test_a_folder_with_the_name_of_a_data_file_is_nobodys_to_delete(table: Table) -> None:

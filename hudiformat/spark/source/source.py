@@ -158,7 +158,7 @@ class HudiWriter(DataSourceArrowWriter):
         with WriteTask(plan, token) as task:
             for batch in rows:
                 task.write_batch(batch)
-            return TaskResult(stats=encode_write_stats(task.finish()))
+            return TaskResult(stats=encode_write_stats(task.finish_apart()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with self._write.alive():

@@ -70,7 +70,7 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
                     for located in _located(task, path, group, kept, schema):
                         task.write(located)
                 task.end_groups(path)
-        yield encode_stats(task.finish())
+        yield encode_stats(task.finish_apart())
 
 
 def _located(
