@@ -71,6 +71,9 @@ class FaultyStorage:
     def make_folder(self, path: str) -> None:
         self.fault.run(f"make_folder {path}", lambda: self.storage.make_folder(path))
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:
+        return self.fault.run(f"set_modified {path}", lambda: self.storage.set_modified(path, milliseconds))
+
     def delete_empty_folder(self, path: str) -> bool:
         return self.fault.run(f"delete_empty_folder {path}", lambda: self.storage.delete_empty_folder(path))
 

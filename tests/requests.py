@@ -116,6 +116,9 @@ class RecordingStorage:
     def make_folder(self, path: str) -> None:
         self._run("make_folder", path, lambda: self.storage.make_folder(path))
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:
+        return self._run("set_modified", path, lambda: self.storage.set_modified(path, milliseconds))
+
     def delete_empty_folder(self, path: str) -> bool:
         return self._run("delete_empty_folder", path, lambda: self.storage.delete_empty_folder(path))
 

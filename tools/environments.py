@@ -23,7 +23,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+HUDI = "1.2.0"
+"""The version of Hudi that tests run, unless they ask for an older one."""
+_BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:"
 REQUIREMENTS = (
     "pyspark==3.5.9",
     "pandas>=2.2,<3",
@@ -69,14 +71,18 @@ class EnvironmentBuildError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HudiEnvironment:
-    """Where the environment is.  Whoever runs its ``python`` with ``conf`` as SPARK_CONF_DIR has Hudi."""
+    """Where the environment is.  Whoever runs its ``python`` with ``conf`` as SPARK_CONF_DIR has Hudi.
+
+    All versions of Hudi share the virtual environment in *shared*.
+    """
 
     folder: Path
+    shared: Path
 
     @property
     def python(self) -> Path:
         """The interpreter."""
-        return self.folder / "venv" / "bin" / "python"
+        return self.shared / "venv" / "bin" / "python"
 
     @property
     def conf(self) -> Path:
@@ -96,17 +102,20 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hudiformat"
 
 
-def hudi_environment(java_home: Path) -> HudiEnvironment:
-    """The environment, built if it is not there yet: two or three minutes, 650 MB.
+def hudi_environment(java_home: Path, hudi: str = HUDI) -> HudiEnvironment:
+    """The environment, built if it is not there yet: two or three minutes, 650 MB; an older *hudi* adds its jar.
 
     Raises:
         EnvironmentBuildError: a package cannot be fetched, or Spark does not start.
     """
-    environment = HudiEnvironment(cache_folder() / f"hudi-{_key()}")
+    shared = cache_folder() / f"hudi-{_key(HUDI)}"
+    environment = HudiEnvironment(shared if hudi == HUDI else cache_folder() / f"hudi-{_key(hudi)}", shared)
+    if hudi != HUDI:
+        hudi_environment(java_home)
     if not environment.complete.exists():
         with locked(environment.folder.with_suffix(".lock")):
             if not environment.complete.exists():
-                _build(environment, java_home)
+                _build(environment, java_home, hudi)
     return environment
 
 
@@ -116,8 +125,8 @@ def _spark_defaults(bundle: Path) -> str:
     return "".join(f"{key} {value}\n" for key, value in settings.items())
 
 
-def _key() -> str:
-    inputs = [BUNDLE, REQUIREMENTS, _spark_defaults(Path("bundle.jar")), LOG4J]
+def _key(hudi: str) -> str:
+    inputs = [_BUNDLE + hudi, REQUIREMENTS, _spark_defaults(Path("bundle.jar")), LOG4J]
     return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]
 
 
@@ -130,13 +139,14 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _build(environment: HudiEnvironment, java_home: Path) -> None:
+def _build(environment: HudiEnvironment, java_home: Path, hudi: str) -> None:
     print(f"Building the environment of real Hudi in {environment.folder}", file=sys.stderr)
     shutil.rmtree(environment.folder, ignore_errors=True)  # what an interrupted build left
     environment.folder.mkdir(parents=True)
-    _run("make a virtual environment", [_base_python(), "-m", "venv", environment.folder / "venv"])
-    _run("install PySpark 3.5", [environment.python, "-m", "pip", "install", "--quiet", *REQUIREMENTS])
-    bundle = _resolve_bundle(environment, java_home)
+    if environment.folder == environment.shared:
+        _run("make a virtual environment", [_base_python(), "-m", "venv", environment.folder / "venv"])
+        _run("install PySpark 3.5", [environment.python, "-m", "pip", "install", "--quiet", *REQUIREMENTS])
+    bundle = _resolve_bundle(environment, java_home, _BUNDLE + hudi)
     shutil.rmtree(environment.folder / "ivy" / "cache")
     environment.conf.mkdir()
     (environment.conf / "spark-defaults.conf").write_text(_spark_defaults(bundle))
@@ -153,19 +163,19 @@ def _base_python() -> str:
     return sys.executable
 
 
-def _resolve_bundle(environment: HudiEnvironment, java_home: Path) -> Path:
+def _resolve_bundle(environment: HudiEnvironment, java_home: Path, bundle: str) -> Path:
     """Let Spark's own resolver fetch the bundle; the jar that it put into the environment."""
     ivy = environment.folder / "ivy"
     script = (
         "from pyspark.sql import SparkSession\n"
         "builder = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false')\n"
-        f"builder.config('spark.jars.ivy', {str(ivy)!r}).config('spark.jars.packages', {BUNDLE!r}).getOrCreate()\n"
+        f"builder.config('spark.jars.ivy', {str(ivy)!r}).config('spark.jars.packages', {bundle!r}).getOrCreate()\n"
     )
     with tempfile.TemporaryDirectory() as scratch:
         _run("fetch the Hudi bundle", [environment.python, "-c", script], cwd=scratch, java_home=java_home)
     for jar in (ivy / "jars").glob("org.apache.hudi_*.jar"):
         return jar
-    raise EnvironmentBuildError(f"fetch the Hudi bundle: Spark resolved {BUNDLE} to no jar")
+    raise EnvironmentBuildError(f"fetch the Hudi bundle: Spark resolved {bundle} to no jar")
 
 
 def _run(step: str, command: list[str | Path], *, cwd: str | None = None, java_home: Path | None = None) -> None:

@@ -11,7 +11,7 @@ from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
 from hudiformat.options import TABLE_KEYS, CdcMode, IndexType, member_of, parse_boolean, parse_write_options
 from hudiformat.storage import Location, open_storage
-from hudiformat.table import AMBIGUOUS_KEYS, DELETED_FIELD, WRITABLE_VERSIONS, RowKeys, TableSchema
+from hudiformat.table import AMBIGUOUS_KEYS, DELETED_FIELD, WRITABLE_VERSIONS, RowKeys, TableSchema, new_table_config
 from hudiformat.timeline import (
     PROPERTIES_FILE,
     MergeMode,
@@ -20,7 +20,6 @@ from hudiformat.timeline import (
     TimelineZone,
     format_table_config,
     has_table,
-    new_table_config,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -235,6 +236,22 @@ class Table(ReadableTable):
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
         return services.restore(self.context, instant)
+
+    def change_version(self, to: int) -> None:
+        """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.
+
+        All log files are merged first.  A process that dies leaves the table in the one version or the other; the same
+        call finishes what it began.  The metadata table is deleted, with a warning.
+
+        Raises:
+            OptionError: there is no such version.
+            UnsupportedFeatureError: the table cannot be written, or has what the other version cannot express.
+            CommitError: another writer is writing, or a plan is left that cannot be run here.
+            LockError: another writer keeps the table's lock.
+
+        Source: UpgradeDowngrade; spec/services.md.
+        """
+        self.context = replace(self.context, config=services.change_version(self.context, to))
 
     def plan_inserts(self, inserts: Any) -> tuple[PartitionPlan, ...]:
         """Where new rows would go, and why, a plan per partition path; nothing is written.

@@ -21,6 +21,7 @@ from hudiformat.cli.slices import slices
 from hudiformat.cli.stats import stats
 from hudiformat.cli.timeline import timeline
 from hudiformat.cli.verify import verify
+from hudiformat.cli.version import version
 from hudiformat.cli.write import write
 from hudiformat.errors import HudiFormatError
 
@@ -47,7 +48,10 @@ def app() -> None:
     """
 
 
-for command in (blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, clean, rollback):
+for command in (
+    *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, clean, rollback),
+    version,
+):
     app.add_command(command)
 
 

@@ -7,10 +7,12 @@ from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
+from hudiformat.services.versions import change_version
 
 __all__ = [
     "TableFinding",
     "TableFindingKind",
+    "change_version",
     "clean",
     "compact",
     "delete_savepoint",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.errors import CommitError
-from hudiformat.naming import base_name
+from hudiformat.naming import LogFileName, base_name, parse_data_file
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action, Instant, read_archived
 from hudiformat.transaction import changing, rollback
@@ -14,7 +14,7 @@ def roll_back(context: TableContext, instant: str) -> Instant:
 
     Raises:
         CommitError: there is no such write, others came after it, a savepoint keeps it, a planned compaction reads its
-            files, or all writes before it have been archived.
+            files, all writes before it have been archived, or it was written before the table was upgraded.
         LockError: another writer keeps the table's lock.
 
     Source: BaseRollbackActionExecutor, Hudi 1.2.0.
@@ -29,6 +29,7 @@ def roll_back(context: TableContext, instant: str) -> Instant:
                 path=context.storage.root,
             )
         refuse_savepoint(state, instant)
+        refuse_former_layout(state, target)
         _refuse_compacted(state, instant)
         _refuse_last(state, target)
         return rollback.roll_back(state, target)
@@ -84,6 +85,23 @@ def find_write(state: TableState, instant: str) -> Instant:
             f"{root}: there is no write {instant!r} on the active timeline; the newest are {known}", path=root
         )
     return write
+
+
+def refuse_former_layout(state: TableState, write: Instant) -> None:
+    """Raise a CommitError where *write* added to log files in table version 6, and the table was upgraded since.
+
+    Those files have the blocks of other writes too, and their names do not tell.
+    """
+    if state.logs_name_slices or not write.is_completed:
+        return
+    names = (parse_data_file(base_name(stat.path or "")) for stat in state.metadata(write).write_stats)
+    if any(isinstance(name, LogFileName) and name.instant != write.time for name in names):
+        root = state.storage.root
+        raise CommitError(
+            f"{root}: {write} added to log files of others before the table was upgraded to version "
+            f"{state.config.version}, and cannot be rolled back any more; overwrite or delete its rows instead",
+            path=root,
+        )
 
 
 def refuse_savepoint(state: TableState, instant: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from hudiformat.errors import CommitError
-from hudiformat.services.rolling_back import find_write, refuse_savepoint
+from hudiformat.services.rolling_back import find_write, refuse_former_layout, refuse_savepoint
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import (
     Action,
@@ -97,6 +97,7 @@ def _plan_restore(state: TableState, instant: str) -> RestorePlan:
     later = sorted((one for one in writes if finished(one) > finished(kept)), key=finished, reverse=True)
     for one in later:
         refuse_savepoint(state, one.time)
+        refuse_former_layout(state, one)
     _refuse_cleaned(state, instant)
     return RestorePlan(
         instants_to_rollback=tuple(InstantInfo(one.time, one.action.value) for one in later),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -151,6 +152,12 @@ class ArrowStorage:
     def make_folder(self, path: str) -> None:
         with self._errors("create", path):
             self._filesystem.create_dir(self._path(path), recursive=True)
+
+    def set_modified(self, path: str, milliseconds: int) -> bool:
+        if self._is_local:
+            with self._errors("set the time of", path):
+                os.utime(self._path(path), ns=(milliseconds * 1_000_000,) * 2)
+        return self._is_local
 
     def delete_empty_folder(self, path: str) -> bool:
         # pyarrow deletes folders with all that is in them, also what came after a look.

@@ -63,6 +63,10 @@ class FolderStorage:
         """Create a folder if it is missing."""
         self.storage.make_folder(self._below(path))
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:
+        """Set when a file was last written; whether that has happened."""
+        return self.storage.set_modified(self._below(path), milliseconds)
+
     def delete_empty_folder(self, path: str) -> bool:
         """Delete a folder that has no content; whether that has happened."""
         return self.storage.delete_empty_folder(self._below(path))

@@ -154,6 +154,14 @@ class LocalStorage:
         except OSError as error:
             raise _storage_error("create", folder, error) from error
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:
+        target = self._path(path)
+        try:
+            os.utime(target, ns=(milliseconds * 1_000_000,) * 2)
+        except OSError as error:
+            raise _storage_error("set the time of", target, error) from error
+        return True
+
     def delete_empty_folder(self, path: str) -> bool:
         return remove_empty_folder(self._path(path))
 

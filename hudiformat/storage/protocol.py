@@ -152,6 +152,16 @@ class Storage(Protocol):
         """
         ...
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:
+        """Set when a file was last written, in milliseconds since 1970, and return whether that has happened.
+
+        Nothing happens on storages where only the server sets it, such as object stores.
+
+        Raises:
+            StorageError: there is no such file.
+        """
+        ...
+
     def delete_empty_folder(self, path: str) -> bool:
         """Delete a folder that has no content, and return whether that has happened.
 

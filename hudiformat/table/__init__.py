@@ -2,8 +2,10 @@
 
 from hudiformat.table.effective import restore_plan
 from hudiformat.table.listing import PartitionFiles, list_files
+from hudiformat.table.new_table import new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, java_float, typed
+from hudiformat.table.relayout import convert_timeline, delete_timeline
 from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
@@ -14,6 +16,7 @@ from hudiformat.table.support import (
     refuse_unreadable,
     refuse_unwritable,
 )
+from hudiformat.table.versions import config_of_other_layout, config_of_version
 
 __all__ = [
     "AMBIGUOUS_KEYS",
@@ -28,10 +31,15 @@ __all__ = [
     "TableContext",
     "TableSchema",
     "TableState",
+    "config_of_other_layout",
+    "config_of_version",
+    "convert_timeline",
+    "delete_timeline",
     "java_float",
     "list_files",
     "merge_mode",
     "merge_rule",
+    "new_table_config",
     "on_one_state",
     "refuse_unreadable",
     "refuse_unwritable",

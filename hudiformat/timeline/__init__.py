@@ -3,6 +3,7 @@
 The timeline alone decides what is in the table: a file is visible if the instant in its name is completed.
 """
 
+from hudiformat.timeline.archive_log import add_archive_log, archive_logs
 from hudiformat.timeline.archived import ArchivedInstant
 from hudiformat.timeline.archiving import (
     ArchiveLimits,
@@ -33,6 +34,7 @@ from hudiformat.timeline.config_files import (
     PROPERTIES_FILE,
     SUPPORTED_VERSIONS,
     VERSION_WITH_COMPLETION_TIMES,
+    config_of,
     format_table_config,
     has_table,
     load_table_config,
@@ -46,6 +48,7 @@ from hudiformat.timeline.contents import (
     Plan,
     begin_instant,
     complete,
+    content_kind,
     create_requested,
     decode_content,
     encode_content,
@@ -53,7 +56,7 @@ from hudiformat.timeline.contents import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.timeline.new_table import new_table_config
+from hudiformat.timeline.history import add_history, history_files
 from hudiformat.timeline.plans import (
     ClusteringGroup,
     ClusteringPlan,
@@ -80,6 +83,7 @@ from hudiformat.timeline.rollbacks import (
     SavepointPartitionMetadata,
 )
 from hudiformat.timeline.table_config import (
+    CHECKSUM_KEY,
     KeyGenerator,
     MergeMode,
     PartialUpdateMode,
@@ -105,6 +109,7 @@ from hudiformat.timeline.timeline import (
 )
 
 __all__ = [
+    "CHECKSUM_KEY",
     "MARKER_FOLDER",
     "METADATA_FOLDER",
     "META_FOLDER",
@@ -155,9 +160,14 @@ __all__ = [
     "Timeline",
     "TimelineZone",
     "WriteStat",
+    "add_archive_log",
+    "add_history",
     "archive",
+    "archive_logs",
     "begin_instant",
     "complete",
+    "config_of",
+    "content_kind",
     "create_requested",
     "decode_commit_metadata",
     "decode_compaction_plan",
@@ -168,13 +178,13 @@ __all__ = [
     "format_properties",
     "format_table_config",
     "has_table",
+    "history_files",
     "instant_path",
     "instants_to_archive",
     "latest_schema",
     "list_instants",
     "load_table_config",
     "load_timeline",
-    "new_table_config",
     "parse_instant_name",
     "parse_properties",
     "parse_table_config",

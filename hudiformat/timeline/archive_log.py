@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import fastavro
@@ -60,9 +61,21 @@ def read_archive_logs(storage: Storage, config: TableConfig) -> list[ArchivedIns
 
     Source: ArchivedTimelineV1, ArchivedTimelineLoaderV1, Hudi 1.2.0.
     """
-    completed: dict[tuple[str, Action], ArchivedInstant] = {}
-    plans: dict[tuple[str, Action], Plan] = {}
+    newest: dict[tuple[str, Action], ArchivedInstant] = {}
+    for archived in chain.from_iterable(archive_logs(storage, config)):
+        newest[archived.instant.time, archived.instant.action] = archived
+    return list(newest.values())
+
+
+def archive_logs(storage: Storage, config: TableConfig) -> Iterator[list[ArchivedInstant]]:
+    """The archived instants of each file, as :func:`read_archive_logs`; an instant may be in two of them.
+
+    Raises:
+        CorruptTableError: as for :func:`read_archive_logs`.
+    """
+    plans: dict[tuple[str, Action], Plan] = {}  # of instants whose completed state may be in a later file
     for path in _archive_files(storage, config.history_folder):
+        completed: dict[tuple[str, Action], ArchivedInstant] = {}
         for record in _records(storage, path):
             instant, contents = _entry(record, path=f"{storage.root}/{path}")
             key = instant.time, instant.action.completed_as
@@ -72,7 +85,7 @@ def read_archive_logs(storage: Storage, config: TableConfig) -> list[ArchivedIns
             if instant.is_completed:
                 metadata = next((content for content in contents if isinstance(content, Metadata)), None)
                 completed[key] = ArchivedInstant(instant, metadata)
-    return [ArchivedInstant(archived.instant, archived.metadata, plans.get(key)) for key, archived in completed.items()]
+        yield [ArchivedInstant(one.instant, one.metadata, plans.pop(key, None)) for key, one in completed.items()]
 
 
 def write_archive_log(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
@@ -85,6 +98,28 @@ def write_archive_log(storage: Storage, config: TableConfig, instants: Sequence[
         for files in instants
         for instant in (*files.pending, files.completed)
     ]
+    _add_file(storage, config, records)
+
+
+def add_archive_log(storage: Storage, config: TableConfig, archived: Sequence[ArchivedInstant]) -> None:
+    """Add a file of instants of another archive, with their plans, to the archived timeline of layout 1."""
+    records = []
+    for one in archived:
+        time, action = one.instant.time, one.instant.action
+        if one.plan is not None:
+            records.append(_record(Instant(time, _planned_as(action, one.plan), State.REQUESTED), one.plan))
+        records.append(_record(Instant(time, action, State.COMPLETED), one.metadata))
+    _add_file(storage, config, records)
+
+
+def _planned_as(action: Action, plan: Plan) -> Action:
+    """The action under which layout 1 requests an instant with *plan*; it calls a clustering a replace commit."""
+    if not isinstance(plan, CompactionPlan):
+        return action
+    return Action.COMPACTION if action is Action.COMMIT else Action.LOG_COMPACTION
+
+
+def _add_file(storage: Storage, config: TableConfig, records: Sequence[Mapping[str, Any]]) -> None:
     blocks = [_block(records[first : first + _BATCH]) for first in range(0, len(records), _BATCH)]
     numbers = (int(match[1]) for info in storage.list(config.history_folder) if (match := _NAME.fullmatch(info.name)))
     number = max(numbers, default=0) + 1

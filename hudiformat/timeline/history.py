@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from hudiformat.naming import checked_path_in_table
 from hudiformat.storage import Storage
 from hudiformat.timeline.archived import ArchivedInstant, InstantFiles, parse_archived
 from hudiformat.timeline.cleans import CleanerPlan
-from hudiformat.timeline.contents import Metadata, Plan, decode_content
+from hudiformat.timeline.contents import Metadata, Plan, decode_content, encode_content
 from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan
 from hudiformat.timeline.records import decode_record_file, from_record, schema_text
 from hudiformat.timeline.table_config import TableConfig
@@ -53,13 +54,20 @@ def read_history(storage: Storage, config: TableConfig, *, contents: bool = True
 
     Source: ArchivedTimelineLoaderV2, LSMTimeline, Hudi 1.2.0.
     """
+    return list(chain.from_iterable(history_files(storage, config, contents=contents)))
+
+
+def history_files(storage: Storage, config: TableConfig, *, contents: bool = True) -> Iterator[list[ArchivedInstant]]:
+    """The archived instants of each file, as :func:`read_history`.
+
+    Raises:
+        CorruptTableError: as for :func:`read_history`.
+    """
     _, files = _latest_manifest(storage, config.history_folder)
-    archived = []
     for name in files:
         path = f"{config.history_folder}/{name}"
         rows = _read_rows(storage, path, None if contents else _TIMES)
-        archived += [_archived(row, path=f"{storage.root}/{path}") for row in rows]
-    return archived
+        yield [_archived(row, path=f"{storage.root}/{path}") for row in rows]
 
 
 def write_history(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
@@ -71,13 +79,32 @@ def write_history(storage: Storage, config: TableConfig, instants: Sequence[Inst
 
     Source: LSMTimelineWriter.write and updateManifest, MetadataConversionUtils.createLSMTimelineInstant, Hudi 1.2.0.
     """
+    _add_file(storage, config, [_row(storage, config, files_of_instant) for files_of_instant in instants])
+
+
+def add_history(storage: Storage, config: TableConfig, archived: Sequence[ArchivedInstant]) -> None:
+    """Add a file of instants of another archive, which are sorted by time, to the archived timeline of layout 2."""
+    rows = [
+        {
+            "instantTime": one.instant.time,
+            "completionTime": one.instant.completion_time or one.instant.time,
+            "action": one.instant.action.value,
+            "metadata": None if one.metadata is None else encode_content(one.metadata, config),
+            "plan": None if one.plan is None else encode_content(one.plan, config),
+            "version": _RECORD_VERSION,
+        }
+        for one in archived
+    ]
+    _add_file(storage, config, rows)
+
+
+def _add_file(storage: Storage, config: TableConfig, rows: Sequence[dict[str, Any]]) -> None:
     folder = config.history_folder
     version, files = _latest_manifest(storage, folder)
-    name = f"{instants[0].completed.time}_{instants[-1].completed.time}_0.parquet"
+    name = f"{rows[0]['instantTime']}_{rows[-1]['instantTime']}_0.parquet"
     if name in files:
         return
-    rows = [_row(storage, config, files_of_instant) for files_of_instant in instants]
-    data = encode_parquet(pa.Table.from_pylist(rows, schema=_SCHEMA), schema_text(_RECORD)).to_pybytes()
+    data = encode_parquet(pa.Table.from_pylist(list(rows), schema=_SCHEMA), schema_text(_RECORD)).to_pybytes()
     storage.create(f"{folder}/{name}", data, overwrite=True)  # a file that is not valid is from a writer that crashed
     files[name] = len(data)
     manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)

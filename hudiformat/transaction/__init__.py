@@ -16,14 +16,21 @@ from hudiformat.transaction.files import (
     encode_write_stats,
 )
 from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
-from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable
+from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable, drop_metadata_table
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
 from hudiformat.transaction.sweeping import sweep_before_archiving
-from hudiformat.transaction.transaction import Commit, Replaced, Transaction, begin_write, write_and_commit
+from hudiformat.transaction.transaction import (
+    Commit,
+    Replaced,
+    Transaction,
+    begin_write,
+    roll_back_failed_writes,
+    write_and_commit,
+)
 
 __all__ = [
     "FILE_ID",
@@ -49,6 +56,7 @@ __all__ = [
     "delete_markers",
     "delete_staged",
     "delete_strays",
+    "drop_metadata_table",
     "encode_write_stats",
     "enter_partition",
     "exclusive",
@@ -60,6 +68,7 @@ __all__ = [
     "partial_schema",
     "publish",
     "read_staged",
+    "roll_back_failed_writes",
     "run_restore",
     "stage",
     "sweep_before_archiving",

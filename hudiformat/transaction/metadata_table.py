@@ -238,5 +238,13 @@ def _drop(state: TableState, partitions: Iterable[str]) -> None:
         state.storage.delete_folder(folder)
 
 
+def drop_metadata_table(state: TableState) -> TableState:
+    """Delete the metadata table, if there is one; the state of the table after that."""
+    if not state.config.metadata_partitions:
+        return state
+    _drop(state, state.config.metadata_partitions)
+    return state.context.state()
+
+
 def _warn(message: str) -> None:
     warnings.warn(message, HudiFormatWarning, stacklevel=4)

@@ -14,7 +14,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tools.environments import HudiEnvironment, hudi_environment
+from tools.environments import HUDI, HudiEnvironment, hudi_environment
 from tools.java import java_home
 
 ROOT = Path(__file__).parents[2]
@@ -41,12 +41,12 @@ class RealHudi:
     The first use on a machine builds the environment (see tools/environments.py); starting takes some ten seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = HUDI) -> None:
         home = java_home()
         if home is None:
             raise NoHudiError("there is no Java 17 or 21: run tools/java.py")
         self._java_home = home
-        self.environment: HudiEnvironment = hudi_environment(home)
+        self.environment: HudiEnvironment = hudi_environment(home, version)
         self._scratch = tempfile.TemporaryDirectory(prefix="hudi-")
         self._log = Path(self._scratch.name, "log")
         self._process: subprocess.Popen[str] | None = None

@@ -14,6 +14,7 @@ import pytest
 
 from hudiformat.naming import parse_instant
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     ActionInstant,
@@ -35,7 +36,6 @@ from hudiformat.timeline import (
     list_instants,
     load_table_config,
     load_timeline,
-    new_table_config,
     read_archived,
     read_content,
 )

@@ -152,6 +152,9 @@ class MemoryStorage:
     def make_folder(self, path: str) -> None:
         """Folders are only parts of names here."""
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
+        return False
+
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - of the protocol
         """Folders are only parts of names here."""
         return False

@@ -66,6 +66,9 @@ class MemoryStorage:
     def make_folder(self, path: str) -> None:
         """There are no folders here."""
 
+    def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
+        return False
+
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002
         return False
 

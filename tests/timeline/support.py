@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     ArchivedInstant,
@@ -24,7 +25,6 @@ from hudiformat.timeline import (
     create_requested,
     instants_to_archive,
     load_timeline,
-    new_table_config,
     read_archived,
     transition_inflight,
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import CorruptTableError, OptionError, StorageError
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     ActionInstant,
@@ -24,7 +25,6 @@ from hudiformat.timeline import (
     complete,
     create_requested,
     load_timeline,
-    new_table_config,
     read_archived,
     transition_inflight,
 )

@@ -19,6 +19,7 @@ from hudiformat.errors import (
     UnsupportedFeatureError,
 )
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     KeyGenerator,
     MergeMode,
@@ -29,7 +30,6 @@ from hudiformat.timeline import (
     format_properties,
     format_table_config,
     load_table_config,
-    new_table_config,
     parse_table_config,
     recover_table_config,
     table_checksum,

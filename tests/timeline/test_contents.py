@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import checked_data_file, checked_file_id, checked_instant, checked_partition
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     CleanerPlan,
@@ -42,7 +43,6 @@ from hudiformat.timeline import (
     instant_path,
     list_instants,
     load_table_config,
-    new_table_config,
     read_content,
 )
 from hudiformat.timeline.contents import content_kind

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     KeyGenerator,
     format_properties,
-    new_table_config,
     parse_properties,
     table_checksum,
 )

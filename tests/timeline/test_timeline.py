@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hudiformat.errors import CommitError, NameFormatError, StorageError
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     ActionInstant,
@@ -31,7 +32,6 @@ from hudiformat.timeline import (
     latest_schema,
     load_table_config,
     load_timeline,
-    new_table_config,
     parse_instant_name,
     read_compaction_plan,
     read_content,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,12 +11,13 @@ from hudiformat.errors import (
     OptionError,
 )
 from hudiformat.storage import LocalStorage
+from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     KeyGenerator,
     MergeMode,
     load_table_config,
-    new_table_config,
 )
+from tests.tables import GoldenTable
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,8 @@ from hudiformat.timeline import (
         "v9-mor-parquet-partition-file-h120",
     ],
 )
-def test_a_new_table_has_exactly_the_keys_that_hudi_writes(name: str, golden_tables: dict[str, Path]) -> None:
-    theirs = load_table_config(LocalStorage(golden_tables[name] / "table"))
+def test_a_new_table_has_exactly_the_keys_that_hudi_writes(name: str, golden: Callable[[str], GoldenTable]) -> None:
+    theirs = load_table_config(LocalStorage(golden(name).table))
     ours = new_table_config(
         name=theirs.name,
         record_key_fields=theirs.record_key_fields,

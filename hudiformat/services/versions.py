@@ -1,0 +1,145 @@
+"""Another table version: upgrade and downgrade between 6, 8 and 9, so that an older or newer Hudi can go on.
+
+Source: UpgradeDowngrade, UpgradeDowngradeUtils.rollbackFailedWritesAndCompact, Hudi 1.2.0; spec/services.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from hudiformat.errors import CommitError, HudiFormatWarning, OptionError
+from hudiformat.services.cleaning import clean
+from hudiformat.services.compaction import compact
+from hudiformat.services.execution import mergeable_slices
+from hudiformat.services.log_compaction import log_compact
+from hudiformat.table import (
+    TableContext,
+    TableState,
+    config_of_other_layout,
+    config_of_version,
+    convert_timeline,
+    delete_timeline,
+    refuse_unwritable,
+)
+from hudiformat.timeline import (
+    PROPERTIES_FILE,
+    SUPPORTED_VERSIONS,
+    Action,
+    TableConfig,
+    TableType,
+    format_table_config,
+    recover_table_config,
+)
+from hudiformat.transaction import changing, drop_metadata_table, roll_back_failed_writes
+
+_ROUNDS = 10
+"""How often what other writers have added meanwhile is merged once more."""
+_PLANS_TO_KEEP = (Action.CLUSTERING, Action.REPLACE_COMMIT)
+
+
+def change_version(context: TableContext, to: int) -> TableConfig:
+    """Make the table one of version *to*; its configuration afterwards.
+
+    What other writers have left half-way is rolled back, what is planned is run, and all log files are merged first, as
+    Hudi does it: log files have other names in version 6, and their slices would be mixed up.  The metadata table is
+    deleted, because each version has its own.  The new timeline is written beside the old one, and the properties,
+    which are replaced in one step, say which of them counts: a process that dies leaves the table in the one version or
+    the other, and the same call finishes what it began.
+
+    Raises:
+        OptionError: there is no such version.
+        UnsupportedFeatureError: the table cannot be written, or has what the other version cannot express.
+        CommitError: another writer is writing, or a plan is left that cannot be run here.
+        LockError: another writer keeps the table's lock.
+
+    Source: UpgradeDowngrade.run, Hudi 1.2.0.
+    """
+    if type(to) is not int or to not in SUPPORTED_VERSIONS:
+        known = ", ".join(map(str, SUPPORTED_VERSIONS))
+        raise OptionError(f"expected a table version of {known}, found {to!r}", option="hoodie.table.version")
+    state = context.state()
+    refuse_unwritable(state)
+    path = f"{context.storage.root}/{PROPERTIES_FILE}"
+    config_of_version(state.config, to, path=path)  # refuses before anything is changed
+    if state.config.version == to:
+        return _finished(context, path)
+    _settle(context)
+    with changing(context) as state:
+        _refuse_unsettled(state)
+        return _changed(_without_metadata_table(state), to, path)
+
+
+def _finished(context: TableContext, path: str) -> TableConfig:
+    """Delete what a process that died has left of the timeline of the former version.
+
+    Its archive stays: Hudi, which upgrades in another order, may have it there alone.
+    """
+    with changing(context) as state:
+        former = config_of_other_layout(state.config, path=path)
+        delete_timeline(state.storage, former, instead_of=state.config, archive=False, confirm=state.context.confirm)
+        return state.config
+
+
+def _settle(context: TableContext) -> None:
+    """Roll back what has failed, run what is planned and merge all log files, until nothing of that is left."""
+    options = context.options
+    unbounded = replace(options.services, compaction_target_io_mb=2**40, compaction_log_files=0, compaction_log_size=0)
+    context = replace(context, options=replace(options, services=unbounded))
+    for _ in range(_ROUNDS):
+        with changing(context) as seen:
+            state = roll_back_failed_writes(seen)
+        pending = {instant.action for instant in state.timeline.pending}
+        if Action.CLEAN in pending:
+            clean(context)
+        if Action.LOG_COMPACTION in pending:
+            log_compact(context)
+        if state.config.table_type is TableType.MERGE_ON_READ and (
+            Action.COMPACTION in pending or mergeable_slices(state)
+        ):
+            compact(context)
+        elif pending <= set(_PLANS_TO_KEEP):
+            return
+
+
+def _refuse_unsettled(state: TableState) -> None:
+    root = state.storage.root
+    left = [str(instant) for instant in state.timeline.pending if instant.action not in _PLANS_TO_KEEP]
+    if left:
+        raise CommitError(
+            f"{root}: expected nothing to be under way, found {', '.join(left)}; wait for its writer, or roll it back, "
+            "and change the version then",
+            path=root,
+        )
+    with_logs = [one for one in state.slices() if one.log_files]
+    if with_logs:
+        raise CommitError(
+            f"{root}: expected all log files to be merged, found some in {len(with_logs)} file groups, such as "
+            f"{with_logs[0].file_id}: a pending clustering holds them, or other writers add to them; run the "
+            "clustering, or stop the writers, and change the version then",
+            path=root,
+        )
+
+
+def _without_metadata_table(state: TableState) -> TableState:
+    partitions = state.config.metadata_partitions
+    if partitions:
+        warnings.warn(
+            f"{state.storage.root}: the metadata table ({', '.join(partitions)}) belongs to table version "
+            f"{state.config.version}, and is deleted; a writer of Hudi's that has it on builds it anew",
+            HudiFormatWarning,
+            stacklevel=4,
+        )
+    return drop_metadata_table(state)
+
+
+def _changed(state: TableState, to: int, path: str) -> TableConfig:
+    storage, confirm = state.storage, state.context.confirm
+    new = config_of_version(state.config, to, path=path)
+    convert_timeline(storage, state.config, new, confirm=confirm)
+    recover_table_config(storage)
+    confirm()
+    storage.create(PROPERTIES_FILE, format_table_config(new, saved_at=datetime.now(timezone.utc)), overwrite=True)
+    delete_timeline(storage, state.config, instead_of=new, confirm=confirm)
+    return new

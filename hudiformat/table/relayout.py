@@ -1,0 +1,205 @@
+"""The timeline of a table in the layout of another table version: 1 below version 8, else 2.
+
+The new files are made beside the old ones, which stay valid until the table's properties name the other version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+
+from hudiformat.errors import CorruptTableError
+from hudiformat.naming import format_instant, parse_instant
+from hudiformat.storage import Storage
+from hudiformat.timeline import (
+    META_FOLDER,
+    Action,
+    ArchivedInstant,
+    CommitMetadata,
+    Instant,
+    TableConfig,
+    TimelineZone,
+    add_archive_log,
+    add_history,
+    archive_logs,
+    content_kind,
+    decode_content,
+    encode_content,
+    history_files,
+    instant_path,
+    list_instants,
+)
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def convert_timeline(
+    storage: Storage, old: TableConfig, new: TableConfig, *, confirm: Callable[[], None] = lambda: None
+) -> None:
+    """Write the timeline of *old*, active and archived, as *new* has it; nothing where both have one layout.
+
+    What an earlier attempt, or Hudi, has left there is deleted first.  Commit metadata is JSON in layout 1 and Avro in
+    layout 2; a pending clustering of layout 2 is a pending replace commit of layout 1.  In layout 2 an instant has the
+    time at which it completed: for one of layout 1 that is when its file was written.  Copied files are newer; so it
+    is before the next instant at the latest, because in layout 1 the order of instants alone counts.  In layout 1 the
+    file of an instant gets the time of its completion, where the storage can set that.
+
+    *confirm* is called before each change.
+
+    Raises:
+        CorruptTableError: a file is damaged, or the archived timeline of one version lies in that of the other.
+
+    Source: SevenToEightUpgradeHandler, EightToSevenDowngradeHandler, Hudi 1.2.0.
+    """
+    if old.layout_version == new.layout_version:
+        return
+    delete_timeline(storage, new, instead_of=old, confirm=confirm)
+    _convert_archive(storage, old, new, confirm)
+    instants = _with_files(storage, old)
+    done = _completion_times(instants, old)
+    for instant in sorted(instants, key=lambda one: (one.is_completed, one.sort_key)):
+        confirm()
+        _convert_instant(storage, old, new, instant, done.get(instant))
+
+
+def delete_timeline(
+    storage: Storage,
+    config: TableConfig,
+    *,
+    instead_of: TableConfig,
+    archive: bool = True,
+    confirm: Callable[[], None] = lambda: None,
+) -> None:
+    """Delete the timeline in the layout of *config* of a table that has that of *instead_of*, with its *archive*.
+
+    Nothing happens where both have one layout.
+
+    Raises:
+        CorruptTableError: the folder of one archive lies in that of the other.
+    """
+    if config.layout_version == instead_of.layout_version:
+        return
+    _refuse_nested(config, instead_of)
+    for instant in list_instants(storage, config.timeline_folder, layout=config.layout_version):
+        confirm()
+        storage.delete(instant_path(config, instant))
+    if archive:
+        confirm()
+        storage.delete_folder(config.history_folder)
+
+
+def _refuse_nested(one: TableConfig, other: TableConfig) -> None:
+    folders = {
+        one.history_folder,
+        other.history_folder,
+        *({one.timeline_folder, other.timeline_folder} - {META_FOLDER}),
+    }
+    archives = one.history_folder, other.history_folder
+    if archives[0] == archives[1] or any(
+        folder.startswith(f"{archive}/") for archive in archives for folder in folders
+    ):
+        raise CorruptTableError(
+            f"table {one.name}: expected archived timelines in folders of their own, found {archives[0]} and "
+            f"{archives[1]}",
+            path=archives[0],
+        )
+
+
+def _convert_archive(storage: Storage, old: TableConfig, new: TableConfig, confirm: Callable[[], None]) -> None:
+    seen: set[tuple[str, Action]] = set()
+    for group in archive_logs(storage, old) if old.layout_version == 1 else history_files(storage, old):
+        instants = sorted(group, key=lambda one: one.instant.sort_key)
+        fresh = [one for one in instants if (one.instant.time, one.instant.action) not in seen]
+        seen |= {(one.instant.time, one.instant.action) for one in fresh}
+        if not fresh:
+            continue
+        confirm()
+        if new.layout_version == 1:
+            add_archive_log(storage, new, fresh)
+        else:
+            add_history(storage, new, [_completed_later(one) for one in fresh])
+
+
+def _completed_later(archived: ArchivedInstant) -> ArchivedInstant:
+    """*archived* with a completion time that is after its own, as layout 2 has it."""
+    instant = archived.instant
+    if instant.completion_time is not None and instant.completion_time > instant.time:
+        return archived
+    return replace(archived, instant=replace(instant, completion_time=_plus(instant.time)))
+
+
+def _with_files(storage: Storage, config: TableConfig) -> dict[Instant, int | None]:
+    """The instants of the active timeline, in each state that has a file, and when that file was written, in ms."""
+    times = {info.name: info.modified for info in storage.list(config.timeline_folder)}
+    found = list_instants(storage, config.timeline_folder, layout=config.layout_version)
+    return {instant: times.get(instant.file_name) for instant in found}
+
+
+def _completion_times(instants: Mapping[Instant, int | None], config: TableConfig) -> dict[Instant, str]:
+    """When each completed instant was completed, by the table's clock."""
+    starts = sorted({instant.time for instant in instants})
+    following = dict(pairwise(starts))
+    done = {}
+    for instant, written in instants.items():
+        if instant.is_completed:
+            known = instant.completion_time or _instant_of(written, config.timeline_zone)
+            bound = None if instant.completion_time else following.get(instant.time)
+            done[instant] = _between(instant.time, known, bound)
+    return done
+
+
+def _between(start: str, known: str | None, bound: str | None) -> str:
+    """*known*, if it is after *start* and before *bound*; else what comes closest."""
+    earliest = _plus(start)
+    latest = _minus(bound) if bound is not None else None
+    chosen = known or earliest
+    if latest is not None:
+        chosen = min(chosen, latest)
+    return max(chosen, earliest)
+
+
+def _convert_instant(
+    storage: Storage, old: TableConfig, new: TableConfig, instant: Instant, completed_at: str | None
+) -> None:
+    path = instant_path(old, instant)
+    data = storage.read(path)
+    if data and content_kind(instant) is CommitMetadata:
+        content = decode_content(data, instant, path=f"{storage.root}/{path}")
+        assert content is not None  # noqa: S101 - there is data
+        data = encode_content(content, new)
+    target = replace(instant, action=_action_in(new, instant), completion_time=completed_at)
+    if new.layout_version == 1:
+        target = replace(target, completion_time=None)
+    name = instant_path(new, target)
+    storage.create(name, data, overwrite=True)
+    if new.layout_version == 1 and completed_at is not None:
+        storage.set_modified(name, _milliseconds(completed_at, new.timeline_zone))
+
+
+def _action_in(new: TableConfig, instant: Instant) -> Action:
+    if instant.is_completed or instant.action not in (Action.CLUSTERING, Action.REPLACE_COMMIT):
+        return instant.action
+    return Action.REPLACE_COMMIT if new.layout_version == 1 else Action.CLUSTERING
+
+
+def _plus(instant: str) -> str:
+    return format_instant(parse_instant(instant) + _MILLISECOND)
+
+
+def _minus(instant: str) -> str:
+    return format_instant(parse_instant(instant) - _MILLISECOND)
+
+
+def _instant_of(milliseconds: int | None, zone: TimelineZone) -> str | None:
+    if milliseconds is None:
+        return None
+    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return format_instant(moment if zone is TimelineZone.UTC else moment.astimezone())
+
+
+def _milliseconds(instant: str, zone: TimelineZone) -> int:
+    moment = parse_instant(instant)
+    aware = moment.replace(tzinfo=timezone.utc) if zone is TimelineZone.UTC else moment.astimezone()
+    return round(aware.timestamp() * 1000)

@@ -1,0 +1,197 @@
+"""The properties of a table in another table version: what Hudi changes when it upgrades or downgrades a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
+    KeyGenerator,
+    MergeMode,
+    TableConfig,
+    TableType,
+    config_of,
+)
+
+Properties: TypeAlias = dict[str, str]
+
+_VERSION = "hoodie.table.version"
+_LAYOUT = "hoodie.timeline.layout.version"
+_INITIAL_VERSION = "hoodie.table.initial.version"
+_MERGE_MODE = "hoodie.record.merge.mode"
+_STRATEGY = "hoodie.record.merge.strategy.id"
+_OLD_STRATEGY = "hoodie.compaction.record.merger.strategy"
+_PAYLOAD = "hoodie.compaction.payload.class"
+_LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
+_PARTIAL_UPDATES = "hoodie.table.partial.update.mode"
+_ORDERING = "hoodie.table.ordering.fields"
+_PRECOMBINE = "hoodie.table.precombine.field"
+_GENERATOR = "hoodie.table.keygenerator.type"
+_GENERATOR_CLASS = "hoodie.table.keygenerator.class"
+
+_MODEL = "org.apache.hudi.common.model."
+_EVENT_TIME, _COMMIT_TIME = f"{_MODEL}DefaultHoodieRecordPayload", f"{_MODEL}OverwriteWithLatestAvroPayload"
+_EVENT_TIME_TOO = f"{_MODEL}EventTimeAvroPayload"
+_PARTIAL, _PARTIAL_LATEST = f"{_MODEL}PartialUpdateAvroPayload", f"{_MODEL}OverwriteNonDefaultsWithLatestAvroPayload"
+_MODE_OF = {
+    _EVENT_TIME: MergeMode.EVENT_TIME_ORDERING,
+    _EVENT_TIME_TOO: MergeMode.EVENT_TIME_ORDERING,
+    _COMMIT_TIME: MergeMode.COMMIT_TIME_ORDERING,
+    _PARTIAL: MergeMode.EVENT_TIME_ORDERING,
+    _PARTIAL_LATEST: MergeMode.COMMIT_TIME_ORDERING,
+}
+"""The merge mode that takes the place of a payload class in table version 9.  Source: EightToNineUpgradeHandler."""
+_STRATEGY_OF = {
+    MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    MergeMode.COMMIT_TIME_ORDERING: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+}
+_BY_PAYLOAD = "00000000-0000-0000-0000-000000000000"
+"""The id of the merge strategy that calls a payload class."""
+
+
+def config_of_version(config: TableConfig, version: int, *, path: str) -> TableConfig:
+    """The configuration of a table after it was changed to another table *version*: 6, 8 or 9.
+
+    Two things differ from Hudi, where rows would change.  A table that is ordered by commit time keeps that in version
+    6, by its payload class, where Hudi leaves none and its readers then order by event time.  Upgraded again, it is
+    ordered by commit time still: its initial version tells that it was so before.
+
+    Raises:
+        UnsupportedFeatureError: its key generator or payload class cannot be carried over.
+
+    Source: UpgradeDowngrade and its handlers from SixToSeven to EightToNine and back, Hudi 1.2.0.
+    """
+    _refuse_keys(config)
+    while config.version != version:
+        step = _UP if version > config.version else _DOWN
+        following, change = step[config.version]
+        properties = change(config)
+        properties |= {_VERSION: str(following), _LAYOUT: "1" if following < VERSION_WITH_COMPLETION_TIMES else "2"}
+        config = config_of(properties, path=path)
+    return config
+
+
+def config_of_other_layout(config: TableConfig, *, path: str) -> TableConfig:
+    """A configuration whose timeline is where that of a table with the other timeline layout would be."""
+    version, layout = ("8", "2") if config.layout_version == 1 else ("6", "1")
+    return config_of({**config.properties, _VERSION: version, _LAYOUT: layout}, path=path)
+
+
+def _refuse_keys(config: TableConfig) -> None:
+    """Refuse record keys whose form depends on the version of Hudi that wrote them, as Hudi does."""
+    if config.key_generator is KeyGenerator.COMPLEX and len(config.record_key_fields) == 1:
+        raise UnsupportedFeatureError(
+            f"table {config.name}: the complex key generator writes keys of one field as 'a:1' in some versions of "
+            "Hudi and as '1' in others, so the table's version cannot be changed safely",
+            feature="another table version for complex keys of one field",
+        )
+    is_old = config.version < VERSION_WITH_COMPLETION_TIMES
+    if is_old and config.key_generator is KeyGenerator.CUSTOM and None in config.partition_types:
+        raise UnsupportedFeatureError(
+            f"table {config.name}: a custom key generator has the types of its partition fields from table version 8 "
+            "on, and version 6 does not know them; upgrade it with Hudi, whose "
+            "hoodie.datasource.write.partitionpath.field says them",
+            feature="upgrade of tables with a custom key generator",
+        )
+
+
+def _from_6_to_8(config: TableConfig) -> Properties:
+    properties = dict(config.properties)
+    payload = config.payload_class
+    properties |= {"hoodie.timeline.path": properties.get("hoodie.timeline.path", "timeline")}
+    if payload is not None and payload not in (_EVENT_TIME, _EVENT_TIME_TOO, _COMMIT_TIME):
+        properties |= {_PAYLOAD: payload, _MERGE_MODE: MergeMode.CUSTOM.value, **_strategy(_BY_PAYLOAD)}
+    else:
+        mode = _mode_of_version_6(config)
+        properties |= {
+            _PAYLOAD: _EVENT_TIME if mode is MergeMode.EVENT_TIME_ORDERING else _COMMIT_TIME,
+            _MERGE_MODE: mode.value,
+            **_strategy(_STRATEGY_OF[mode]),
+        }
+    properties[_INITIAL_VERSION] = str(config.version)
+    if config.key_generator not in (None, KeyGenerator.OTHER):
+        properties[_GENERATOR] = config.key_generator.name if config.key_generator else ""
+    return properties
+
+
+def _mode_of_version_6(config: TableConfig) -> MergeMode:
+    """Event time for merge-on-read tables with an ordering field; else the payload class says it."""
+    was_newer = config.properties.get(_INITIAL_VERSION) in ("8", "9")
+    if was_newer and config.payload_class == _COMMIT_TIME:
+        return MergeMode.COMMIT_TIME_ORDERING
+    if config.table_type is TableType.MERGE_ON_READ and config.ordering_fields:
+        return MergeMode.EVENT_TIME_ORDERING
+    return config.merge_mode
+
+
+def _from_8_to_9(config: TableConfig) -> Properties:
+    properties = dict(config.properties)
+    payload = config.payload_class
+    if config.merge_mode is not MergeMode.CUSTOM or payload in _MODE_OF:
+        properties.pop(_STRATEGY, None)
+    if payload in _MODE_OF:
+        properties |= {_LEGACY_PAYLOAD: payload or "", _MERGE_MODE: _MODE_OF[payload or ""].value}
+        properties.pop(_PAYLOAD, None)
+    if payload in (_PARTIAL, _PARTIAL_LATEST):
+        properties |= {_PARTIAL_UPDATES: "IGNORE_DEFAULTS", _OLD_STRATEGY: _STRATEGY_OF[_MODE_OF[payload]]}
+    return _renamed(properties, _PRECOMBINE, _ORDERING, config)
+
+
+def _from_9_to_8(config: TableConfig) -> Properties:
+    properties = dict(config.properties)
+    properties.pop(_PARTIAL_UPDATES, None)
+    legacy = config.legacy_payload_class
+    if config.partial_update_mode is not None and legacy not in (_PARTIAL, _PARTIAL_LATEST):
+        raise UnsupportedFeatureError(
+            f"table {config.name}: {_PARTIAL_UPDATES}={config.partial_update_mode.value} has no counterpart before "
+            "table version 9, where a payload class says it",
+            feature="downgrade of tables with a partial update mode",
+        )
+    if config.merge_mode is not MergeMode.CUSTOM:
+        properties |= _strategy(_STRATEGY_OF[config.merge_mode])
+    if legacy in _MODE_OF:
+        properties[_PAYLOAD] = properties.pop(_LEGACY_PAYLOAD)
+    if legacy in (_PARTIAL, _PARTIAL_LATEST):
+        properties |= {_MERGE_MODE: MergeMode.CUSTOM.value, **_strategy(_BY_PAYLOAD)}
+    if len(config.ordering_fields) > 1:
+        raise UnsupportedFeatureError(
+            f"table {config.name}: a table has one ordering field before version 9, this one has "
+            f"{', '.join(config.ordering_fields)}",
+            feature="downgrade of tables with several ordering fields",
+        )
+    return _renamed(properties, _ORDERING, _PRECOMBINE, config)
+
+
+def _from_8_to_6(config: TableConfig) -> Properties:
+    properties = dict(config.properties)
+    if config.payload_class is None:
+        if config.merge_mode is MergeMode.CUSTOM:
+            raise UnsupportedFeatureError(
+                f"table {config.name}: a merger of one's own needs a payload class before table version 8",
+                feature="downgrade of tables with a custom merge mode",
+            )
+        if config.merge_mode is MergeMode.COMMIT_TIME_ORDERING:
+            properties[_PAYLOAD] = _COMMIT_TIME
+    for key in (_MERGE_MODE, _STRATEGY):
+        properties.pop(key, None)
+    if config.key_generator is not None and config.key_generator is not KeyGenerator.OTHER:
+        properties.setdefault(_GENERATOR_CLASS, f"org.apache.hudi.keygen.{config.key_generator.value}")
+    return properties
+
+
+def _strategy(identity: str) -> Mapping[str, str]:
+    return {_STRATEGY: identity, _OLD_STRATEGY: identity}  # Hudi writes the key's older name too
+
+
+def _renamed(properties: Properties, old: str, new: str, config: TableConfig) -> Properties:
+    if config.ordering_fields:
+        properties[new] = ",".join(config.ordering_fields)
+        properties.pop(old, None)
+    return properties
+
+
+_Change: TypeAlias = Callable[[TableConfig], Properties]
+_UP: Mapping[int, tuple[int, _Change]] = {6: (8, _from_6_to_8), 8: (9, _from_8_to_9)}
+_DOWN: Mapping[int, tuple[int, _Change]] = {9: (8, _from_9_to_8), 8: (6, _from_8_to_6)}

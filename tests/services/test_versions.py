@@ -1,0 +1,243 @@
+"""Another table version: the rows stay, the other version's writers go on, and a crash leaves one of the two."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from hudiformat import CommitError, OptionError, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat.options.values import Operation
+from hudiformat.timeline import Action, load_table_config, read_archived
+from hudiformat.transaction.transaction import begin_write
+from tests.effort import every
+from tests.faults import FaultyStorage
+from tests.tables import GOLDEN, Clock, content, multiset, new_table, rows, tree
+
+T = TypeVar("T")
+WAYS = ((8, 9, 6), (9, 6, 8), (6, 9, 8))
+GOLDENS = [
+    "v6-cow-cdc-h0150",
+    "v6-mor-archived-h0150",
+    "v6-mor-compacted-h0150",
+    "v6-mor-compaction-pending-h120",
+    "v6-mor-failed-write-h0150",
+    "v6-mor-restore-h0150",
+    "v8-cow-cdc-h102",
+    "v8-mor-avro-h102",
+    "v8-mor-rollback-call-h102",
+    "v9-cow-replaced-h120",
+    "v9-mor-archived-h120",
+    "v9-mor-commit-time-h120",
+    "v9-mor-completion-order-h120",
+    "v9-mor-inflight-h120",
+]
+
+
+def rows_of(table: Table) -> Counter[str]:
+    """The rows without the names of their files, which compactions change."""
+    return multiset(table.snapshot().drop_columns(["_hoodie_file_name"]))
+
+
+def grown(path: Path, version: int, *, table_type: str = "MERGE_ON_READ") -> Table:
+    """A table with archived commits, log files, a compaction, a clean and a savepoint."""
+    options = {
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.index.type": "INMEMORY",
+    }
+    table = new_table(path, version=version, table_type=table_type, options=options)
+    for number in range(6):
+        table.upsert(rows(("a", number, "x", number), (f"k{number}", number, "y", number)))
+        if number == 3 and table_type == "MERGE_ON_READ":
+            table.compact()
+    table.savepoint(table.timeline.completed_writes[-1].time)
+    return table
+
+
+@pytest.mark.filterwarnings("ignore:.*belongs to table version")
+@pytest.mark.parametrize("name", GOLDENS)
+def test_real_hudis_tables_keep_their_rows(own_golden: Callable[[str], Path], name: str) -> None:
+    assert (GOLDEN / f"{name}.zip").exists()
+    path = own_golden(name)
+    table = open_table(path)
+    expected = rows_of(table)
+    for to in (*WAYS[0], *WAYS[1]):
+        table.change_version(to)
+        assert (table.config.version, open_table(path).config.version) == (to, to)
+        assert rows_of(table) == expected
+        assert rows_of(open_table(path)) == expected
+        assert [finding for finding in table.verify() if "missing" in str(finding)] == []
+    table.delete(table.snapshot().slice(0, 1))
+    assert table.snapshot().num_rows == expected.total() - 1
+
+
+def test_keys_of_one_field_that_a_complex_generator_made_are_refused(own_golden: Callable[[str], Path]) -> None:
+    table = open_table(own_golden("v9-mor-multilevel-hive-h120"))
+    with pytest.raises(UnsupportedFeatureError, match="the complex key generator"):
+        table.change_version(8)
+
+
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("way", WAYS)
+def test_writes_go_on_in_every_version(tmp_path: Path, table_type: str, version: int, way: tuple[int, ...]) -> None:
+    table = grown(tmp_path / "t", version, table_type=table_type)
+    expected = content(table)
+    archived = {one.instant.time for one in read_archived(table.context.storage, table.config)}
+    for number, to in enumerate(way):
+        table.change_version(to)
+        assert content(table) == expected
+        assert {one.instant.time for one in read_archived(table.context.storage, table.config)} >= archived
+        assert table.verify() == []
+        table.upsert(rows((f"n{number}", 100, "x", number), ("a", 100 + number, "x", number)))
+        expected = sorted(
+            [row for row in expected if row[0] != "a"]
+            + [(f"n{number}", 100, "x", number), ("a", 100 + number, "x", number)],
+            key=repr,
+        )
+        assert content(table) == expected
+        (savepoint,) = [one for one in table.timeline.completed if one.action is Action.SAVEPOINT]
+    was_upgraded = table_type == "MERGE_ON_READ" and 6 in way[:-1]  # so it has blocks in the log files of others
+    if was_upgraded:
+        with pytest.raises(CommitError, match="before the table was upgraded to version"):
+            table.restore(savepoint.time)
+        return
+    table.restore(savepoint.time)
+    assert ("k5", 5, "y", 5) in content(table)
+    assert [row for row in content(table) if row[0].startswith("n")] == []
+
+
+def test_incremental_queries_and_time_travel_go_on(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", version=6)
+    commits = [table.insert(rows((f"k{number}", number, "x", number))) for number in range(4)]
+    before = [content(table, as_of=commit.instant) for commit in commits]
+    for to in (8, 9, 6):
+        table.change_version(to)
+        assert [content(table, as_of=commit.instant) for commit in commits] == before
+        assert table.incremental("000").num_rows == 4
+    table.change_version(9)
+    completed = [one.completion_time for one in table.timeline.completed_writes]
+    assert completed == sorted(completed, key=str)
+    assert all(one.completion_time > one.time for one in table.timeline.completed_writes if one.completion_time)
+
+
+def test_files_that_were_copied_keep_their_slices(tmp_path: Path) -> None:
+    """Their times are later than all instants, so that every log file would belong to the newest slice."""
+    table = grown(tmp_path / "t", 6)
+    expected = content(table)
+    for name in tree(tmp_path / "t"):
+        os.utime(tmp_path / "t" / name, (4e9, 4e9))
+    table.change_version(8)
+    assert content(table) == expected
+    writes = table.timeline.completed_writes
+    assert all((one.completion_time or "") < after.time for one, after in pairwise(writes))
+
+
+class Dying:
+    """Fails at one change of the storage, and at all that follow."""
+
+    def __init__(self, moment: int, *, after: bool) -> None:
+        self.left = moment
+        self.after = after
+        self.is_dead = False
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        if what.split(maxsplit=1)[0] in ("list", "read", "map", "open_input", "close") and not self.is_dead:
+            return action()
+        self.left -= 1
+        if self.left <= 0:
+            if self.after and not self.is_dead:
+                action()
+            self.is_dead = True
+            raise StorageError(f"dead: {what}")
+        return action()
+
+
+@pytest.mark.parametrize(("version", "to"), [(6, 8), (6, 9), (8, 9), (9, 8), (9, 6)])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_process_that_dies_leaves_the_one_version_or_the_other(
+    tmp_path: Path, version: int, to: int, after: bool
+) -> None:
+    grown(tmp_path / "t", version)
+    expected = content(open_table(tmp_path / "t"))
+    seen = set()
+    for moment in itertools.count(1, every(3)):
+        path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy", dirs_exist_ok=False))
+        table = open_table(path, clock=Clock())
+        faulty = Table(replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after))))
+        has_died = False
+        try:
+            faulty.change_version(to)
+        except StorageError:
+            has_died = True
+        now = open_table(path)
+        seen.add(now.config.version)
+        assert content(now) == expected
+        now.upsert(rows(("later", 1, "x", 1)))
+        assert content(now) == sorted([*expected, ("later", 1, "x", 1)], key=repr)
+        now.change_version(to)
+        assert load_table_config(now.context.storage).version == to
+        assert content(now) == sorted([*expected, ("later", 1, "x", 1)], key=repr)
+        assert now.verify() == []
+        shutil.rmtree(path)
+        if not has_died:
+            break
+    assert seen == {version, to}
+
+
+def test_a_reader_that_began_before_sees_the_same_rows(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t", 6)
+    expected = content(table)
+    other = open_table(tmp_path / "t")
+    table.change_version(9)
+    assert content(other) == expected
+
+
+def test_the_metadata_table_is_deleted_with_a_warning(own_golden: Callable[[str], Path]) -> None:
+    table = open_table(own_golden("v9-mor-metadata-table-h120"), options={"hoodie.metadata.enable": "false"})
+    expected = rows_of(table)
+    table.change_version(6)
+    assert table.config.metadata_partitions == ()
+    assert rows_of(table) == expected
+
+
+@pytest.mark.parametrize("wrong", [7, "9", True, None])
+def test_a_version_that_there_is_not_is_refused(table: Table, wrong: object) -> None:
+    with pytest.raises(OptionError, match="expected a table version of 6, 8, 9"):
+        table.change_version(wrong)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_expressed_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", ordering=["ts", "v"])
+    table.upsert(rows(("a", 1, "x", 1)))
+    before = tree(tmp_path / "t")
+    with pytest.raises(UnsupportedFeatureError, match="one ordering field"):
+        table.change_version(6)
+    assert tree(tmp_path / "t") == before
+
+
+def test_other_writers_are_left_alone(tmp_path: Path) -> None:
+    shared = {
+        "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+        "hoodie.clean.failed.writes.policy": "LAZY",
+    }
+    table = new_table(tmp_path / "t", version=6)
+    table.upsert(rows(("a", 1, "x", 1)))
+    writer = open_table(tmp_path / "t", options=shared)
+    changing = open_table(tmp_path / "t", options=shared)
+    with (
+        begin_write(writer.context, Operation.UPSERT),
+        pytest.raises(CommitError, match="expected nothing to be under way, found"),
+    ):
+        changing.change_version(9)
+    assert open_table(tmp_path / "t").config.version == 6
