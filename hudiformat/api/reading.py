@@ -14,6 +14,7 @@ from hudiformat.query import (
     SlicePlan,
     SliceReader,
     Span,
+    explain_snapshot,
     instant_of,
     plan_changes,
     plan_incremental,
@@ -125,7 +126,8 @@ class ReadableTable:
 
         Source: HoodieFileGroupReader; spec/merging.md.
         """
-        return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self.context.storage)
+        explain = partial(explain_snapshot, self.context, as_of=as_of, filter=filter, with_logs=with_logs)
+        return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self.context.storage, explain)
 
     def _planned(
         self, as_of: str | date | None, columns: list[str] | None, condition: pc.Expression | None, *, with_logs: bool

@@ -23,6 +23,7 @@ from hudiformat.basefile.read import (
     as_base_rows,
     read_base_file,
     read_file_keys,
+    row_groups_to_read,
     scan_base_file,
     scan_base_rows,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "possible",
     "read_base_file",
     "read_file_keys",
+    "row_groups_to_read",
     "scan_base_file",
     "scan_base_rows",
     "without_file_name",

@@ -1,10 +1,12 @@
 """Queries: snapshot, time travel, incremental and CDC; slices to rows, data skipping, spilling."""
 
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
+from hudiformat.query.explanation import ExplainedSlice, ScanExplanation
 from hudiformat.query.gone import FilesGoneError
 from hudiformat.query.incremental import Span, Write, completion_times
 from hudiformat.query.plan import (
     SlicePlan,
+    explain_snapshot,
     instant_of,
     plan_changes,
     plan_incremental,
@@ -20,9 +22,11 @@ from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folder
 __all__ = [
     "CHANGE_SCHEMA",
     "ChangeReader",
+    "ExplainedSlice",
     "FilesGoneError",
     "KeyParts",
     "Scan",
+    "ScanExplanation",
     "SlicePlan",
     "SliceQuery",
     "SliceReader",
@@ -30,6 +34,7 @@ __all__ = [
     "Write",
     "completion_times",
     "delete_spill_folder",
+    "explain_snapshot",
     "instant_of",
     "old_spill_folders",
     "plan_changes",

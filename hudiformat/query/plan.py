@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
+from hudiformat.query.explain import explain
+from hudiformat.query.explanation import ScanExplanation
 from hudiformat.query.gone import FilesGoneError
 from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
 from hudiformat.query.pruning import PartitionPruner, fits
@@ -33,13 +35,21 @@ class SlicePlan:
     query: SliceQuery
     slices: Sequence[FileSlice]
 
-    def scan(self, storage: Storage) -> Scan:
-        """The rows, read when they are asked for.
+    def scan(self, storage: Storage, explain: Callable[[], ScanExplanation]) -> Scan:
+        """The rows, read when they are asked for; *explain* says why these slices.
 
         Raises:
             SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
         """
-        return self.query.scan(storage, self.slices)
+        return self.query.scan(storage, self.slices, explain)
+
+    def read_all(self, storage: Storage) -> pa.Table:
+        """All rows, in memory.
+
+        Raises:
+            SchemaError: the table has no such column, or the filter does not fit the columns.
+        """
+        return pa.Table.from_batches(self.query.batches(storage, self.slices), self.query.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,29 @@ def plan_snapshot(
     return on_one_state(context, plan, of_the_past=as_of is not None)
 
 
+def explain_snapshot(
+    context: TableContext,
+    *,
+    as_of: str | date | None = None,
+    filter: pc.Expression | None = None,  # noqa: A002
+    with_logs: bool = True,
+) -> ScanExplanation:
+    """What :func:`plan_snapshot` leaves out, and by what, on the table as it is now.
+
+    Raises:
+        TableError: as for :func:`plan_snapshot`.
+        CorruptTableError: a base file is damaged.
+    """
+
+    def explained(state: TableState) -> ScanExplanation:
+        refuse_unreadable(state.config)
+        query = SliceQuery(slice_reader(state, as_of), None, filter, with_logs)
+        slices = state.slices(as_of=query.reader.as_of)
+        return explain(state, query, slices, _pruner(query.reader, filter))
+
+    return on_one_state(context, explained, of_the_past=as_of is not None)
+
+
 def plan_incremental(
     context: TableContext,
     span: Span,
@@ -177,7 +210,7 @@ def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:
     planned = plan()
     for left in range(MOST_ATTEMPTS - 1, -1, -1):
         try:
-            return planned.scan(context.storage).read_all()
+            return planned.read_all(context.storage)
         except FilesGoneError:  # noqa: PERF203 - an attempt is a whole query
             before, planned = planned, plan()
             if not left or list(planned.slices) == list(before.slices):

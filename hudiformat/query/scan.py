@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import COMMIT_TIME
+from hudiformat.query.explanation import ScanExplanation
 from hudiformat.query.pruning import filtered, fits
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.storage import Storage
@@ -21,7 +22,8 @@ class Scan:
     """Rows of a table that are read when they are asked for, as often as they are, batch by batch.
 
     Anything that speaks Arrow's C stream takes it as it is: DuckDB, Polars, pandas, ``pa.table(scan)``.  *batches*
-    begins a new reading.
+    begins a new reading.  ``explain()`` says which file slices are read, and by what the others are left out: partition
+    paths, indexes of the metadata table, or footers of base files, for which it opens these.
 
     Raises:
         HudiFormatError: from whatever reads, what reading a slice raises.
@@ -31,6 +33,7 @@ class Scan:
 
     schema: pa.Schema
     batches: Callable[[], Iterator[pa.RecordBatch]]
+    explain: Callable[[], ScanExplanation] = field(repr=False)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()
@@ -69,14 +72,30 @@ class SliceQuery:
     with_logs: bool = True
     written_by: pc.Expression | None = None
 
-    def scan(self, storage: Storage, slices: Sequence[FileSlice]) -> Scan:
-        """The rows, a batch at a time.
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows.
+
+        Raises:
+            SchemaError: the table has no such column, or one is asked for twice.
+        """
+        return self.reader.project(self.columns)
+
+    def scan(self, storage: Storage, slices: Sequence[FileSlice], explain: Callable[[], ScanExplanation]) -> Scan:
+        """The rows, a batch at a time; *explain* says why these slices.
 
         Raises:
             SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
         """
-        schema = self.reader.project(self.columns)
-        return Scan(schema, lambda: self._rows(storage, slices, schema.names))
+        return Scan(self.schema, lambda: self.batches(storage, slices), explain)
+
+    def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
+        """The rows of *slices*, a batch at a time.
+
+        Raises:
+            SchemaError: the table has no such column, or the filter does not fit the columns.
+        """
+        return self._rows(storage, slices, self.schema.names)
 
     def _rows(self, storage: Storage, slices: Sequence[FileSlice], names: list[str]) -> Iterator[pa.RecordBatch]:
         needed = self._needed(names)

@@ -8,7 +8,7 @@ nothing is opened.  Rules: spec/queries.md.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 
@@ -38,25 +38,30 @@ def without_skipped(
 
     Source: ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
     """
-    if not state.options.data_skipping:
-        return list(slices)
-    left = _tried(state, COLUMN_STATS, slices, lambda: _by_statistics(state, slices, pruner, with_logs=with_logs))
-    return _tried(state, BLOOM_FILTERS, left, lambda: _by_bloom_filters(state, left, pruner, with_logs=with_logs))
-
-
-def _tried(
-    state: TableState, partition: str, slices: Sequence[FileSlice], find: Callable[[], Collection[FileSlice]]
-) -> list[FileSlice]:
-    """*slices* without those that *find* gives, if the metadata table has *partition*."""
-    if not slices or not state.has_metadata_partition(partition):
-        return list(slices)
-    try:
-        skipped = find()
-    except HudiFormatError as error:
-        message = f"{state.storage.root}: {partition} are not used, as they cannot be read: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=5)
-        return list(slices)
+    skipped = skipped_by_index(state, slices, pruner, with_logs=with_logs)
     return [one for one in slices if one not in skipped]
+
+
+def skipped_by_index(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> dict[FileSlice, str]:
+    """Those of *slices* in which the pruner's filter cannot be true, and the part of the metadata table that says so.
+
+    Arguments are those of :func:`without_skipped`.
+    """
+    skipped: dict[FileSlice, str] = {}
+    if not state.options.data_skipping:
+        return skipped
+    for partition, find in _INDEXES.items():
+        left = [one for one in slices if one not in skipped]
+        if not left or not state.has_metadata_partition(partition):
+            continue
+        try:
+            skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
+        except HudiFormatError as error:
+            message = f"{state.storage.root}: {partition} are not used, as they cannot be read: {error}"
+            warnings.warn(message, HudiFormatWarning, stacklevel=5)
+    return skipped
 
 
 def _by_statistics(
@@ -89,6 +94,10 @@ def _by_bloom_filters(
         if found is not None and not any(bloom.might_contain(keys).any() for bloom in found):
             skipped.add(one)
     return skipped
+
+
+_INDEXES: Mapping[str, Callable[..., set[FileSlice]]] = {COLUMN_STATS: _by_statistics, BLOOM_FILTERS: _by_bloom_filters}
+"""What each part of the metadata table rules out, the cheapest first."""
 
 
 def _stored(pruner: PartitionPruner) -> pa.Schema:

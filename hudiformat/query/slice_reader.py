@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import RECORD_KEY, BaseRows, KeyFilter, as_base_rows, scan_base_file, scan_base_rows
+from hudiformat.basefile import (
+    RECORD_KEY,
+    BaseRows,
+    KeyFilter,
+    as_base_rows,
+    row_groups_to_read,
+    scan_base_file,
+    scan_base_rows,
+)
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import (
     CorruptBlockError,
@@ -192,6 +200,21 @@ class SliceReader:
         with explaining(storage, self.config, files_of(file_slice)):
             for batch in batches:
                 yield partition_columns.show(batch, path, shown, merged=merging)
+
+    def row_groups(
+        self, storage: Storage, file_slice: FileSlice, *, with_logs: bool = True, may_hold: pc.Expression | None = None
+    ) -> tuple[int, int]:
+        """How many row groups of the base file :meth:`scan` reads for the same arguments, and how many there are.
+
+        Raises:
+            CorruptTableError, StorageError: the base file cannot be read.
+        """
+        if file_slice.base_file is None:
+            return 0, 0
+        where = None if may_hold is None else key_filter(may_hold, self.config)
+        is_pushed = may_hold is not None and not (with_logs and file_slice.log_files) and self._of_files(may_hold)
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        return row_groups_to_read(storage, path, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.

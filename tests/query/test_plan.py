@@ -41,7 +41,7 @@ EVERYTHING = Span("", None)
 
 def read(plan: SlicePlan, table: Table) -> list[Row]:
     """The keys and values of a plan's rows, sorted."""
-    found = plan.scan(table.context.storage).read_all()
+    found = plan.read_all(table.context.storage)
     return sorted((row["k"], row["v"]) for row in found.to_pylist())
 
 
@@ -97,7 +97,7 @@ def test_a_filter_that_fits_no_column_is_reported_by_reading(table: Table) -> No
 def test_a_column_that_is_not_there_is_reported_before_anything_is_read(table: Table) -> None:
     plan = plan_snapshot(table.context, columns=["nothing"])
     with pytest.raises(SchemaError, match="no column 'nothing'"):
-        plan.scan(table.context.storage)
+        plan.read_all(table.context.storage)
 
 
 def test_a_plan_of_the_past_has_the_slices_and_the_schema_of_that_moment(table: Table) -> None:
@@ -274,4 +274,4 @@ def test_tables_that_cannot_be_read_are_refused_in_planning(own_golden: Callable
 def test_a_plan_of_an_empty_table_has_the_schema_of_the_table(table: Table) -> None:
     plan = plan_snapshot(table.context, columns=["v"])
     assert list(plan.slices) == []
-    assert plan.scan(table.context.storage).read_all().schema == pa.schema([("v", pa.int32())])
+    assert plan.read_all(table.context.storage).schema == pa.schema([("v", pa.int32())])

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table
+from hudiformat.query.explanation import ScanExplanation
 from hudiformat.query.scan import Scan
 from tests.tables import new_table, rows
 
@@ -34,7 +35,7 @@ def test_a_scan_becomes_a_data_frame(table: Table) -> None:
 
 
 def test_an_empty_scan_has_its_schema() -> None:
-    scan = Scan(pa.schema([("k", pa.string())]), lambda: iter(()))
+    scan = Scan(pa.schema([("k", pa.string())]), lambda: iter(()), lambda: ScanExplanation(()))
     assert pa.table(scan).schema == scan.read_all().schema == scan.schema
 
 

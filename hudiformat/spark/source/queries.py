@@ -37,7 +37,7 @@ class SlicePiece(InputPartition):
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """The rows, read in this process."""
-        return iter(self.query.scan(open_storage(self.path), [self.file_slice]))
+        return self.query.batches(open_storage(self.path), [self.file_slice])
 
 
 @dataclass(frozen=True)

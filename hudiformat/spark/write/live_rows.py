@@ -36,7 +36,7 @@ def _read(
     storage = open_storage(root)
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         one = slices[number]
-        for rows in query.scan(storage, [one]):
+        for rows in query.batches(storage, [one]):
             own = [rows[name].cast(target.field(name).type) for name in target.names[:-3]]
             tags = [pa.repeat(one.partition_path, len(rows)), rows[RECORD_KEY], pa.repeat(one.file_id, len(rows))]
             yield pa.RecordBatch.from_arrays([*own, *tags], names=target.names)

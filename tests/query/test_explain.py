@@ -1,0 +1,46 @@
+"""What a scan reads, what it leaves out, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudiformat import Table, open_table
+from tests.tables import GoldenTable, new_table, rows
+
+
+def explained(table: Table, **query: Any) -> tuple[int, dict[str, int]]:
+    explanation = table.scan(**query).explain()
+    return len(explanation.read), explanation.left_out
+
+
+def test_a_scan_explains_what_it_reads(golden: Callable[[str], GoldenTable]) -> None:
+    table = open_table(golden("v9-mor-metadata-table-h120").table)
+    total = len(table.file_slices())
+    assert explained(table) == (total, {})
+    name, key = pc.field("p"), pc.field("k")
+    assert explained(table, filter=name == "north")[1]["partition path"] > 0
+    read, left_out = explained(table, filter=key == "key-0030")
+    assert read + sum(left_out.values()) == total
+    assert left_out["column_stats"] > 0
+    nothing = table.scan(filter=pc.field("ts") > 10**9).explain()
+    assert nothing.read == []
+    off = open_table(table.path, options={"hoodie.enable.data.skipping": "false"})
+    assert explained(off, filter=pc.field("ts") > 10**9, with_logs=False) == (0, {"footer": total})
+
+
+def test_row_groups_that_are_left_out_are_explained(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.bulk_insert(rows(*((f"k{number:06}", 1, "x", number) for number in range(20000))))
+    (base,) = (tmp_path / "t" / "x").glob("*.parquet")
+    pq.write_table(pq.read_table(base, partitioning=None), base, row_group_size=5000)
+    (one,) = table.scan(filter=pc.field("k") == "k000003").explain().slices
+    assert one.left_out_by is None
+    assert one.row_groups == 1
+    assert (one.row_groups_in or 0) > 1
+    (gone,) = table.scan(filter=pc.field("k") == "other").explain().slices
+    assert (gone.left_out_by, gone.row_groups) == ("footer", 0)
