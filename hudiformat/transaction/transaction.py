@@ -139,6 +139,7 @@ class Transaction:
                 keep_partitions(storage, time, by_partition)
             done = self._complete(state, metadata)
         self.after = replace(state, context=self._context).with_instant(done)
+        self._context.parsed.operations = done, self.plan.schema.keeps_operations  # no file need be asked
         self._stop_heartbeat()
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
             delete_markers(storage, time)
