@@ -7,6 +7,7 @@ has waited for a lock in between, or where it has changed the table itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -174,6 +175,8 @@ class TableState:
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
     _unknown: set[str] = field(default_factory=set)
     _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
+    read_at: float = field(default_factory=time.monotonic)
+    """When this was read, by the monotonic clock of the process."""
 
     def __reduce__(self) -> tuple[type[TableState], tuple[TableContext, TableConfig, Timeline]]:
         return TableState, (self.context, self.config, self.timeline)

@@ -123,7 +123,13 @@ def roll_back(state: TableState, target: Instant) -> Instant:
     requests = tuple(_requests(state, target.time))
     plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
     begun = announce(state, Action.ROLLBACK, plan)
-    return _run(state.context.state(), begun, plan)
+    now = state.context.state()
+    if not target.is_completed and any(
+        done.time == target.time for done in now.timeline.completed
+    ):  # its writer was alive: it has been faster
+        remove_pending(state.storage, state.config, begun)
+        return begun
+    return _run(now, begun, plan)
 
 
 def finish_rollbacks(state: TableState) -> frozenset[str]:
