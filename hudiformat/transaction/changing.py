@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from hudiformat.errors import LockError
+from hudiformat.exclusion import held, lock_of
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action
-from hudiformat.transaction.locks import held, lock_of
 from hudiformat.transaction.metadata_table import prepare_metadata_table
 from hudiformat.transaction.restoring import finish_restores
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hudiformat.blocks import rollback_block
 from hudiformat.errors import CorruptTableError
+from hudiformat.exclusion import forget
 from hudiformat.logfile import LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.storage import FileInfo, Storage
@@ -45,7 +46,6 @@ from hudiformat.transaction.files import (
     log_instants,
     marked_files,
 )
-from hudiformat.transaction.heartbeats import forget
 from hudiformat.transaction.publishing import announce, publish
 from hudiformat.view import list_partitions
 

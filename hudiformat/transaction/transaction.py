@@ -26,6 +26,7 @@ from hudiformat.errors import (
     UnsupportedFeatureError,
     WriteConflictError,
 )
+from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
 from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
 from hudiformat.query import FilesGoneError
@@ -42,7 +43,6 @@ from hudiformat.timeline import (
 from hudiformat.transaction.changing import at_work, changing, enter, leave, turn
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
-from hudiformat.transaction.heartbeats import Heartbeat, is_of_ended_process, living
 from hudiformat.transaction.metadata_table import MetadataTable
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, LockError, Table, WriteConflictError, open_table
+from hudiformat.exclusion.heartbeats import Heartbeat
 from hudiformat.options import Operation
 from hudiformat.transaction import begin_write
-from hudiformat.transaction.heartbeats import Heartbeat
 from hudiformat.transaction.rollback import roll_back
 from tests.tables import content, new_table, rows
 
