@@ -28,6 +28,7 @@ LAYERS = (
     "metadata",
     "sizing",
     "options",
+    "exclusion",
     "table",
     "query",
     "transaction",

@@ -9,7 +9,15 @@ import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
-from hudiformat.options import TABLE_KEYS, CdcMode, IndexType, member_of, parse_boolean, parse_write_options
+from hudiformat.options import (
+    KEEP_OPERATIONS,
+    TABLE_KEYS,
+    CdcMode,
+    IndexType,
+    member_of,
+    parse_boolean,
+    parse_write_options,
+)
 from hudiformat.storage import Location, open_storage
 from hudiformat.table import AMBIGUOUS_KEYS, DELETED_FIELD, WRITABLE_VERSIONS, RowKeys, TableSchema, new_table_config
 from hudiformat.timeline import (
@@ -76,6 +84,7 @@ def create_table(
             "hoodie.table.create.schema": TableSchema.from_arrow(schema, name).avro,
             **_index_properties(options, record_key),
             **_change_properties(options),
+            **({KEEP_OPERATIONS: "true"} if _flag(options, KEEP_OPERATIONS) else {}),
         },
     )
     _check_keys(config, schema)

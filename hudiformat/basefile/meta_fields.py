@@ -2,7 +2,11 @@
 
 ``_hoodie_file_name`` is the full name of the file in a base file, and the file id in log records.
 ``_hoodie_commit_seqno`` is ``<instant>_<task partition>_<counter>``; the counter ascends over all rows of a task.
-Source: HoodieRecord.HOODIE_META_COLUMNS, HoodieRecord.generateSequenceId.
+
+A table with a changelog has a sixth: ``_hoodie_operation`` is ``I`` for an insert, ``U`` for an update, ``-U`` for the
+row before an update and ``D`` for a delete.  Functions that add meta columns take it as *operation*; None adds no such
+column.
+Source: HoodieRecord.HOODIE_META_COLUMNS_WITH_OPERATION, HoodieRecord.generateSequenceId, HoodieOperation.
 """
 
 from __future__ import annotations
@@ -19,6 +23,11 @@ COMMIT_SEQNO = "_hoodie_commit_seqno"
 RECORD_KEY = "_hoodie_record_key"
 PARTITION_PATH = "_hoodie_partition_path"
 FILE_NAME = "_hoodie_file_name"
+OPERATION = "_hoodie_operation"
+
+INSERTED, UPDATED = "I", "U"
+DELETED = ("D", "-U")
+"""The operations of rows that are none."""
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
@@ -28,14 +37,20 @@ _CACHED_ROWS = 1 << 16
 _FILE_NAME_INDEX = META_FIELDS.index(FILE_NAME)
 
 
-def meta_schema(schema: pa.Schema) -> pa.Schema:
-    """Return *schema* with the meta fields in front."""
-    return pa.schema([pa.field(name, pa.string()) for name in META_FIELDS] + list(without_meta_fields(schema)))
+def is_meta_field(name: str) -> bool:
+    """Return whether a column is a meta field, the operation included."""
+    return name in META_FIELDS or name == OPERATION
+
+
+def meta_schema(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
+    """Return *schema* with the meta fields in front, with that of the *operation* or without."""
+    names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
+    return pa.schema([pa.field(name, pa.string()) for name in names] + list(without_meta_fields(schema)))
 
 
 def without_meta_fields(schema: pa.Schema) -> pa.Schema:
     """Return *schema* without the meta fields."""
-    return pa.schema([field for field in schema if field.name not in META_FIELDS])
+    return pa.schema([field for field in schema if not is_meta_field(field.name)])
 
 
 def add_meta_columns(
@@ -47,6 +62,7 @@ def add_meta_columns(
     file_name: str,
     task_partition: int,
     first_counter: int,
+    operation: str | None = None,
 ) -> pa.RecordBatch:
     """Return *batch* with the meta columns in front; its rows are numbered from *first_counter*.
 
@@ -60,8 +76,9 @@ def add_meta_columns(
         record_keys,
         _repeated(partition_path, count),
         _repeated(file_name, count),
+        *([] if operation is None else [_repeated(operation, count)]),
     ]
-    fields = [pa.field(name, column.type) for name, column in zip(META_FIELDS, meta, strict=True)]
+    fields = [pa.field(name, column.type) for name, column in zip((*META_FIELDS, OPERATION), meta, strict=False)]
     return pa.RecordBatch.from_arrays([*meta, *batch.columns], schema=pa.schema([*fields, *batch.schema]))
 
 
@@ -73,13 +90,16 @@ def add_origin(
     instant: str,
     partition_path: str,
     task_partition: int,
+    operation: str | None = None,
 ) -> Rows:
     """Return *rows* with the meta columns in front, except the file name; *counters* are the numbers of the rows."""
     count = rows.num_rows
     numbers = _sequence_numbers(counters, instant, task_partition)
     meta: list[Any] = [_constant(instant, count), numbers, record_keys, _constant(partition_path, count)]
+    meta += [] if operation is None else [_constant(operation, count)]
+    schema = meta_schema(rows.schema, operation=operation is not None)
     make = pa.Table.from_arrays if isinstance(rows, pa.Table) else pa.RecordBatch.from_arrays
-    return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(meta_schema(rows.schema))))
+    return cast("Rows", make([*meta, *rows.columns], schema=without_file_name(schema)))
 
 
 def without_file_name(schema: pa.Schema) -> pa.Schema:

@@ -97,6 +97,18 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
         return FileKeys.of(file.metadata.metadata)
 
 
+def read_column_names(storage: Storage, path: str) -> list[str]:
+    """Return the names of the columns of the base file at *path*, from its footer.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with _opened(storage, path) as (_, file):
+        names: list[str] = file.schema_arrow.names
+        return names
+
+
 @dataclass(frozen=True, slots=True)
 class BaseRows:
     """Some rows of a base file, in file order.

@@ -164,6 +164,22 @@ class Frame:
     quirks: Quirks | None
 
 
+def parse_header(data: Buffer) -> BlockHeader:
+    """The header of the block that begins with *data*, which may end before the block does.
+
+    Raises:
+        TruncatedBlockError: *data* ends within the header.
+        CorruptBlockError: *data* is not the beginning of a block.
+    """
+    fields = _Fields(data, 0, 0)
+    at = fields.take(len(MAGIC), "magic")
+    if data[at : fields.pos] != MAGIC:
+        raise CorruptBlockError(f"expected the magic {MAGIC!r}, found {bytes(data[at : fields.pos])!r}", offset=0)
+    fields.take(LENGTH_SIZE + 2 * _INT32.size, "size, version and type")
+    entries = _parse_entries(fields, fields.int32("header count"))
+    return BlockHeader([(key, bytes(data[start:end])) for key, start, end in entries])
+
+
 def parse_frame(data: Buffer, start: int = 0, *, base: int = 0) -> Frame:
     """The frame of the block that begins at *start*; *base* is the offset of the first byte of *data*, for errors.
 

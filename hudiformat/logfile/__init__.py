@@ -1,7 +1,7 @@
 """Log files, sequences of blocks: read forward, in reverse and from a stream of bytes; verified, salvaged, written."""
 
 from hudiformat.logfile.decoder import LogDecoder
-from hudiformat.logfile.reader import LogReader, scan_blocks, scan_blocks_reversed
+from hudiformat.logfile.reader import LogReader, first_schema, scan_blocks, scan_blocks_reversed
 from hudiformat.logfile.salvage import SalvageReport, salvage
 from hudiformat.logfile.verify import FindingKind, LogFinding, findings_of, verify_log
 from hudiformat.logfile.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogWriter
@@ -16,6 +16,7 @@ __all__ = [
     "LogWriter",
     "SalvageReport",
     "findings_of",
+    "first_schema",
     "salvage",
     "scan_blocks",
     "scan_blocks_reversed",

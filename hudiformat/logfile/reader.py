@@ -18,6 +18,7 @@ import re
 import struct
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import takewhile
 from types import TracebackType
@@ -31,12 +32,25 @@ import pyarrow.compute as pc
 from hudiformat.avro.arrays import Longs
 from hudiformat.blocks.batches import record_batches
 from hudiformat.blocks.block import BlockRun, LogBlock, block_in_frame, decode_block
-from hudiformat.blocks.frame import LENGTH_SIZE, MAGIC, TAIL_SIZE, BlockHeader, BlockType, Buffer, Frame, parse_frame
+from hudiformat.blocks.frame import (
+    LENGTH_SIZE,
+    MAGIC,
+    TAIL_SIZE,
+    BlockHeader,
+    BlockType,
+    Buffer,
+    Frame,
+    HeaderKey,
+    parse_frame,
+    parse_header,
+)
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, StorageError, TruncatedBlockError
 from hudiformat.storage import Storage, Trail, open_parent
 from hudiformat.wire import INT32_MAX, Cursor
 
 _NEXT_MAGIC = re.compile(re.escape(MAGIC))
+_HEAD = 1 << 16
+"""Bytes at the beginning of a log file that hold the header of its first block."""
 _OVERLAP = len(MAGIC) - 1  # two magics can share a "#"
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -133,6 +147,20 @@ class LogReader:
         if self._data is None:
             raise StorageError(f"the reader of {self.path or 'a buffer'} is closed", path=self.path)
         return self._data
+
+
+def first_schema(storage: Storage, path: str) -> str | None:
+    """The Avro schema, as JSON, in the header of the first block of a log file; of a large file its head is read.
+
+    Raises:
+        CorruptBlockError: the file does not begin with a block.
+        StorageError: there is no such file.
+    """
+    with storage.open_input(path) as file:
+        head = memoryview(file.read_at(min(file.size(), _HEAD), 0))
+    with suppress(TruncatedBlockError):
+        return parse_header(head).get(HeaderKey.SCHEMA)
+    return next((block.header.get(HeaderKey.SCHEMA) for block in LogReader(path, storage=storage)), None)
 
 
 def scan_blocks(data: memoryview, start: int = 0) -> Iterator[LogBlock]:

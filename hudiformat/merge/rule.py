@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.basefile import DELETED
 from hudiformat.timeline import MergeMode
 
 Integers = npt.NDArray[np.int64]
@@ -100,7 +101,7 @@ class MergeRule:
         if self.delete_column is not None:
             flags |= _true(rows[self.delete_column])
         if self.operation_column is not None:
-            flags |= _true(pc.is_in(rows[self.operation_column], value_set=pa.array(["D", "-U"])))
+            flags |= _true(pc.is_in(rows[self.operation_column], value_set=pa.array(DELETED)))
         if self.delete_marker is not None:
             column, marker = self.delete_marker
             flags |= _true(pc.equal(rows[column].cast(pa.string()), marker))

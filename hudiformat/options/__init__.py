@@ -1,7 +1,7 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
 from hudiformat.options.agreement import options_of
-from hudiformat.options.keys import PARTIAL_SCHEMA, TABLE_KEYS, parse_write_options
+from hudiformat.options.keys import KEEP_OPERATIONS, PARTIAL_SCHEMA, TABLE_KEYS, parse_write_options
 from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.options.values import (
     DEFAULT_MERGE_MEMORY,
@@ -24,6 +24,7 @@ from hudiformat.options.values import (
 __all__ = [
     "DEFAULT_MERGE_MEMORY",
     "FILE_SYSTEM_PROVIDER",
+    "KEEP_OPERATIONS",
     "PARTIAL_SCHEMA",
     "REPLACING",
     "TABLE_KEYS",

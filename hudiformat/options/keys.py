@@ -48,6 +48,9 @@ PARTIAL_SCHEMA = "hoodie.write.partial.update.schema"
 """The option that makes an upsert one of some columns: their Avro schema, as JSON."""
 
 
+KEEP_OPERATIONS = "hoodie.allow.operation.metadata.field"
+"""The option that gives records the meta field of the operation."""
+
 _OTHER_SORT_MODES = ("PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT")
 _NO_HFILES = (
     "are avro and parquet; Hudi 1.x writes HFile blocks into tables of Parquet files, and cannot read them on Spark"
@@ -136,6 +139,7 @@ _KEYS: Keys = {
     "hoodie.write.record.positions": ("record_positions", parse_boolean),
     PARTIAL_SCHEMA: ("partial_schema", parse_text),
     "hoodie.metadata.enable": ("metadata_enable", parse_boolean),
+    KEEP_OPERATIONS: ("keep_operations", parse_boolean),
     "hoodie.enable.data.skipping": ("data_skipping", parse_boolean),
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
     "hudiformat.damage": ("damage", member_of(DamageMode)),
@@ -165,7 +169,12 @@ TABLE_KEYS = (
 )
 """Keys that a table is created with and that stay in its properties."""
 
-PERSISTED_KEYS = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
+PERSISTED_KEYS = (
+    "hoodie.index.type",
+    "hoodie.bucket.index.num.buckets",
+    "hoodie.bucket.index.hash.field",
+    KEEP_OPERATIONS,
+)
 """Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
 
 

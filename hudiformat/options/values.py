@@ -267,6 +267,7 @@ class WriteOptions:
     ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` chooses whose
     rules assign new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves``: whether a row that a global index
     finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file that has it.
+    ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
     ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
 
@@ -291,6 +292,7 @@ class WriteOptions:
     record_positions: bool = True
     partial_schema: str = ""
     metadata_enable: bool | None = None
+    keep_operations: bool = False
     data_skipping: bool = True
     damage: DamageMode = DamageMode.HUDI
     merge_memory: int = DEFAULT_MERGE_MEMORY

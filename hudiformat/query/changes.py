@@ -90,18 +90,19 @@ class ChangeReader:
                         yield pa.RecordBatch.from_arrays(arrays, schema=CHANGE_SCHEMA)
 
     def _of_write(self, instant: Instant, metadata: CommitMetadata) -> Iterator[list[_Change]]:
-        for partition, stats in metadata.partition_to_write_stats.items():
-            for stat in stats:
-                if stat.cdc_stats:
-                    yield self._logged(partition, stat)
-                elif stat.path:
-                    yield self._differences(partition, stat)
+        # First the deletes: an overwrite may write a key again.
         for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
             for file_slice in self._slices_before(partition, instant):
                 if file_slice.file_id in file_ids:
                     yield [("d", image, None) for image in row_images(self._read(file_slice))]
+        for partition, stats in metadata.partition_to_write_stats.items():
+            for stat in stats:
+                if stat.cdc_stats:
+                    yield self._logged(partition, stat, instant)
+                elif stat.path:
+                    yield self._differences(partition, stat, instant)
 
-    def _logged(self, partition: str, stat: WriteStat) -> list[_Change]:
+    def _logged(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
         """The changes in change-data logs; what these leave out, by their mode, is read from the base files."""
         batches = [
             block.to_arrow() for path in sorted(stat.cdc_stats or {}) for block in LogReader(path, storage=self.storage)
@@ -116,12 +117,12 @@ class ChangeReader:
         after = [None if op == "d" else _image(later, key, stat) for op, key in zip(operations, keys, strict=True)]
         if "before" in rows.column_names:
             return list(zip(operations, avro_images(rows["before"].combine_chunks()), after, strict=True))
-        earlier = self._images(self._slice_before(partition, stat))
+        earlier = self._images(self._slice_before(partition, stat, instant))
         before = [None if op == "i" else _image(earlier, key, stat) for op, key in zip(operations, keys, strict=True)]
         return list(zip(operations, before, after, strict=True))
 
-    def _differences(self, partition: str, stat: WriteStat) -> list[_Change]:
-        before = self._slice_before(partition, stat)
+    def _differences(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
+        before = self._slice_before(partition, stat, instant)
         after = self._slice_after(partition, stat, before)
         if before is None:
             return [("i", None, image) for image in row_images(self._read(after))]
@@ -134,8 +135,12 @@ class ChangeReader:
                 changes.append(("u", earlier[key][1], image))
         return changes
 
-    def _slice_before(self, partition: str, stat: WriteStat) -> FileSlice | None:
-        """What the file group of *stat* held before: under a base file the one before it, under a log what it names."""
+    def _slice_before(self, partition: str, stat: WriteStat, instant: Instant) -> FileSlice | None:
+        """What the file group of *stat* held before: under a base file the one before it, under a log what it names.
+
+        A log file that was written while a compaction of its group was planned names no base file: there was none in
+        its slice yet.
+        """
         file_id = stat.file_id or ""
         if not _is_log(stat):
             return self._base_at(partition, file_id, stat.prev_commit)
@@ -143,10 +148,18 @@ class ChangeReader:
         own = LogFileName.parse(_name(stat))
         logs = [LogFile(name, 0) for name in names if not name.is_cdc and name.sort_key < own.sort_key]
         base = BaseFile(BaseFileName.parse(stat.base_file), 0) if stat.base_file else None
+        if base is None and (found := self._group_before(partition, own, instant)) is not None:
+            return found
         if base is None and not logs:
             return None
         logs.sort(key=lambda log: log.name.sort_key)
         return FileSlice(partition, file_id, base.name.instant if base else own.instant, base, tuple(logs))
+
+    def _group_before(self, partition: str, own: LogFileName, instant: Instant) -> FileSlice | None:
+        """The files of a file group that are older than *own*, a log file of the write *instant*."""
+        older = [info for info in self._files(partition) if _is_older(info.name, own, instant)]
+        slices = latest_slices(build_slices(partition, older, self.reader.visibility, as_of=instant.time))
+        return slices[0] if slices else None
 
     def _slice_after(self, partition: str, stat: WriteStat, before: FileSlice | None) -> FileSlice:
         if not _is_log(stat):
@@ -230,6 +243,16 @@ def refuse_without_changes(config: TableConfig, root: str) -> None:
         raise UnsupportedFeatureError(
             f"{root}: change queries of a table without hoodie.table.cdc.enabled", feature="change data"
         )
+
+
+def _is_older(name: str, own: LogFileName, instant: Instant) -> bool:
+    """Whether a file of the group of *own* was written before it.  Log files of version 6 are named by their slice."""
+    if own.file_id not in name or f"_{instant.time}." in name:
+        return False
+    if not name.startswith("."):
+        return True
+    log = LogFileName.parse(name)
+    return log.instant != own.instant or log.sort_key < own.sort_key
 
 
 def _before(files: Sequence[FileInfo], instant: Instant) -> list[FileInfo]:

@@ -27,29 +27,29 @@ def avro_images(rows: pa.Array) -> list[str]:
 
 
 def row_images(rows: pa.Table) -> list[str]:
-    """The texts of rows as of what base and log files hold: columns that are null are left out.
+    """The texts of rows as of what base and log files hold.
+
+    At every depth, columns and values of maps that are null are left out; elements of lists are not.
 
     Source: InternalRowToJsonStringConverter, Hudi 1.2.0.
     """
     columns = [rows[name].to_pylist() for name in rows.column_names]
-    return [
-        _JACKSON.record((field, value) for field, value in zip(rows.schema, row, strict=True) if value is not None)
-        for row in zip(*columns, strict=True)
-    ]
+    return [_JACKSON.record(zip(rows.schema, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How values become text."""
+    """How values become text; ``nulls``: whether objects name what is null in them."""
 
     comma: str
     colon: str
+    nulls: bool
     quoted: Callable[[str], str]
     binary: Callable[[bytes], str]
     decimal: Callable[[Any, pa.DataType], str]
 
     def record(self, values: Iterable[tuple[pa.Field, Any]]) -> str:
-        return self._object((field.name, self.text(value, field.type)) for field, value in values)
+        return self._object((field.name, value, field.type) for field, value in values)
 
     def text(self, value: Any, kind: pa.DataType) -> str:
         if value is None:
@@ -57,7 +57,7 @@ class _Form:
         elif pa.types.is_struct(kind):
             text = self.record((field, value[field.name]) for field in kind)
         elif pa.types.is_map(kind):
-            text = self._object((key, self.text(item, kind.item_type)) for key, item in value)
+            text = self._object((key, item, kind.item_type) for key, item in value)
         elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
             text = "[" + self.comma.join(self.text(item, kind.value_type) for item in value) + "]"
         elif isinstance(value, bytes):
@@ -68,8 +68,13 @@ class _Form:
             text = self.quoted(value) if isinstance(value, str) else _plain(value, kind)
         return text
 
-    def _object(self, pairs: Iterable[tuple[str, str]]) -> str:
-        return "{" + self.comma.join(f"{self.quoted(name)}{self.colon}{text}" for name, text in pairs) + "}"
+    def _object(self, members: Iterable[tuple[str, Any, pa.DataType]]) -> str:
+        texts = (
+            f"{self.quoted(name)}{self.colon}{self.text(value, kind)}"
+            for name, value, kind in members
+            if self.nulls or value is not None
+        )
+        return "{" + self.comma.join(texts) + "}"
 
 
 def _plain(value: Any, kind: pa.DataType) -> str:
@@ -102,7 +107,7 @@ def _quoted_by_avro(text: str) -> str:
     return _ESCAPED_BY_AVRO.sub(lambda match: f"\\u{ord(match[0]):04X}", _quoted(text))
 
 
-_AVRO = _Form(", ", ": ", _quoted_by_avro, lambda value: _quoted_by_avro(value.decode("latin-1")), _fixed_bytes)
+_AVRO = _Form(", ", ": ", True, _quoted_by_avro, lambda value: _quoted_by_avro(value.decode("latin-1")), _fixed_bytes)
 _JACKSON = _Form(
-    ",", ":", _quoted, lambda value: _quoted(base64.b64encode(value).decode()), lambda value, _: str(value)
+    ",", ":", False, _quoted, lambda value: _quoted(base64.b64encode(value).decode()), lambda value, _: str(value)
 )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import (
+    OPERATION,
     RECORD_KEY,
     BaseRows,
     KeyFilter,
@@ -21,7 +22,7 @@ from hudiformat.basefile import (
     scan_base_file,
     scan_base_rows,
 )
-from hudiformat.blocks import BlockType, LogBlock
+from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.errors import (
     CorruptBlockError,
     CorruptTableError,
@@ -267,15 +268,21 @@ class SliceReader:
         blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, f"{file_slice.partition_path}/{file_slice.file_id}")
+        names = needed.names
+        if rule.operation_column is None and rule.merger is None and _have_operations(blocks):
+            # The newest files of the table have no operations, but deletes among these records have to count.
+            needed, rule = needed.append(pa.field(OPERATION, pa.string())), replace(rule, operation_column=OPERATION)
         base = self._base_rows(storage, file_slice, needed, rule, where)
         size = memory_of(blocks)
         if size > self.merge_memory:
-            yield from merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
-            return
-        instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
-        logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
-        give_back(block.content for block in blocks)  # their rows are columns now
-        yield from merge_slice(base, logs, rule)
+            merged = merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
+        else:
+            instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
+            logs = survivors(read_candidates(blocks, needed, rule, base_instant=instant, where=where), rule)
+            give_back(block.content for block in blocks)  # their rows are columns now
+            merged = merge_slice(base, logs, rule)
+        for batch in merged:
+            yield batch.select(names) if needed.names != names else batch
 
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
         for log in file_slice.log_files:
@@ -310,7 +317,7 @@ class SliceReader:
             yield from as_base_rows(self._base_batches(storage, file_slice, schema))
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        head = self._stored(self._looked_at(rule))
+        head = pa.schema([schema.field(name) for name in self._looked_at(rule)])
         yield from scan_base_rows(storage, path, schema, head, where=where)
 
     def _counts(self, instant: str) -> bool:
@@ -319,6 +326,11 @@ class SliceReader:
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
         return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
+
+
+def _have_operations(blocks: Iterable[LogBlock]) -> bool:
+    """Whether records of *blocks* have the meta field of the operation."""
+    return any(f'"{OPERATION}"' in schema for schema in {block.header.get(HeaderKey.SCHEMA, "") for block in blocks})
 
 
 def memory_of(blocks: Iterable[LogBlock]) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.table import TableState
 from hudiformat.timeline import Instant, State, transition_inflight
-from hudiformat.transaction import Heartbeat, delete_files, is_of_ended_process, living
+from hudiformat.transaction import delete_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
         writing = WritePlan(
             root=state.storage.root,
             config=state.config,
-            schema=state.schema,
+            schema=state.schema_of_files,
             options=state.options,
             operation=Operation.UPSERT,
             instant=claimed.instant.time,

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.exclusion import forget
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
@@ -34,7 +35,7 @@ from hudiformat.timeline import (
     WriteStat,
     remove_pending,
 )
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, forget, write_plan
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, write_plan
 from hudiformat.view import FileSlice, Visibility
 from hudiformat.write import AppendHandle, delete_ordering
 

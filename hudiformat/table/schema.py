@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.avro import arrow_to_avro, avro_to_arrow, resolve
-from hudiformat.basefile import META_FIELDS, RECORD_KEY, meta_schema, without_meta_fields
+from hudiformat.basefile import (
+    DELETED,
+    META_FIELDS,
+    OPERATION,
+    RECORD_KEY,
+    is_meta_field,
+    meta_schema,
+    without_meta_fields,
+)
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.naming import partition_paths, record_keys
 from hudiformat.timeline import KeyGenerator, TableConfig
@@ -22,9 +31,13 @@ DELETED_FIELD = "_hoodie_is_deleted"
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """The schema of a table's own columns; ``avro`` is JSON as in the commit metadata."""
+    """The schema of a table's own columns; ``avro`` is JSON as in the commit metadata.
+
+    ``keeps_operations``: the files have the meta field of the operation too.
+    """
 
     avro: str
+    keeps_operations: bool = False
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema, table_name: str) -> TableSchema:
@@ -34,7 +47,8 @@ class TableSchema:
             SchemaError: a column whose type or name Avro cannot hold.
         """
         name = table_name.replace("-", "_").replace(".", "_")
-        return cls(arrow_to_avro(without_meta_fields(schema), name=f"{name}_record", namespace=f"hoodie.{name}"))
+        avro = arrow_to_avro(without_meta_fields(schema), name=f"{name}_record", namespace=f"hoodie.{name}")
+        return cls(avro, keeps_operations=OPERATION in schema.names)
 
     @property
     def arrow(self) -> pa.Schema:
@@ -44,7 +58,7 @@ class TableSchema:
     @property
     def arrow_with_meta(self) -> pa.Schema:
         """The meta fields and the table's own columns."""
-        return meta_schema(self.arrow)
+        return meta_schema(self.arrow, operation=self.keeps_operations)
 
     @property
     def avro_with_meta(self) -> str:
@@ -52,7 +66,7 @@ class TableSchema:
 
         Source: HoodieAvroUtils.addMetadataFields.
         """
-        return _avro_with_meta(self.avro)
+        return _avro_with_meta(self.avro, operation=self.keeps_operations)
 
     @property
     def delete_column(self) -> str | None:
@@ -69,13 +83,15 @@ class TableSchema:
         missing = [name for name in names if name not in self.arrow.names]
         schema = json.loads(self.avro)
         schema["fields"] += [{"name": name, "type": ["null", "string"], "default": None} for name in missing]
-        return TableSchema(json.dumps(schema, separators=(",", ":"), ensure_ascii=False)) if missing else self
+        avro = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+        return replace(self, avro=avro) if missing else self
 
     def only(self, names: list[str]) -> TableSchema:
         """The schema of some of the columns, in the order of *names*."""
         schema = json.loads(self.avro)
         fields = {field["name"]: field for field in schema["fields"]}
-        return TableSchema(json.dumps(schema | {"fields": [fields[name] for name in names]}, separators=(",", ":")))
+        avro = json.dumps(schema | {"fields": [fields[name] for name in names]}, separators=(",", ":"))
+        return replace(self, avro=avro)
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """*batch* with the table's own columns, in the table's order and types; meta fields are dropped.
@@ -85,8 +101,10 @@ class TableSchema:
         Raises:
             SchemaError: a column that the table does not have, that cannot be brought to the table's type, or that is
                 missing and may not be null.
+            DataError: a row that ``_hoodie_operation`` calls a delete.
         """
-        own = batch.select([name for name in batch.schema.names if name not in META_FIELDS])
+        _refuse_deletes(batch)
+        own = batch.select([name for name in batch.schema.names if not is_meta_field(name)])
         self.check(own.schema)
         return resolve(own, self.arrow)
 
@@ -103,12 +121,20 @@ class TableSchema:
         resolve(empty, table)
 
 
+def _refuse_deletes(batch: pa.RecordBatch) -> None:
+    """A change stream has rows that are none: they must not become rows of the table."""
+    if OPERATION in batch.schema.names and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETED))).as_py():
+        kinds = " or ".join(DELETED)
+        raise DataError(f"a row whose {OPERATION} is {kinds} cannot be written: pass the keys of such rows to delete()")
+
+
 @lru_cache(maxsize=64)
-def _avro_with_meta(avro: str) -> str:
+def _avro_with_meta(avro: str, *, operation: bool) -> str:
     avro_to_arrow(avro)  # raises a SchemaError for what is no schema
     schema = json.loads(avro)
-    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
-    schema["fields"] = meta + [field for field in schema["fields"] if field["name"] not in META_FIELDS]
+    names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
+    schema["fields"] = meta + [field for field in schema["fields"] if not is_meta_field(field["name"])]
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 

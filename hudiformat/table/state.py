@@ -7,8 +7,9 @@ has waited for a lock in between, or where it has changed the table itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from hudiformat.options import WriteOptions
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.effective import as_restored
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
+from hudiformat.table.operations import keeps_operations
 from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import (
@@ -76,13 +78,14 @@ class Parsed:
     """What has been parsed of files of a table, so that it need not be parsed again.  It is not pickled.
 
     ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
-    never changes.
+    never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
     """
 
     def __init__(self) -> None:
         self.properties = b""
         self.config: TableConfig | None = None
         self.commits: dict[Instant, CommitMetadata] = {}
+        self.operations: tuple[Instant, bool] | None = None
 
     def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
         """Remember the content of a commit, unless it names many files."""
@@ -172,6 +175,8 @@ class TableState:
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
     _unknown: set[str] = field(default_factory=set)
     _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
+    read_at: float = field(default_factory=time.monotonic)
+    """When this was read, by the monotonic clock of the process."""
 
     def __reduce__(self) -> tuple[type[TableState], tuple[TableContext, TableConfig, Timeline]]:
         return TableState, (self.context, self.config, self.timeline)
@@ -305,9 +310,38 @@ class TableState:
             avro = self.config.create_schema
         if avro is None:
             raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
-        schema = TableSchema(avro)
+        schema = TableSchema(avro, keeps_operations=self.keeps_operations)
         # Partition columns that are dropped from the files are not in the schema of commits either.
         return schema.with_texts(self.config.partition_fields) if self.config.drop_partition_columns else schema
+
+    @cached_property
+    def schema_of_files(self) -> TableSchema:
+        """As :attr:`schema`, for those who write files: another engine may have begun a changelog in any table.
+
+        Raises:
+            SchemaError: as for :attr:`schema`.
+        """
+        return replace(self.schema, keeps_operations=self.schema.keeps_operations or self._newest_keeps_operations())
+
+    @property
+    def keeps_operations(self) -> bool:
+        """Whether the files of the table have the meta field of the operation, as the options or its newest rows say.
+
+        No query of a table that Flink has not made looks into a file for that.
+        """
+        if self.options.keep_operations:
+            return True
+        return self.config.has_avro_key_generator and self._newest_keeps_operations()
+
+    def _newest_keeps_operations(self) -> bool:
+        writes, parsed = self.timeline.completed_writes, self.context.parsed
+        if not writes or not self.config.populate_meta_fields:
+            return False
+        newest = writes[-1]
+        if parsed.operations is None or parsed.operations[0] != newest:
+            commits = (self.metadata(done) for done in reversed(writes))
+            parsed.operations = newest, keeps_operations(self.storage, commits)
+        return parsed.operations[1]
 
     def _archived_schema(self, instant: str) -> str | None:
         """The schema of the newest archived write up to *instant*."""

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudiformat.basefile import META_FIELDS
+from hudiformat.basefile import META_FIELDS, OPERATION
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import MergeRule, PartialUpdate, RecordMerger
 from hudiformat.options import CdcMode, IndexType
 from hudiformat.table.schema import RowKeys, TableSchema, stored_keys
 from hudiformat.table.state import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, MergeMode, PartialUpdateMode, TableConfig, TableType
-
-OPERATION_FIELD = "_hoodie_operation"
-"""The column, where a table has it, that records with which operation a row was written.  Source: HoodieRecord."""
 
 _DELETE_PROPERTIES = ("hoodie.payload.delete.field", "hoodie.payload.delete.marker")
 _MARKER_PROPERTY = "hoodie.write.partial.update.unavailable.value"
@@ -148,7 +145,7 @@ def merge_rule(config: TableConfig, schema: TableSchema, merger: RecordMerger | 
         ordering_fields=found.ordering_fields if merger is None else (),
         delete_column=schema.delete_column,
         delete_marker=found.delete_marker,
-        operation_column=OPERATION_FIELD if OPERATION_FIELD in schema.arrow.names else None,
+        operation_column=OPERATION if schema.keeps_operations else None,
         partial=_partial(found, schema) if merger is None else None,
         merger=merger,
     )
@@ -159,7 +156,7 @@ def _partial(found: Behaviour, schema: TableSchema) -> PartialUpdate | None:
         # Hudi compares identities: a default other than null is hardly ever the same object.
         fields = json.loads(schema.avro_with_meta)["fields"]
         ignored = frozenset(field["name"] for field in fields if field.get("default") is None)
-        newest = frozenset(META_FIELDS) if found.as_payload else frozenset()
+        newest = frozenset((*META_FIELDS, OPERATION)) if found.as_payload else frozenset()
         return PartialUpdate(ignored, as_payload=found.as_payload, newest=newest)
     if found.partial_mode is _FILL and found.marker is not None:
         texts = [field.name for field in schema.arrow_with_meta if _is_text(field.type)]

@@ -173,6 +173,17 @@ class TableConfig:
         is_complex = self.key_generator is KeyGenerator.COMPLEX
         return is_complex and len(self.record_key_fields) == 1 and self.version < _VERSION_WITH_ONE_KEY_FORM
 
+    @property
+    def has_avro_key_generator(self) -> bool:
+        """Whether the key generator takes Avro records: Flink makes such tables, Spark does not.
+
+        Source: StreamerUtil.initTableIfNotExists of Hudi's Flink writer.
+        """
+        kind = self.properties.get("hoodie.table.keygenerator.type", "")
+        return kind.endswith("_AVRO") or self.properties.get("hoodie.table.keygenerator.class", "").endswith(
+            "AvroKeyGenerator"
+        )
+
 
 def table_checksum(name: str, database: str = "") -> int:
     """Return the CRC-32 of ``<database>.<name>``.  It detects truncated files, but not changed values.

@@ -1,4 +1,4 @@
-"""A write from its instant to its commit: locks, conflicts, markers, rollback, metadata-table upkeep."""
+"""A write from its instant to its commit: conflicts, markers, rollback, metadata-table upkeep."""
 
 from hudiformat.transaction.changing import changing, exclusive
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
@@ -15,7 +15,6 @@ from hudiformat.transaction.files import (
     delete_strays,
     encode_write_stats,
 )
-from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
 from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable, drop_metadata_table
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
@@ -36,7 +35,6 @@ __all__ = [
     "FILE_ID",
     "Commit",
     "GroupTarget",
-    "Heartbeat",
     "LogFileStats",
     "MetadataTable",
     "Replaced",
@@ -61,9 +59,6 @@ __all__ = [
     "enter_partition",
     "exclusive",
     "finish_restores",
-    "forget",
-    "is_of_ended_process",
-    "living",
     "newest_batch",
     "partial_schema",
     "publish",

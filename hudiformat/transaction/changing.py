@@ -1,14 +1,24 @@
-"""Changes of a table's timeline: under the lock, on the current state of the table, after unfinished restores."""
+"""Changes of a table's timeline: under the lock, on the current state of the table, after unfinished restores.
+
+Writers of one process that take no lock exclude each other all the same.  A write keeps the table from its start to its
+commit, and writers in other threads wait for that.  A thread does not wait for itself: a write that it has left open
+counts as dead, as it does once nobody refers to it any more.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
+import weakref
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
+from hudiformat.errors import LockError
+from hudiformat.exclusion import held, lock_of
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action
-from hudiformat.transaction.locks import held, lock_of
 from hudiformat.transaction.metadata_table import prepare_metadata_table
 from hudiformat.transaction.restoring import finish_restores
 
@@ -38,7 +48,7 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
 
 @contextmanager
 def exclusive(context: TableContext) -> Iterator[TableContext]:
-    """The table's lock, for as long as a block lasts; nothing for a table that has one writer.
+    """The table's lock, for as long as a block lasts; for a table that has one writer, that of its threads.
 
     Gives *context* with ``confirm``, which says whether the lock has been lost meanwhile.
 
@@ -47,7 +57,83 @@ def exclusive(context: TableContext) -> Iterator[TableContext]:
     """
     options = context.options.concurrency
     if not options.has_other_writers:
-        yield context
+        with _in_process(context.storage.root).section:
+            yield context
         return
     with held(lock_of(context.storage, options), patience=options.lock_patience) as hold:
         yield replace(context, confirm=hold.confirm)
+
+
+@dataclass
+class _InProcess:
+    """The writers without a lock that are at work on one table in this process: the thread of each, by instant."""
+
+    section: threading.RLock = field(default_factory=threading.RLock)
+    at_work: dict[str, tuple[int, weakref.ref[object]]] = field(default_factory=dict)
+    beginning: int | None = None
+    changed: tuple[float, int] = (0.0, 0)
+
+    def of_others(self) -> list[str]:
+        thread = threading.get_ident()
+        return [instant for instant, (by, write) in self.at_work.items() if by != thread and write() is not None]
+
+
+_writers: defaultdict[str, _InProcess] = defaultdict(_InProcess)
+_news = threading.Condition()
+_LOOK_AGAIN = 0.05
+"""Seconds between looks whether a write that is waited for has been dropped."""
+
+
+def _in_process(root: str) -> _InProcess:
+    with _news:
+        return _writers[root]
+
+
+@contextmanager
+def turn(state: TableState) -> Iterator[TableState]:
+    """Wait until no other thread writes to the table, and let none begin within the block.
+
+    Gives the state of the table: *state*, or what it is now where another thread has changed it since.
+
+    Raises:
+        LockError: another thread writes for too long.
+    """
+    root, thread = state.storage.root, threading.get_ident()
+    patience = state.options.concurrency.lock_patience
+    deadline, writers = time.monotonic() + patience, _in_process(root)
+    with _news:
+        while writers.of_others() or writers.beginning not in (None, thread):
+            if time.monotonic() >= deadline:
+                raise LockError(
+                    f"{root}: another thread of this process has been writing to the table for {patience:g} seconds; "
+                    "wait for it, or set hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
+                )
+            _news.wait(_LOOK_AGAIN)
+        before, writers.beginning = writers.beginning, thread
+        moment, by = writers.changed
+    try:
+        yield state.again() if by != thread and moment >= state.read_at else state
+    finally:
+        with _news:
+            writers.beginning = before
+            _news.notify_all()
+
+
+def enter(root: str, instant: str, write: object) -> None:
+    """Note that this thread is at work on *instant*, until it calls :func:`leave` or *write* is dropped."""
+    with _news:
+        _writers[root].at_work[instant] = threading.get_ident(), weakref.ref(write)
+
+
+def leave(root: str, instant: str) -> None:
+    """Note that *instant* is committed or abandoned."""
+    with _news:
+        if _writers[root].at_work.pop(instant, None) is not None:
+            _writers[root].changed = time.monotonic(), threading.get_ident()
+        _news.notify_all()
+
+
+def at_work(root: str) -> frozenset[str]:
+    """The instants that other threads of this process are at work on."""
+    with _news:
+        return frozenset(_writers[root].of_others())

@@ -163,7 +163,8 @@ class WritePlan:
     @property
     def partial(self) -> TableSchema | None:
         """The columns that an upsert changes in rows that are there, where those are not all."""
-        return partial_schema(self.operation, self.options)
+        partial = partial_schema(self.operation, self.options)
+        return partial and replace(partial, keeps_operations=self.schema.keeps_operations)
 
     @property
     def looks_everywhere(self) -> bool:
@@ -213,7 +214,7 @@ def write_plan(state: TableState, operation: Operation, instant: str, *, in_task
     return WritePlan(
         root=state.storage.root,
         config=state.config,
-        schema=state.schema,
+        schema=state.schema_of_files,
         options=state.options,
         operation=operation,
         instant=instant,

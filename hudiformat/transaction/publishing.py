@@ -12,6 +12,7 @@ from contextlib import suppress
 from hudiformat.errors import CommitError, LockError, StorageError, WriteConflictError
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
+from hudiformat.options import Operation
 from hudiformat.storage import Storage
 from hudiformat.table import TableState
 from hudiformat.timeline import (
@@ -20,6 +21,7 @@ from hudiformat.timeline import (
     Instant,
     Metadata,
     Plan,
+    RollbackPlan,
     complete,
     create_requested,
     instant_path,
@@ -29,6 +31,7 @@ from hudiformat.timeline import (
 from hudiformat.transaction.metadata_table import MetadataTable
 
 _PARALLEL_REQUESTS = 16
+_SHARED = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
 
 
 def announce(state: TableState, action: Action, plan: Plan) -> Instant:
@@ -130,6 +133,57 @@ def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> Non
             "was written, write again",
             path=root,
         )
+
+
+def refuse_others(state: TableState, seen: TableState, instant: Instant) -> None:
+    """Check before a commit without a lock that no other write was begun or completed since *seen*.
+
+    Of two writers that begin at once at least one finds the other: each has put its instant on the timeline before it
+    looks.  Services add no rows, and do no harm.
+
+    Raises:
+        WriteConflictError: another write was.
+    """
+    known = {one.time for one in seen.timeline.instants} | {instant.time}
+    for other in state.timeline.instants:
+        if other.time not in known and other.action.is_write and not _is_service(state, other):
+            root = state.storage.root
+            raise WriteConflictError(
+                f"{root}: the write {instant.time} cannot commit: another writer has begun {other.time} meanwhile, and "
+                f"neither uses a lock; nothing was committed, write again{_SHARED}",
+                path=root,
+            )
+
+
+def _is_service(state: TableState, other: Instant) -> bool:
+    if other.is_completed:
+        return state.metadata(other).operation_type not in Operation.__members__
+    return any(group.instant.time == other.time for group in state.pending_groups)
+
+
+def refuse_rolled_back(state: TableState, instant: Instant, done: Instant) -> None:
+    """Check after a commit without a lock that no other writer was rolling it back; then it is taken back.
+
+    Raises:
+        CommitError: one was.
+    """
+    now = state.again()
+    later = [one for one in now.timeline.instants if one.action is Action.ROLLBACK and one.time > instant.time]
+    is_there = any(one.time == done.time and one.is_completed for one in now.timeline.instants)
+    if is_there and not any(_is_of(now, rollback, instant) for rollback in later):
+        return
+    with suppress(StorageError):
+        state.storage.delete(instant_path(state.config, done))
+    root = state.storage.root
+    raise CommitError(
+        f"{root}: {instant} is not committed: another writer has rolled it back; write again{_SHARED}", path=root
+    )
+
+
+def _is_of(state: TableState, rollback: Instant, target: Instant) -> bool:
+    plan = state.plan(rollback)
+    rolled_back = plan.instant_to_rollback if isinstance(plan, RollbackPlan) else None
+    return rolled_back is None or rolled_back.commit_time == target.time
 
 
 def _named(metadata: CommitMetadata) -> Iterator[tuple[str, int]]:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hudiformat.blocks import rollback_block
 from hudiformat.errors import CorruptTableError
+from hudiformat.exclusion import forget
 from hudiformat.logfile import LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.storage import FileInfo, Storage
@@ -45,7 +46,6 @@ from hudiformat.transaction.files import (
     log_instants,
     marked_files,
 )
-from hudiformat.transaction.heartbeats import forget
 from hudiformat.transaction.publishing import announce, publish
 from hudiformat.view import list_partitions
 
@@ -123,7 +123,13 @@ def roll_back(state: TableState, target: Instant) -> Instant:
     requests = tuple(_requests(state, target.time))
     plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
     begun = announce(state, Action.ROLLBACK, plan)
-    return _run(state.context.state(), begun, plan)
+    now = state.context.state()
+    if not target.is_completed and any(
+        done.time == target.time for done in now.timeline.completed
+    ):  # its writer was alive: it has been faster
+        remove_pending(state.storage, state.config, begun)
+        return begun
+    return _run(now, begun, plan)
 
 
 def finish_rollbacks(state: TableState) -> frozenset[str]:

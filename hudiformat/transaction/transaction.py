@@ -8,19 +8,25 @@ hold the table's lock, and the write commits only if it conflicts with nothing t
 from __future__ import annotations
 
 import contextlib
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic, sleep
 
 from hudiformat.errors import (
     CommitError,
     CorruptTableError,
     DecodeError,
     HudiFormatError,
+    LockError,
     StorageError,
     UnsupportedFeatureError,
     WriteConflictError,
 )
+from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
 from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
 from hudiformat.query import FilesGoneError
@@ -34,19 +40,24 @@ from hudiformat.timeline import (
     begin_instant,
     remove_pending,
 )
-from hudiformat.transaction.changing import changing
+from hudiformat.transaction.changing import at_work, changing, enter, leave, turn
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
-from hudiformat.transaction.heartbeats import Heartbeat, living
 from hudiformat.transaction.metadata_table import MetadataTable
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
-from hudiformat.transaction.publishing import check_publishable, publish
+from hudiformat.transaction.publishing import check_publishable, publish, refuse_others, refuse_rolled_back
 from hudiformat.transaction.rollback import finish_rollbacks, roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 
 _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
 """Actions that are begun and completed under the lock: who has it and finds one pending knows that its writer died."""
+
+_LOOK_AGAIN = 0.2
+"""Seconds between looks at the write of another process."""
+
+_FIRST_BEAT = 5.0
+"""After so many seconds a write without a lock gives its first sign of life."""
 
 Replaced = Mapping[str, tuple[str, ...]]
 """File groups by partition path."""
@@ -76,13 +87,38 @@ class Commit:
         return sum(stat.num_deletes or 0 for stat in self.stats)
 
 
+class _LateHeartbeat:
+    """The heartbeat of a write in this process without a lock: it begins once the write takes long."""
+
+    def __init__(self, make: Callable[[], Heartbeat]) -> None:
+        self._make = make
+        self._begun: Heartbeat | None = None
+        self._timer = threading.Timer(_FIRST_BEAT, self._begin)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        """End it; no file is left."""
+        self._timer.cancel()
+        self._timer.join()
+        if self._begun is not None:
+            self._begun.stop()
+
+    def _begin(self) -> None:
+        self._begun = self._make()
+        with suppress(StorageError):
+            self._begun.start()
+
+
 class Transaction:
     """A write that has an instant: requested and inflight on the timeline, until it commits or is abandoned.
 
     Leaving it as a context manager without a commit abandons it.  ``plan`` is what the tasks of the write share.
     """
 
-    def __init__(self, context: TableContext, plan: WritePlan, seen: TableState, heartbeat: Heartbeat | None) -> None:
+    def __init__(
+        self, context: TableContext, plan: WritePlan, seen: TableState, heartbeat: Heartbeat | _LateHeartbeat | None
+    ) -> None:
         self.plan = plan
         self.after: TableState | None = None
         """The state of the table as the commit left it; None before."""
@@ -97,12 +133,12 @@ class Transaction:
 
     def hand_over(self) -> None:
         """Let the processes that this is sent to keep the write alive, by :meth:`alive`, instead of this one."""
-        if self._heartbeat is not None:
+        if isinstance(self._heartbeat, Heartbeat):
             self._heartbeat.hand_over()
 
     def alive(self) -> AbstractContextManager[None]:
         """Tell other writers as long as the block lasts that the write is alive, in a process that this was sent to."""
-        return nullcontext() if self._heartbeat is None else self._heartbeat.beating()
+        return self._heartbeat.beating() if isinstance(self._heartbeat, Heartbeat) else nullcontext()
 
     def commit(
         self,
@@ -137,9 +173,15 @@ class Transaction:
             check_publishable(state, self._seen, self.instant, metadata)
             if state.options.concurrency.has_other_writers:
                 keep_partitions(storage, time, by_partition)
+            if not state.options.concurrency.has_other_writers:
+                refuse_others(state, self._seen, self.instant)
             done = self._complete(state, metadata)
+            if not state.options.concurrency.has_other_writers:
+                refuse_rolled_back(state, self.instant, done)
         self.after = replace(state, context=self._context).with_instant(done)
+        self._context.parsed.operations = done, self.plan.schema.keeps_operations  # no file need be asked
         self._stop_heartbeat()
+        leave(storage.root, time)
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
             delete_markers(storage, time)
         return Commit(done.time, done.action.value, metadata.write_stats)
@@ -175,6 +217,12 @@ class Transaction:
         if self.after is not None:
             return
         self._stop_heartbeat()
+        try:
+            self._remove()
+        finally:
+            leave(self._context.storage.root, self.instant.time)
+
+    def _remove(self) -> None:
         state, time = self._context.state(), self.instant.time
         if any(done.time == time for done in state.timeline.completed):
             return
@@ -255,23 +303,55 @@ def begin_write(
     _refuse_replacing(seen, operation)
     _refuse_looking_up(seen, operation)
     options = context.options.concurrency
-    with ExitStack() as undo:
+    with ExitStack() as turns, ExitStack() as undo:
+        if not options.has_other_writers:
+            seen = turns.enter_context(turn(seen))
         with changing(context, seen) as current:
-            state = roll_back_failed_writes(current)
+            state = _without_others(roll_back_failed_writes(current))
             time = state.next_instant
             plan = write_plan(state, operation, time, in_tasks=in_tasks)  # before there is anything to abandon
-            heartbeat = None
+            heartbeat: Heartbeat | _LateHeartbeat | None = None
+            interval = options.heartbeat_interval_ms / 1000
             if options.failed_writes_policy is FailedWritesPolicy.LAZY:
-                heartbeat = Heartbeat(state.storage, time, interval=options.heartbeat_interval_ms / 1000)
+                heartbeat = Heartbeat(state.storage, time, interval=interval)
                 undo.callback(heartbeat.stop)
                 heartbeat.start()  # before the instant can be seen: no other writer may take it for a dead writer's
+            elif not in_tasks:
+                heartbeat = _LateHeartbeat(partial(Heartbeat, state.storage, time, interval=interval))
+                undo.callback(heartbeat.stop)
             metadata = CommitMetadata(operation_type=operation.value)
             begun = Instant(time, action_of(state.config, operation), State.INFLIGHT)
             undo.callback(_remove_quietly, state, begun)
             state.context.confirm()
             begin_instant(state.storage, state.config, time, begun.action, metadata)
         undo.pop_all()
-        return Transaction(context, plan, state.with_instant(begun), heartbeat)
+        write = Transaction(context, plan, state.with_instant(begun), heartbeat)
+        if not options.has_other_writers:
+            enter(state.storage.root, time, write)
+            if isinstance(heartbeat, _LateHeartbeat):
+                weakref.finalize(write, heartbeat.stop)
+        return write
+
+
+def _without_others(state: TableState) -> TableState:
+    """The state once no write of another process goes on, for a writer that shares no lock with it.
+
+    Raises:
+        LockError: one goes on for too long.
+    """
+    options = state.options.concurrency
+    if options.failed_writes_policy is not FailedWritesPolicy.EAGER:
+        return state
+    deadline = monotonic() + options.lock_patience
+    while going_on := [one for one in state.timeline.pending if one.action.is_write]:
+        if monotonic() >= deadline:
+            raise LockError(
+                f"{state.storage.root}: another process writes to the table: {going_on[0]} has a heartbeat; wait, "
+                f"or set hoodie.write.concurrency.mode={ConcurrencyMode.OPTIMISTIC.value} for all writers"
+            )
+        sleep(_LOOK_AGAIN)
+        state = roll_back_failed_writes(state.again())
+    return state
 
 
 def _remove_quietly(state: TableState, begun: Instant) -> None:
@@ -338,6 +418,15 @@ def write_and_commit(
     raise AssertionError("the last attempt returns or raises")
 
 
+def _alive(state: TableState) -> frozenset[str]:
+    """The instants of writes that go on: in other threads, or with a heartbeat that no ended process has left."""
+    options = state.options.concurrency
+    beating = living(state.storage, tolerance=options.heartbeat_tolerance)
+    if options.failed_writes_policy is FailedWritesPolicy.EAGER:
+        beating = frozenset(one for one in beating if not is_of_ended_process(state.storage, one))
+    return beating | at_work(state.storage.root)
+
+
 def roll_back_failed_writes(state: TableState) -> TableState:
     """Roll back writes that did not complete: all, or beside other writers those without a heartbeat.
 
@@ -350,9 +439,7 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     pending = [one for one in state.timeline.pending if one.action.is_write or one.action in _UNDER_THE_LOCK]
     if not (marked or pending):
         return state
-    alive = frozenset[str]()
-    if pending and options.failed_writes_policy is FailedWritesPolicy.LAZY:
-        alive = living(state.storage, tolerance=options.heartbeat_tolerance)
+    alive = _alive(state) if pending else frozenset[str]()
     finished = finish_rollbacks(state)
     for one in pending:
         if one.action.is_write and one.time not in alive | finished:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hudiformat import HudiFormatWarning, LockError, Table, open_storage, open_table
+from hudiformat.exclusion.locks import lock_of
 from hudiformat.table import TableContext
 from hudiformat.timeline import Action
 from hudiformat.transaction.changing import changing, exclusive
-from hudiformat.transaction.locks import lock_of
 from tests.metadata_tables import PARTITIONS, properties, with_metadata_table
 from tests.requests import RecordingStorage, timeline_listings
 from tests.tables import content, edit, new_table, rows

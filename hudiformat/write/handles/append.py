@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import add_meta_columns
+from hudiformat.basefile import INSERTED, UPDATED, add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
 from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
+from hudiformat.options import Operation
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
@@ -104,8 +105,14 @@ class AppendHandle:
             file_name=self._target.file_id,
             task_partition=self._target.token.partition,
             first_counter=first_counter,
+            operation=self._operation(is_update=is_update),
         )
         self._take(stored, rows.known_positions, is_update=is_update)
+
+    def _operation(self, *, is_update: bool) -> str | None:
+        if not self._plan.schema.keeps_operations:
+            return None
+        return UPDATED if is_update and self._plan.operation is Operation.UPSERT else INSERTED
 
     def _take(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> None:
         self._rows.append(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import add_file_name, add_origin
+from hudiformat.basefile import INSERTED, add_file_name, add_origin
 from hudiformat.index import KeyedRows
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, base_file_stat
@@ -48,6 +48,7 @@ class CreateHandle:
                 instant=self._plan.instant,
                 partition_path=self._target.partition_path,
                 task_partition=self._target.token.partition,
+                operation=INSERTED if self._plan.schema.keeps_operations else None,
             )
             file.write(pa.Table.from_batches([add_file_name(stored, file.name)]))
             start += count

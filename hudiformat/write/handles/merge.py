@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.basefile import (
+    INSERTED,
     RECORD_KEY,
+    UPDATED,
     BaseRows,
     FileKeys,
     add_file_name,
@@ -91,13 +93,13 @@ class PositionMatches:
 class Changes:
     """What is to change in a base file: ``rows`` replace those that they match, or delete them where ``deleted``.
 
-    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` adds the others
-    to those that are written, which then have ``schema``.
+    A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` adds the others,
+    the operation among them where the table has it, to those that are written, which then have ``schema``.
     """
 
     matches: Matches
     rows: RowSource
-    stored: Callable[[pa.Table], pa.Table]
+    stored: Callable[[pa.Table, str], pa.Table]
     schema: pa.Schema
     deleted: Booleans
     wins: Booleans
@@ -114,9 +116,9 @@ class Changes:
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
         if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
-            return self.stored(self.rows.at(change)), counts
+            return self.stored(self.rows.at(change), UPDATED), counts
         base = pa.Table.from_batches(rows.read(), self.schema)
-        new = self.stored(self.rows.at(change[updated]))
+        new = self.stored(self.rows.at(change[updated]), UPDATED)
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
@@ -134,7 +136,7 @@ class Changes:
 
     def left(self) -> pa.Table:
         """The rows whose key was not there."""
-        return self.stored(self.rows.rows.filter(pa.array(self.matches.missed() & ~self.deleted)))
+        return self.stored(self.rows.rows.filter(pa.array(self.matches.missed() & ~self.deleted)), INSERTED)
 
     def _loses(self, base: pa.Table, at: Integers, change: Integers) -> Booleans:
         """Which of the rows that match a change lose to it: all but those with a higher ordering value."""
@@ -211,7 +213,7 @@ class MergeHandle:
             merged, counted = changes.merged(base, self._log)
             counts += counted
             file.write(add_file_name(merged, file.name))
-        for rows in (changes.left(), self._stored(self._bare(self._inserts))):
+        for rows in (changes.left(), self._stored(self._bare(self._inserts), INSERTED)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
@@ -312,7 +314,7 @@ class MergeHandle:
         ]
         return pa.Table.from_batches(batches, schema)
 
-    def _stored(self, rows: pa.Table) -> pa.Table:
+    def _stored(self, rows: pa.Table, operation: str) -> pa.Table:
         """Rows of :meth:`_bare` with the meta fields but for the file's name, numbered in the order they come in."""
         numbers, self._numbers = np.split(self._numbers, [rows.num_rows])
         return add_origin(
@@ -322,6 +324,7 @@ class MergeHandle:
             instant=self._plan.instant,
             partition_path=self._target.partition_path,
             task_partition=self._target.token.partition,
+            operation=operation if self._plan.schema.keeps_operations else None,
         )
 
 

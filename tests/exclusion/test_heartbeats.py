@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import LockError, StorageError
+from hudiformat.exclusion.heartbeats import Heartbeat, forget, is_of_ended_process, living
 from hudiformat.storage import LocalStorage
-from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
 
 
 def test_a_heartbeat_goes_on_until_it_is_stopped(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from hudiformat.errors import LockError, StorageError
+from hudiformat.exclusion.ticking import Ticker
 from hudiformat.storage import Storage
-from hudiformat.transaction.ticking import Ticker
 
 _FOLDER = ".hoodie/.heartbeat"
 _beating: set[str] = set()

@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hudiformat.errors import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError
+from hudiformat.exclusion.ticking import Ticker
 from hudiformat.naming import join_path
 from hudiformat.options import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
 from hudiformat.storage import Storage, open_storage
 from hudiformat.timeline import META_FOLDER
-from hudiformat.transaction.ticking import Ticker
 
 _LOCK_FILE = "lock"
 _FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25  # seconds

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError, open_storage
+from hudiformat.exclusion.locks import FileSystemLock, Hold, InProcessLock, Lock, held, lock_of
 from hudiformat.options.values import IN_PROCESS_PROVIDER, ConcurrencyOptions
 from hudiformat.storage import LocalStorage
-from hudiformat.transaction.locks import FileSystemLock, Hold, InProcessLock, Lock, held, lock_of
 
 
 @pytest.fixture(params=["file system", "in process"])

@@ -1,0 +1,41 @@
+"""Whether the files of a table have the meta field of the operation, as those of a changelog table of Flink's have.
+
+No property of the table says so.  Hudi asks a data file of the newest commit that wrote rows.
+
+Source: TableSchemaResolver.hasOperationField, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudiformat.basefile import OPERATION, read_column_names
+from hudiformat.errors import HudiFormatError
+from hudiformat.logfile import first_schema
+from hudiformat.naming import base_name
+from hudiformat.storage import Storage
+from hudiformat.timeline import CommitMetadata
+
+_MOST_FILES = 3
+"""Files that are tried where some cannot be read, as they were cleaned away or are damaged."""
+
+_FIELD = f'"{OPERATION}"'
+
+
+def keeps_operations(storage: Storage, commits: Iterable[CommitMetadata]) -> bool:
+    """Whether the newest of *commits* that wrote rows, the newest first, wrote operations with them."""
+    for metadata in commits:
+        written = [stat for stat in metadata.write_stats if stat.path and (stat.num_inserts or stat.num_update_writes)]
+        if written:
+            written.sort(key=lambda stat: stat.file_size_in_bytes)
+            return any(_has_operations(storage, stat.path or "") for stat in written[:_MOST_FILES])
+    return False
+
+
+def _has_operations(storage: Storage, path: str) -> bool:
+    try:
+        if base_name(path).startswith("."):
+            return _FIELD in (first_schema(storage, path) or "")
+        return OPERATION in read_column_names(storage, path)
+    except HudiFormatError:  # reading the file's rows will say what is wrong with it
+        return False
