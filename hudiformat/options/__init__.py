@@ -1,7 +1,7 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
 from hudiformat.options.agreement import options_of
-from hudiformat.options.keys import PARTIAL_SCHEMA, TABLE_KEYS, parse_write_options
+from hudiformat.options.keys import MAY_DROP, PARTIAL_SCHEMA, SET_NULL, TABLE_KEYS, parse_write_options
 from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.options.values import (
     DEFAULT_MERGE_MEMORY,
@@ -13,6 +13,7 @@ from hudiformat.options.values import (
     ConcurrencyOptions,
     DamageMode,
     DuplicatePolicy,
+    EvolutionOptions,
     FailedWritesPolicy,
     IndexType,
     Operation,
@@ -24,8 +25,10 @@ from hudiformat.options.values import (
 __all__ = [
     "DEFAULT_MERGE_MEMORY",
     "FILE_SYSTEM_PROVIDER",
+    "MAY_DROP",
     "PARTIAL_SCHEMA",
     "REPLACING",
+    "SET_NULL",
     "TABLE_KEYS",
     "CdcMode",
     "CleanPolicy",
@@ -33,6 +36,7 @@ __all__ = [
     "ConcurrencyOptions",
     "DamageMode",
     "DuplicatePolicy",
+    "EvolutionOptions",
     "FailedWritesPolicy",
     "IndexType",
     "Operation",

@@ -15,7 +15,7 @@ from itertools import groupby, product
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro import resolve
+from hudiformat.avro import keeps_order, resolve
 from hudiformat.basefile import possible
 from hudiformat.blocks.wanted import columns_of
 from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, SchemaError
@@ -183,7 +183,7 @@ def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: b
 def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
     """The bounds in the column's type, null for what is not known."""
     nothing = pa.scalar(None, field.type)
-    if known.kind is None:
+    if known.kind is None or not keeps_order(known.kind, field.type):
         return nothing, nothing
     try:
         values = pa.array([known.lower, known.upper], known.kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
@@ -44,12 +45,13 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
     metadata = CommitMetadata(
         operation_type=name,
         partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
-        extra_metadata={"schema": writing.schema.avro},
         compacted=instant.action is Action.COMPACTION,
     )
     try:
         with changing(state.context) as current:
             claimed.heartbeat.confirm()
+            # The schema as it is by now: a write that began before this service may have changed it meanwhile.
+            metadata = replace(metadata, extra_metadata={"schema": current.schema.avro})
             check_publishable(current, state, instant, metadata)
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
             done = publish(current, instant, metadata)

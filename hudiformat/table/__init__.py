@@ -4,9 +4,9 @@ from hudiformat.table.effective import restore_plan
 from hudiformat.table.listing import PartitionFiles, list_files
 from hudiformat.table.new_table import new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
-from hudiformat.table.partition_columns import PartitionColumns, java_float, typed
+from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
+from hudiformat.table.schema import DELETED_FIELD, RowKeys, SchemaChange, TableSchema
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
     AMBIGUOUS_KEYS,
@@ -27,6 +27,7 @@ __all__ = [
     "PartitionColumns",
     "PartitionFiles",
     "RowKeys",
+    "SchemaChange",
     "TableClock",
     "TableContext",
     "TableSchema",
@@ -35,7 +36,6 @@ __all__ = [
     "config_of_version",
     "convert_timeline",
     "delete_timeline",
-    "java_float",
     "list_files",
     "merge_mode",
     "merge_rule",

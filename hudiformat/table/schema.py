@@ -10,10 +10,12 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.avro import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.avro import arrow_to_avro, avro_of, avro_to_arrow, avro_types, resolve
 from hudiformat.basefile import META_FIELDS, RECORD_KEY, meta_schema, without_meta_fields
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.naming import partition_paths, record_keys
+from hudiformat.options import EvolutionOptions
+from hudiformat.table.evolution import evolved
 from hudiformat.timeline import KeyGenerator, TableConfig
 
 DELETED_FIELD = "_hoodie_is_deleted"
@@ -54,6 +56,10 @@ class TableSchema:
         """
         return _avro_with_meta(self.avro)
 
+    def is_like(self, other: TableSchema) -> bool:
+        """Whether both have the same columns of the same types, in the same order."""
+        return self.avro == other.avro or avro_types(self.avro) == avro_types(other.avro)
+
     @property
     def delete_column(self) -> str | None:
         """The column that flags deletes, where the table has it."""
@@ -76,6 +82,23 @@ class TableSchema:
         schema = json.loads(self.avro)
         fields = {field["name"]: field for field in schema["fields"]}
         return TableSchema(json.dumps(schema | {"fields": [fields[name] for name in names]}, separators=(",", ":")))
+
+    def evolved(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
+        """The schema of the table after a write of rows with the columns *rows*; meta fields are left out.
+
+        Raises:
+            SchemaError: the rows cannot be written, or those of the table could not be read any more.
+
+        Source: HoodieSchemaUtils.deduceWriterSchema; spec/schema-evolution.md.
+        """
+        own = without_meta_fields(rows)
+        if own.equals(self.arrow):  # as nearly always
+            return self
+        table = avro_types(self.avro)
+        scope, _, name = table.name.rpartition(".")
+        incoming = avro_types(arrow_to_avro(own, name=name, namespace=scope))
+        result = evolved(table, incoming, options)
+        return self if result is table else TableSchema(avro_of(result))
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """*batch* with the table's own columns, in the table's order and types; meta fields are dropped.
@@ -101,6 +124,29 @@ class TableSchema:
                 )
         empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in incoming], schema=incoming)
         resolve(empty, table)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What a write does to a table's schema: what it was when the write was planned, and what the rows have."""
+
+    before: TableSchema
+    after: TableSchema
+
+    def fits(self, current: TableSchema) -> bool:
+        """Whether the rows can be written to a table that has the schema *current* by now."""
+        return current.is_like(self.before) or current.is_like(self.after)
+
+    def on(self, current: TableSchema) -> TableSchema | None:
+        """The schema after the write of a table that has *current* by now; None where two writes have changed it.
+
+        A write that changes nothing takes over what another has changed meanwhile.
+
+        Source: SimpleSchemaConflictResolutionStrategy, Hudi 1.2.0.
+        """
+        if self.fits(current):
+            return self.after
+        return current if self.after.is_like(self.before) else None
 
 
 @lru_cache(maxsize=64)

@@ -204,8 +204,10 @@ def action_of(config: TableConfig, operation: Operation) -> Action:
     return Action.COMMIT if config.table_type is TableType.COPY_ON_WRITE else Action.DELTA_COMMIT
 
 
-def write_plan(state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True) -> WritePlan:
-    """What the tasks of a write at *instant* have to know of the table.
+def write_plan(
+    state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True, schema: TableSchema | None = None
+) -> WritePlan:
+    """What the tasks of a write at *instant* have to know of the table; *schema* is its new one, where that changes.
 
     Raises:
         CorruptTableError: a commit or a pending plan that is needed is damaged.
@@ -213,7 +215,7 @@ def write_plan(state: TableState, operation: Operation, instant: str, *, in_task
     return WritePlan(
         root=state.storage.root,
         config=state.config,
-        schema=state.schema,
+        schema=state.schema if schema is None else schema,
         options=state.options,
         operation=operation,
         instant=instant,

@@ -6,11 +6,12 @@ from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_b
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts
 from hudiformat.write.rows import combine_parts, delete_ordering
-from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared, write_rows
+from hudiformat.write.write import CheckedColumns, PreparedRows, WriteTask, check_rows, write_prepared, write_rows
 
 __all__ = [
     "FIRST_NEW",
     "AppendHandle",
+    "CheckedColumns",
     "OpenBaseFile",
     "PreparedRows",
     "WriteTask",
