@@ -7,7 +7,8 @@ from hudiformat.avro.decode import Records, decode_records, find_records, find_r
 from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
 from hudiformat.avro.encode import encode_datums, encode_records
 from hudiformat.avro.java_text import java_float
-from hudiformat.avro.schema import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.avro.renaming import relabelled, renamed_schema, same_names, stored_schema
+from hudiformat.avro.schema import META_COLUMNS, arrow_to_avro, avro_to_arrow, resolve
 from hudiformat.avro.types import (
     Column,
     Kind,
@@ -27,6 +28,7 @@ from hudiformat.avro.types import (
 from hudiformat.avro.values import ValueSchema, decode_value, parse_value_schema
 
 __all__ = [
+    "META_COLUMNS",
     "Column",
     "Kind",
     "Leaf",
@@ -54,7 +56,11 @@ __all__ = [
     "leaf_of",
     "numbered",
     "parse_value_schema",
+    "relabelled",
+    "renamed_schema",
     "resolve",
+    "same_names",
+    "stored_schema",
     "walk",
     "with_inner_columns",
 ]

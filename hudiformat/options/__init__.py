@@ -1,7 +1,7 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
 from hudiformat.options.agreement import options_of
-from hudiformat.options.keys import MAY_DROP, PARTIAL_SCHEMA, SET_NULL, TABLE_KEYS, parse_write_options
+from hudiformat.options.keys import MAY_DROP, PARTIAL_SCHEMA, SCHEMA_ON_READ, SET_NULL, TABLE_KEYS, parse_write_options
 from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.options.values import (
     DEFAULT_MERGE_MEMORY,
@@ -28,6 +28,7 @@ __all__ = [
     "MAY_DROP",
     "PARTIAL_SCHEMA",
     "REPLACING",
+    "SCHEMA_ON_READ",
     "SET_NULL",
     "TABLE_KEYS",
     "CdcMode",

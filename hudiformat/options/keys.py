@@ -216,6 +216,7 @@ SERVICE_KEYS: Keys = {
 }
 
 SET_NULL = "hoodie.write.set.null.for.missing.columns"
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 MAY_DROP = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"
 
 _EVOLUTION_KEYS: Keys = {
@@ -223,7 +224,7 @@ _EVOLUTION_KEYS: Keys = {
     MAY_DROP: ("may_drop", parse_boolean),
     "hoodie.datasource.write.reconcile.schema": ("reconcile", parse_boolean),
     "hoodie.avro.schema.validate": ("validate", parse_boolean),
-    "hoodie.schema.on.read.enable": ("schema_on_read", parse_boolean),
+    SCHEMA_ON_READ: ("schema_on_read", parse_boolean),
 }
 
 _PARTS: Mapping[str, Keys] = {

@@ -6,8 +6,9 @@ The option ``hudiformat.damage`` decides what a damaged file leads to: what Hudi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,9 +38,10 @@ from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
+from hudiformat.query.renamed import named_block, scan_batches, scan_rows
 from hudiformat.query.spill import merge_on_disk
 from hudiformat.storage import Storage, give_back
-from hudiformat.table import PartitionColumns, TableSchema, merge_rule, refuse_unreadable
+from hudiformat.table import PartitionColumns, SchemaHistory, TableSchema, merge_rule, refuse_unreadable
 from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
@@ -112,7 +114,7 @@ class SliceReader:
 
     Log blocks count by ``visibility``.  *merger* is the user's own.  A slice
     whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
-    what a read does with damaged files.
+    what a read does with damaged files.  With *history*, columns have other names in files of other instants.
     """
 
     config: TableConfig
@@ -123,6 +125,7 @@ class SliceReader:
     merger: RecordMerger | None = None
     merge_memory: int = DEFAULT_MERGE_MEMORY
     damage: DamageMode = DamageMode.HUDI
+    history: SchemaHistory | None = None
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -279,7 +282,9 @@ class SliceReader:
 
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
         for log in file_slice.log_files:
-            yield from log_blocks(storage, join_path(file_slice.partition_path, str(log.name)), damage=self.damage)
+            path = join_path(file_slice.partition_path, str(log.name))
+            blocks = log_blocks(storage, path, damage=self.damage)
+            yield from blocks if self.history is None else (named_block(block, self.history) for block in blocks)
 
     def _base_batches(
         self,
@@ -294,11 +299,12 @@ class SliceReader:
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         if self.damage is DamageMode.SKIP:
-            yield from sound_rows(scan_base_file(storage, path, schema), storage, path)
+            yield from sound_rows(self._of_base(storage, path, schema), storage, path)
         elif where is None:
-            yield from scan_base_file(storage, path, schema, may_hold=may_hold)
+            yield from self._of_base(storage, path, schema, may_hold=may_hold)
         else:
-            for rows in scan_base_rows(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold):
+            found = self._rows_of_base(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold)
+            for rows in found:
                 yield from rows.read()
 
     def _base_rows(
@@ -311,7 +317,17 @@ class SliceReader:
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         head = self._stored(self._looked_at(rule))
-        yield from scan_base_rows(storage, path, schema, head, where=where)
+        yield from self._rows_of_base(storage, path, schema, head, where=where)
+
+    @property
+    def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
+        """What scans a base file."""
+        return scan_base_file if self.history is None else partial(scan_batches, history=self.history)
+
+    @property
+    def _rows_of_base(self) -> Callable[..., Iterator[BaseRows]]:
+        """What scans a base file, some of its columns first."""
+        return scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
 
     def _counts(self, instant: str) -> bool:
         """Whether a block's instant has completed, by ``as_of``.

@@ -74,7 +74,7 @@ def _in_line(kind: Kind, table: Kind, *, reorders: bool) -> Kind:
     Source: AvroSchemaEvolutionUtils.reconcileSchemaRequirements.
     """
     if isinstance(kind, Leaf) or isinstance(table, Leaf) or type(kind) is not type(table):
-        return table if kind == table or _may_become(kind, table) else kind
+        return table if kind == table or may_become(kind, table) else kind
     known = {column.name: column for column in inner_columns(table)}
     columns = [_column_in_line(one, known.get(one.name), reorders=reorders) for one in inner_columns(kind)]
     if reorders:
@@ -90,7 +90,7 @@ def _column_in_line(column: Column, known: Column | None, *, reorders: bool) -> 
     return replace(known, kind=kind, nullable=column.nullable or known.nullable)
 
 
-def _may_become(kind: Kind, other: Kind) -> bool:
+def may_become(kind: Kind, other: Kind) -> bool:
     """Whether the values of a type may be brought to another: those of a write, or of a table by a schema change."""
     if not isinstance(kind, Leaf) or not isinstance(other, Leaf):
         return False
@@ -218,10 +218,15 @@ def _refuse_unwritable(own: Kind, result: Kind, above: str) -> None:
         if one is None:
             continue
         if isinstance(one.kind, Leaf) or type(one.kind) is not type(column.kind):
-            if one.kind != column.kind and not _may_become(one.kind, column.kind):
+            if one.kind != column.kind and not may_become(one.kind, column.kind):
                 raise _type_error(path, column.kind, one.kind)
         else:
             _refuse_unwritable(one.kind, column.kind, f"{path}.")
+
+
+def grows(written: Kind, kind: Kind) -> bool:
+    """Whether a type is wider than another: values that were written with that one can be read as this."""
+    return _reads(kind, written)
 
 
 def _reads(kind: Kind, written: Kind) -> bool:

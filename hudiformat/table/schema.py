@@ -38,6 +38,15 @@ class TableSchema:
         name = table_name.replace("-", "_").replace(".", "_")
         return cls(arrow_to_avro(without_meta_fields(schema), name=f"{name}_record", namespace=f"hoodie.{name}"))
 
+    @classmethod
+    def of_commit(cls, avro: str) -> TableSchema:
+        """The schema that a commit names; where columns were changed by themselves, Hudi names meta fields too."""
+        if META_FIELDS[0] not in avro:
+            return cls(avro)
+        schema = json.loads(avro)
+        schema["fields"] = [field for field in schema["fields"] if field["name"] not in META_FIELDS]
+        return cls(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
+
     @property
     def arrow(self) -> pa.Schema:
         """The table's own columns."""
@@ -55,6 +64,11 @@ class TableSchema:
         Source: HoodieAvroUtils.addMetadataFields.
         """
         return _avro_with_meta(self.avro)
+
+    @property
+    def record_name(self) -> str:
+        """The full name of the record in Avro."""
+        return avro_types(self.avro).name
 
     def is_like(self, other: TableSchema) -> bool:
         """Whether both have the same columns of the same types, in the same order."""

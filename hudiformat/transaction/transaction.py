@@ -24,7 +24,15 @@ from hudiformat.errors import (
 from hudiformat.metadata import FILES
 from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
 from hudiformat.query import FilesGoneError
-from hudiformat.table import SchemaChange, TableContext, TableSchema, TableState, refuse_unwritable
+from hudiformat.table import (
+    InternalSchema,
+    SchemaChange,
+    TableContext,
+    TableSchema,
+    TableState,
+    internal_schema_of,
+    refuse_unwritable,
+)
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -117,11 +125,14 @@ class Transaction:
         stats: Iterable[WriteStat],
         extra: Mapping[str, str] | None = None,
         replaced: Replaced | None = None,
+        *,
+        internal: InternalSchema | None = None,
     ) -> Commit:
         """Make the write visible, whole, with *extra* in the extra metadata of the commit.
 
-        *replaced* are the file groups that the write removes from the table, by partition path.  Files that were begun
-        and are in no statistic, those of failed attempts of a task, are deleted first.
+        *replaced* are the file groups that the write removes from the table, by partition path; *internal* is what it
+        makes of the table's internal schema, where it is a change of columns alone.  Files that were begun and are in
+        no statistic, those of failed attempts of a task, are deleted first.
 
         Raises:
             WriteConflictError: another writer has committed to the same file groups since this write began.
@@ -142,8 +153,11 @@ class Transaction:
             delete_strays(storage, self.plan.config, time, metadata.write_stats)
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
-            metadata = replace(metadata, extra_metadata={"schema": self._schema(state).avro, **(extra or {})})
+            schema = self._schema(state, internal)
             check_publishable(state, self._seen, self.instant, metadata)
+            has_ids = internal is not None or state.has_ids()
+            ids = internal_schema_of(state, schema, time, changed=internal) if has_ids else {}
+            metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})
             if state.options.concurrency.has_other_writers:
                 keep_partitions(storage, time, by_partition)
             done = self._complete(state, metadata)
@@ -241,7 +255,7 @@ class Transaction:
                 path=root,
             )
 
-    def _schema(self, state: TableState) -> TableSchema:
+    def _schema(self, state: TableState, internal: InternalSchema | None) -> TableSchema:
         """The schema of the table after the commit; what others have changed meanwhile stays.
 
         Raises:
@@ -250,7 +264,7 @@ class Transaction:
         if self._change is None:
             return state.schema
         schema = self._change.on(state.schema)
-        if schema is None:
+        if schema is None or (internal is not None and not state.schema.is_like(self._change.before)):
             raise schema_conflict(self._context, self.instant.time, self._change, state.schema)
         return schema
 

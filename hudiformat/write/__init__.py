@@ -1,5 +1,6 @@
 """Rows to file groups: assignment, and the handles that write files."""
 
+from hudiformat.write.evolve import evolve_table
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_by, replaced_groups
@@ -19,6 +20,7 @@ __all__ = [
     "combine_parts",
     "delete_ordering",
     "delete_partitions",
+    "evolve_table",
     "groups_of_new",
     "overwrite",
     "overwrite_by",

@@ -132,17 +132,20 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     table = state.schema.evolved(schema, state.options.evolution)
     table.check(schema)
     keys.check(table.arrow)
-    _refuse_new_kinds(state, keys, table)
+    refuse_new_kinds(state, table)
     return CheckedColumns(table, SchemaChange(state.schema, table))
 
 
-def _refuse_new_kinds(state: TableState, keys: RowKeys, table: TableSchema) -> None:
+def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     """Refuse changes of columns that rows are found and compared by, where those that are there would be lost.
 
     A record key or partition path is a text, which whole numbers share with their strings; the key of 1 as a double is
     another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.
+
+    Raises:
+        SchemaError: such a column changes; the error names it and both types.
     """
-    old, new = state.schema.arrow, table.arrow
+    keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
     changed = {one.name: one.type for one in old if one.name in new.names and new.field(one.name).type != one.type}
     for name in (*keys.key_fields, *keys.partition_fields):
         if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
@@ -160,7 +163,7 @@ def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:
 def _new_kind(name: str, old: pa.DataType, new: pa.Schema, reason: str) -> SchemaError:
     kind = new.field(name).type
     return SchemaError(
-        f"column {name} is of type {old} in the table and of type {kind} in the rows: {reason}; cast it to {old}",
+        f"column {name} of type {old} cannot become {kind}: {reason}; cast the rows to {old}",
         column=name,
     )
 
