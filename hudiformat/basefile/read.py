@@ -74,16 +74,21 @@ def scan_base_file(
 
 
 def row_groups_to_read(
-    storage: Storage, path: str, *, may_hold: pc.Expression | None = None, where: KeyFilter | None = None
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    may_hold: pc.Expression | None = None,
+    where: KeyFilter | None = None,
 ) -> tuple[int, int]:
-    """How many row groups of a base file :func:`scan_base_rows` reads with these conditions, and how many there are.
+    """How many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many there are.
 
     Raises:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
     with _opened(storage, path) as (source, file):
-        return len(_row_groups(source, file, may_hold=may_hold, where=where)), int(file.num_row_groups)
+        return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
 
 
 def read_file_keys(storage: Storage, path: str) -> FileKeys:

@@ -38,7 +38,7 @@ from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
-from hudiformat.query.renamed import named_block, scan_batches, scan_rows
+from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
 from hudiformat.query.spill import merge_on_disk
 from hudiformat.storage import Storage, give_back
 from hudiformat.table import PartitionColumns, SchemaHistory, TableSchema, merge_rule, refuse_unreadable
@@ -217,7 +217,9 @@ class SliceReader:
         where = None if may_hold is None else key_filter(may_hold, self.config)
         is_pushed = may_hold is not None and not (with_logs and file_slice.log_files) and self._of_files(may_hold)
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        return row_groups_to_read(storage, path, may_hold=may_hold if is_pushed else None, where=where)
+        schema = self._stored_schema
+        is_pushed = is_pushed and (self.history is None or stored_schema_of(path, schema, self.history) is None)
+        return row_groups_to_read(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.
