@@ -16,7 +16,7 @@ from hudiformat import spark as hudi_spark
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int32())])
 OLD = pa.table({"id": ["a", "b"], "ts": [1, 1], "p": ["x", "x"], "v": [1, 2]}, SCHEMA)
-WIDER = "select 'a' as id, 2L as ts, 'x' as p, cast(5000000000 as bigint) as v, 'new' as z"
+WIDER = "select 'a' as id, 2L as ts, 'x' as p, cast(5000000000 as bigint) as v, nullif('new', '') as z"
 SET_NULL = "hoodie.write.set.null.for.missing.columns"
 
 
@@ -66,7 +66,7 @@ def test_a_stream_brings_them_with_its_first_batch(spark: SparkSession, tmp_path
         pytest.skip("writing a stream needs PySpark 4.1")
     hudi_spark.register(spark)
     for number in range(2):
-        rows = spark.sql(f"select 'k{number}' as id, 2L as ts, 'x' as p, {number}L as v, 'z{number}' as z")
+        rows = spark.sql(f"select 'k{number}' as id, 2L as ts, 'x' as p, {number}L as v, nullif('z{number}', '') as z")
         rows.write.mode("append").parquet(str(tmp_path / "source"))
         stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "source"))
         writing = stream.writeStream.format("hudiformat").options(**index_of(table), path=table.path)
