@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from hudiformat import services
 from hudiformat.api.reading import ReadableTable
 from hudiformat.merge import RecordMerger
@@ -14,10 +16,10 @@ from hudiformat.options import Operation, options_of
 from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
-from hudiformat.table import Clock, TableClock, TableContext
+from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
 from hudiformat.timeline import Instant, load_table_config
 from hudiformat.transaction import Commit
-from hudiformat.write import delete_partitions, overwrite, plan_inserts, write_rows
+from hudiformat.write import delete_partitions, evolve_table, overwrite, plan_inserts, write_rows
 
 
 def open_table(
@@ -140,6 +142,38 @@ class Table(ReadableTable):
         Source: SparkDeletePartitionCommitActionExecutor.
         """
         return services.write_and_serve(partial(delete_partitions, self.context, partitions))
+
+    def evolve(
+        self,
+        *,
+        add: Mapping[str, pa.DataType] | None = None,
+        rename: Mapping[str, str] | None = None,
+        widen: Mapping[str, pa.DataType] | None = None,
+        nullable: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        comment: Mapping[str, str] | None = None,
+    ) -> Commit:
+        """Change the table's columns by themselves, in one commit; no file is rewritten.
+
+        Columns are named by dotted paths, as ``address.city``; the items of a list are ``element``, the values of a map
+        ``value``.  *add* gives the types of new columns, which come last and may be null; *rename* new names; *widen*
+        new types; *nullable* may be null from then on.
+
+        Renaming and dropping need ``hoodie.schema.on.read.enable=true`` when the table is opened, unless it has an
+        internal schema already; so do types that are wider in Hudi's internal schema alone, as dates for texts.  Hudi's
+        own readers need that option then too.
+
+        Raises:
+            SchemaError: there is no such column, or it cannot be changed as asked; nothing is written.
+            UnsupportedFeatureError: a rename or a drop without that option.
+            CommitError: the change did not become visible.
+
+        Source: BaseHoodieWriteClient.commitTableChange; spec/schema-evolution.md.
+        """
+        changes = ColumnChanges(
+            add=add or {}, rename=rename or {}, widen=widen or {}, nullable=nullable, drop=drop, comment=comment or {}
+        )
+        return services.write_and_serve(partial(evolve_table, self.context, changes))
 
     def verify(self, *, contents: bool = True) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.

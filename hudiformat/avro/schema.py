@@ -2,9 +2,8 @@
 
 Schemas are mapped as Hudi's Spark writer maps them.  Table of types: spec/avro-records.md.
 
-:func:`resolve` brings columns to a schema: it orders them, fills missing ones and promotes types where nothing is lost.
-The promotions are Avro's (int to long to float to double, string and bytes either way), wider decimals, finer time
-units, and Arrow's several layouts of one type.  Nested records are resolved by field name like the top.
+:func:`resolve` brings columns to a schema: it orders them, fills missing ones and casts values as Hudi does where the
+type of a column has changed (:mod:`hudiformat.avro.casts`).  Nested records are resolved by field name like the top.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.avro.arrays import Mask, bitmap, offsets, validity
+from hudiformat.avro.casts import can_cast, cast
 from hudiformat.avro.nodes import MAX_DECIMAL_PRECISION, MAX_FIXED_SIZE, parse_schema
 from hudiformat.errors import DataError, SchemaError
 
@@ -166,9 +166,6 @@ def _refused(path: str, message: str) -> SchemaError:
     return SchemaError(f"column {path} {message}", column=path)
 
 
-_TIME_UNITS = ("s", "ms", "us", "ns")  # from coarse to fine
-_TEXT = (pat.is_string, pat.is_large_string, pat.is_string_view)
-_BINARY = (pat.is_binary, pat.is_large_binary, pat.is_binary_view, pat.is_fixed_size_binary)
 _LISTS = (pat.is_list, pat.is_large_list, pat.is_fixed_size_list)
 
 
@@ -246,10 +243,10 @@ def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         return _with_items(array, kind, entries, pa.struct([kind.key_field, kind.item_field]), path)
     if any(test(given) for test in _LISTS) and pat.is_list(kind):
         return _with_items(array, kind, array.values, kind.value_type, f"{path}.item")
-    if pat.is_nested(kind) or not _widens(given, kind):
+    if pat.is_nested(kind) or not can_cast(given, kind):
         raise SchemaError(f"column {path} is of type {given}, which does not fit {kind}: cast it", column=path)
     try:
-        return array.cast(kind)
+        return cast(array, kind)
     except pa.ArrowInvalid as error:
         raise DataError(f"column {path} cannot be cast from {given} to {kind}: {error}", column=path) from error
 
@@ -261,30 +258,3 @@ def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.D
     fitted = _fit(items.slice(first, last - first), inner, path)
     start = pa.py_buffer((positions - first).astype(np.int32))
     return pa.Array.from_buffers(kind, len(array), [bitmap(validity(array)), start], children=[fitted])
-
-
-def _widens(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether every value of one type has a counterpart in the other."""
-    if pat.is_integer(given):
-        bits = given.bit_width + pat.is_unsigned_integer(given)
-        whole = pat.is_signed_integer(kind) and kind.bit_width >= bits
-        return bool(whole) or (bits <= 64 and (pat.is_float32(kind) or pat.is_float64(kind)))  # noqa: PLR2004
-    if pat.is_floating(given) and pat.is_floating(kind):
-        return int(given.bit_width) <= int(kind.bit_width)
-    if any(test(given) for test in (*_TEXT, *_BINARY)):
-        text = any(test(kind) for test in _TEXT) and not pat.is_fixed_size_binary(given)
-        return text or any(test(kind) for test in _BINARY[:3])
-    if pat.is_decimal(given) and pat.is_decimal(kind):
-        whole = kind.precision - kind.scale >= given.precision - given.scale
-        return bool(whole and kind.scale >= given.scale)
-    return _finer(given, kind)
-
-
-def _finer(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether both are dates, times of day or timestamps, and the unit of the second is at least as fine."""
-    if pat.is_timestamp(given) and pat.is_timestamp(kind):
-        if (given.tz is None) != (kind.tz is None):
-            return False
-    elif not (pat.is_time(given) and pat.is_time(kind)):
-        return bool(pat.is_date(given) and pat.is_date(kind))
-    return _TIME_UNITS.index(given.unit) <= _TIME_UNITS.index(kind.unit)

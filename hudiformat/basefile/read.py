@@ -68,22 +68,27 @@ def scan_base_file(
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
     with _opened(storage, path) as (source, file):
-        groups = _row_groups(source, file, may_hold=may_hold)
+        groups = _row_groups(source, file, schema, may_hold=may_hold)
         for batch in _batches(file, groups, schema, batch_rows=batch_rows):
             yield resolve(batch, schema)
 
 
 def row_groups_to_read(
-    storage: Storage, path: str, *, may_hold: pc.Expression | None = None, where: KeyFilter | None = None
+    storage: Storage,
+    path: str,
+    schema: pa.Schema,
+    *,
+    may_hold: pc.Expression | None = None,
+    where: KeyFilter | None = None,
 ) -> tuple[int, int]:
-    """How many row groups of a base file :func:`scan_base_rows` reads with these conditions, and how many there are.
+    """How many row groups of a base file :func:`scan_base_rows` reads for these arguments, and how many there are.
 
     Raises:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
     with _opened(storage, path) as (source, file):
-        return len(_row_groups(source, file, may_hold=may_hold, where=where)), int(file.num_row_groups)
+        return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
 
 
 def read_file_keys(storage: Storage, path: str) -> FileKeys:
@@ -161,7 +166,7 @@ def scan_base_rows(
         starts = np.cumsum([0, *sizes])
         first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
         rest = pa.schema([field for field in schema if field.name not in first.names])
-        for group in _row_groups(source, file, may_hold=may_hold, where=where):
+        for group in _row_groups(source, file, schema, may_hold=may_hold, where=where):
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
             for batch in _batches(file, [group], first, batch_rows=batch_rows):
@@ -276,18 +281,42 @@ def _refusing_damage(path: str) -> Iterator[None]:
 def _row_groups(
     source: pa.NativeFile,
     file: pq.ParquetFile,
+    schema: pa.Schema,
     *,
     may_hold: pc.Expression | None = None,
     where: KeyFilter | None = None,
 ) -> list[int]:
-    """Return the row groups that may have rows that match *may_hold* and *where*."""
+    """Return the row groups that may have rows that match *may_hold* and *where*, once they have *schema*."""
     conditions = (may_hold, None if where is None else where.condition)
-    possible = [_possible_groups(source, file, condition) for condition in conditions if condition is not None]
+    asked = [one for one in conditions if one is not None and _is_of_file(one, file.schema_arrow, schema)]
+    possible = [_possible_groups(source, file, condition) for condition in asked]
     groups = [group for group in range(file.num_row_groups) if all(ids is None or group in ids for ids in possible)]
     if not groups or where is None or where.keys is None:
         return groups
     keys = pa.array(sorted(where.keys), pa.string())
     return groups if FileKeys.of(file.metadata.metadata).might_contain(keys) else []
+
+
+def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether the columns of a condition are in the file as they are read: bounds of other types say nothing."""
+    kinds = {field.name: field.type for field in schema}
+    same = [field for field in stored if _are_alike(field.type, kinds.get(field.name, field.type))]
+    if len(same) == len(stored):
+        return True
+    try:
+        pa.schema(same).empty_table().filter(condition)
+    except pa.ArrowException:  # it asks of one of the others
+        return False
+    return True
+
+
+def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:
+    both = (stored, kind)
+    return stored == kind or any(all(map(test, both)) for test in (pa.types.is_integer, pa.types.is_decimal, _is_text))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _possible_groups(source: pa.NativeFile, file: pq.ParquetFile, condition: pc.Expression) -> list[int] | None:

@@ -1,7 +1,15 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
 from hudiformat.options.agreement import options_of
-from hudiformat.options.keys import KEEP_OPERATIONS, PARTIAL_SCHEMA, TABLE_KEYS, parse_write_options
+from hudiformat.options.keys import (
+    KEEP_OPERATIONS,
+    MAY_DROP,
+    PARTIAL_SCHEMA,
+    SCHEMA_ON_READ,
+    SET_NULL,
+    TABLE_KEYS,
+    parse_write_options,
+)
 from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.options.values import (
     DEFAULT_MERGE_MEMORY,
@@ -13,6 +21,7 @@ from hudiformat.options.values import (
     ConcurrencyOptions,
     DamageMode,
     DuplicatePolicy,
+    EvolutionOptions,
     FailedWritesPolicy,
     IndexType,
     Operation,
@@ -25,8 +34,11 @@ __all__ = [
     "DEFAULT_MERGE_MEMORY",
     "FILE_SYSTEM_PROVIDER",
     "KEEP_OPERATIONS",
+    "MAY_DROP",
     "PARTIAL_SCHEMA",
     "REPLACING",
+    "SCHEMA_ON_READ",
+    "SET_NULL",
     "TABLE_KEYS",
     "CdcMode",
     "CleanPolicy",
@@ -34,6 +46,7 @@ __all__ = [
     "ConcurrencyOptions",
     "DamageMode",
     "DuplicatePolicy",
+    "EvolutionOptions",
     "FailedWritesPolicy",
     "IndexType",
     "Operation",

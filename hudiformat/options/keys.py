@@ -224,5 +224,22 @@ SERVICE_KEYS: Keys = {
     "hoodie.metadata.compact.max.delta.commits": ("metadata_delta_commits", parse_integer),
 }
 
-_PARTS: Mapping[str, Keys] = {"sizing": _SIZING_KEYS, "concurrency": CONCURRENCY_KEYS, "services": SERVICE_KEYS}
+SET_NULL = "hoodie.write.set.null.for.missing.columns"
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+MAY_DROP = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"
+
+_EVOLUTION_KEYS: Keys = {
+    SET_NULL: ("set_null", parse_boolean),
+    MAY_DROP: ("may_drop", parse_boolean),
+    "hoodie.datasource.write.reconcile.schema": ("reconcile", parse_boolean),
+    "hoodie.avro.schema.validate": ("validate", parse_boolean),
+    SCHEMA_ON_READ: ("schema_on_read", parse_boolean),
+}
+
+_PARTS: Mapping[str, Keys] = {
+    "sizing": _SIZING_KEYS,
+    "concurrency": CONCURRENCY_KEYS,
+    "services": SERVICE_KEYS,
+    "evolution": _EVOLUTION_KEYS,
+}
 """The parts of WriteOptions that are made of several options each."""

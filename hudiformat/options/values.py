@@ -22,6 +22,7 @@ class Operation(Enum):
     INSERT_OVERWRITE = "INSERT_OVERWRITE"
     INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
     DELETE_PARTITION = "DELETE_PARTITION"
+    ALTER_SCHEMA = "ALTER_SCHEMA"
 
 
 REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
@@ -253,6 +254,24 @@ class ServiceOptions:
         return self.clean_policy is not CleanPolicy.BY_COMMITS or commits > self.clean_commits
 
 
+@dataclass(frozen=True, slots=True)
+class EvolutionOptions:
+    """What a write may do to the columns of a table.
+
+    ``set_null`` fills columns that the rows lack with nulls, ``may_drop`` drops them from the table; ``reconcile`` is
+    Hudi's older way, in which the wider of both schemas counts; ``validate`` asks for a schema that rows of the table's
+    could be read with; ``schema_on_read`` keeps an internal schema, by which columns may be renamed and dropped.
+
+    Source: HoodieWriteConfig, HoodieCommonConfig, DataSourceWriteOptions, Hudi 1.2.0.
+    """
+
+    set_null: bool = False
+    may_drop: bool = False
+    reconcile: bool = False
+    validate: bool = False
+    schema_on_read: bool = False
+
+
 _MIB = 1024 * 1024
 
 DEFAULT_MERGE_MEMORY = 1024 * _MIB
@@ -299,6 +318,7 @@ class WriteOptions:
     sync: bool = True
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     services: ServiceOptions = field(default_factory=ServiceOptions)
+    evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
 
     @property
     def is_global(self) -> bool:

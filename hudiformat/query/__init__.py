@@ -14,6 +14,7 @@ from hudiformat.query.plan import (
     read_rows,
     slice_reader,
 )
+from hudiformat.query.renamed import named_block, scan_batches, scan_rows
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
@@ -36,11 +37,14 @@ __all__ = [
     "delete_spill_folder",
     "explain_snapshot",
     "instant_of",
+    "named_block",
     "old_spill_folders",
     "plan_changes",
     "plan_incremental",
     "plan_snapshot",
     "read_rows",
+    "scan_batches",
+    "scan_rows",
     "slice_reader",
     "spill_folder",
 ]

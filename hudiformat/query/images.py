@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.table import java_float
+from hudiformat.avro import java_float
 
 _ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")

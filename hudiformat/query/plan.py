@@ -24,7 +24,7 @@ from hudiformat.query.skipping import without_skipped
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.time_travel import as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage import Storage
-from hudiformat.table import MOST_ATTEMPTS, TableContext, TableState, on_one_state, refuse_unreadable
+from hudiformat.table import MOST_ATTEMPTS, TableContext, TableState, on_one_state, refuse_unreadable, schema_history
 from hudiformat.view import FileSlice
 
 
@@ -92,6 +92,7 @@ def slice_reader(state: TableState, as_of: str | date | None = None) -> SliceRea
         merger=state.context.merger,
         merge_memory=state.options.merge_memory,
         damage=state.options.damage,
+        history=schema_history(state, moment) if state.has_ids(moment) else None,
     )
 
 

@@ -15,14 +15,14 @@ from itertools import groupby, product
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro import resolve
+from hudiformat.avro import keeps_order, resolve
 from hudiformat.basefile import possible
 from hudiformat.blocks.wanted import columns_of
 from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, SchemaError
 from hudiformat.metadata import BLOOM_FILTERS, COLUMN_STATS, ColumnRange, ColumnStats, bloom_filters, column_stats
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import PartitionPruner
-from hudiformat.table import TableState
+from hudiformat.table import TableState, schema_history
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.view import FileSlice
 
@@ -69,8 +69,8 @@ def _by_statistics(
 ) -> set[FileSlice]:
     stored = _stored(pruner)
     columns = [name for name in columns_of(pruner.filter, pruner.schema) if name in stored.names]
-    if not columns or state.context.merger is not None:
-        return set()
+    if not columns or state.context.merger is not None or schema_history(state) is not None:
+        return set()  # statistics are kept under names that columns may have had
     grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
     asked = [one for one in slices if not (with_logs and one.log_files and grows)]
     stats = column_stats(state.storage, state.config, state.timeline)
@@ -183,7 +183,7 @@ def _of_column(field: pa.Field, ranges: Sequence[ColumnRange], *, may_be_null: b
 def _bounds(field: pa.Field, known: ColumnRange) -> tuple[pa.Scalar, pa.Scalar]:
     """The bounds in the column's type, null for what is not known."""
     nothing = pa.scalar(None, field.type)
-    if known.kind is None:
+    if known.kind is None or not keeps_order(known.kind, field.type):
         return nothing, nothing
     try:
         values = pa.array([known.lower, known.upper], known.kind)

@@ -6,8 +6,9 @@ The option ``hudiformat.damage`` decides what a damaged file leads to: what Hudi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,9 +39,10 @@ from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import fits
+from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
 from hudiformat.query.spill import merge_on_disk
 from hudiformat.storage import Storage, give_back
-from hudiformat.table import PartitionColumns, TableSchema, merge_rule, refuse_unreadable
+from hudiformat.table import PartitionColumns, SchemaHistory, TableSchema, merge_rule, refuse_unreadable
 from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
@@ -113,7 +115,7 @@ class SliceReader:
 
     Log blocks count by ``visibility``.  *merger* is the user's own.  A slice
     whose log files take more than *merge_memory* bytes is merged by way of files in a temporary folder.  *damage* is
-    what a read does with damaged files.
+    what a read does with damaged files.  With *history*, columns have other names in files of other instants.
     """
 
     config: TableConfig
@@ -124,6 +126,7 @@ class SliceReader:
     merger: RecordMerger | None = None
     merge_memory: int = DEFAULT_MERGE_MEMORY
     damage: DamageMode = DamageMode.HUDI
+    history: SchemaHistory | None = None
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -215,7 +218,9 @@ class SliceReader:
         where = None if may_hold is None else key_filter(may_hold, self.config)
         is_pushed = may_hold is not None and not (with_logs and file_slice.log_files) and self._of_files(may_hold)
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
-        return row_groups_to_read(storage, path, may_hold=may_hold if is_pushed else None, where=where)
+        schema = self._stored_schema
+        is_pushed = is_pushed and (self.history is None or stored_schema_of(path, schema, self.history) is None)
+        return row_groups_to_read(storage, path, schema, may_hold=may_hold if is_pushed else None, where=where)
 
     def scan_stored(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """The merged rows of *file_slice* as a new base file has to hold them, whatever queries show.
@@ -286,7 +291,9 @@ class SliceReader:
 
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
         for log in file_slice.log_files:
-            yield from log_blocks(storage, join_path(file_slice.partition_path, str(log.name)), damage=self.damage)
+            path = join_path(file_slice.partition_path, str(log.name))
+            blocks = log_blocks(storage, path, damage=self.damage)
+            yield from blocks if self.history is None else (named_block(block, self.history) for block in blocks)
 
     def _base_batches(
         self,
@@ -301,11 +308,12 @@ class SliceReader:
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         if self.damage is DamageMode.SKIP:
-            yield from sound_rows(scan_base_file(storage, path, schema), storage, path)
+            yield from sound_rows(self._of_base(storage, path, schema), storage, path)
         elif where is None:
-            yield from scan_base_file(storage, path, schema, may_hold=may_hold)
+            yield from self._of_base(storage, path, schema, may_hold=may_hold)
         else:
-            for rows in scan_base_rows(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold):
+            found = self._rows_of_base(storage, path, schema, pa.schema([]), where=where, may_hold=may_hold)
+            for rows in found:
                 yield from rows.read()
 
     def _base_rows(
@@ -318,7 +326,17 @@ class SliceReader:
             return
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         head = pa.schema([schema.field(name) for name in self._looked_at(rule)])
-        yield from scan_base_rows(storage, path, schema, head, where=where)
+        yield from self._rows_of_base(storage, path, schema, head, where=where)
+
+    @property
+    def _of_base(self) -> Callable[..., Iterator[pa.RecordBatch]]:
+        """What scans a base file."""
+        return scan_base_file if self.history is None else partial(scan_batches, history=self.history)
+
+    @property
+    def _rows_of_base(self) -> Callable[..., Iterator[BaseRows]]:
+        """What scans a base file, some of its columns first."""
+        return scan_base_rows if self.history is None else partial(scan_rows, history=self.history)
 
     def _counts(self, instant: str) -> bool:
         """Whether a block's instant has completed, by ``as_of``.

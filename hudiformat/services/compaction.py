@@ -20,7 +20,7 @@ from hudiformat.options import Operation
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
-from hudiformat.table import TableContext, TableState, refuse_unwritable
+from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
@@ -127,6 +127,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             operation=Operation.UPSERT,
             instant=claimed.instant.time,
             visibility=state.visibility,
+            history=schema_history(state),
         )
         return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
 

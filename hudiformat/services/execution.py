@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.services.claims import ServiceClaim
 from hudiformat.storage import Storage
-from hudiformat.table import TableState
+from hudiformat.table import TableState, internal_schema_of
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
 from hudiformat.transaction import (
     Commit,
@@ -44,12 +45,13 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
     metadata = CommitMetadata(
         operation_type=name,
         partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
-        extra_metadata={"schema": writing.schema.avro},
         compacted=instant.action is Action.COMPACTION,
     )
     try:
         with changing(state.context) as current:
             claimed.heartbeat.confirm()
+            # The schema as it is by now: a write that began before this service may have changed it meanwhile.
+            metadata = replace(metadata, extra_metadata=_schemas(current, instant))
             check_publishable(current, state, instant, metadata)
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
             done = publish(current, instant, metadata)
@@ -60,6 +62,10 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
     with suppress(StorageError):  # it is visible; markers that stay behind mean nothing
         delete_markers(storage, instant.time)
     return Commit(done.time, done.action.value, metadata.write_stats)
+
+
+def _schemas(state: TableState, instant: Instant) -> dict[str, str]:
+    return {"schema": state.schema.avro, **internal_schema_of(state, state.schema, instant.time)}
 
 
 def _delete_own(storage: Storage, stats: Iterable[WriteStat]) -> None:

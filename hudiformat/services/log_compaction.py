@@ -21,6 +21,7 @@ from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
+from hudiformat.query import named_block
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.storage import Storage
@@ -127,7 +128,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
 
 def _compact(storage: Storage, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> list[WriteStat]:
     """Write one log file out of those of a slice; none where all of their blocks have been rolled back."""
-    blocks = _blocks(storage, file_slice, plan.visibility)
+    blocks = [named_block(block, plan.history) for block in _blocks(storage, file_slice, plan.visibility)]
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))
     if not blocks:
         return []

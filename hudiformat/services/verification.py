@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from hudiformat.basefile import scan_base_file
 from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
-from hudiformat.query import old_spill_folders
+from hudiformat.query import old_spill_folders, scan_batches
 from hudiformat.services.leftovers import OLD, is_old, temporary_files
 from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState
+from hudiformat.table import TableContext, TableState, schema_history
 from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
 
@@ -149,7 +148,7 @@ def _of_slice(state: TableState, file_slice: FileSlice) -> Iterator[TableFinding
     if file_slice.base_file is not None:
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         try:
-            for _ in scan_base_file(storage, path, state.schema.arrow):
+            for _ in scan_batches(storage, path, state.schema.arrow, history=schema_history(state)):
                 pass
         except HudiFormatError as error:
             yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))

@@ -24,6 +24,7 @@ WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC = "snapshot", "read_optimized", "incremental", "cdc"
 _QUERIES = (SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC)
 _OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
+_WITHOUT_ROWS = (Operation.DELETE_PARTITION, Operation.ALTER_SCHEMA)
 _SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
 _OURS = {key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER)}
 
@@ -122,9 +123,7 @@ class SourceOptions:
 
     def _operation(self) -> Operation | None:
         text = next((self.given[key] for key in _OPERATION_KEYS if key in self.given), None)
-        known = {
-            operation.value.lower(): operation for operation in Operation if operation is not Operation.DELETE_PARTITION
-        }
+        known = {operation.value.lower(): operation for operation in Operation if operation not in _WITHOUT_ROWS}
         if text is None or text.lower() in known:
             return None if text is None else known[text.lower()]
         raise OptionError(f"operation: expected one of {', '.join(known)}, found {text!r}", option="operation")

@@ -1,12 +1,15 @@
 """What a table is."""
 
+from hudiformat.table.column_changes import ColumnChanges
 from hudiformat.table.effective import restore_plan
+from hudiformat.table.internal_schema import LATEST_SCHEMA, InternalSchema, SchemaHistory
 from hudiformat.table.listing import PartitionFiles, list_files
 from hudiformat.table.new_table import new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
-from hudiformat.table.partition_columns import PartitionColumns, java_float, typed
+from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.table.schema import DELETED_FIELD, RowKeys, TableSchema
+from hudiformat.table.schema import DELETED_FIELD, RowKeys, SchemaChange, TableSchema
+from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
     AMBIGUOUS_KEYS,
@@ -21,12 +24,17 @@ from hudiformat.table.versions import config_of_other_layout, config_of_version
 __all__ = [
     "AMBIGUOUS_KEYS",
     "DELETED_FIELD",
+    "LATEST_SCHEMA",
     "MOST_ATTEMPTS",
     "WRITABLE_VERSIONS",
     "Clock",
+    "ColumnChanges",
+    "InternalSchema",
     "PartitionColumns",
     "PartitionFiles",
     "RowKeys",
+    "SchemaChange",
+    "SchemaHistory",
     "TableClock",
     "TableContext",
     "TableSchema",
@@ -35,7 +43,7 @@ __all__ = [
     "config_of_version",
     "convert_timeline",
     "delete_timeline",
-    "java_float",
+    "internal_schema_of",
     "list_files",
     "merge_mode",
     "merge_rule",
@@ -44,5 +52,6 @@ __all__ = [
     "refuse_unreadable",
     "refuse_unwritable",
     "restore_plan",
+    "schema_history",
     "typed",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.avro import arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.avro import arrow_to_avro, avro_of, avro_to_arrow, avro_types, resolve
 from hudiformat.basefile import (
     DELETED,
     META_FIELDS,
@@ -23,6 +23,8 @@ from hudiformat.basefile import (
 )
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.naming import partition_paths, record_keys
+from hudiformat.options import EvolutionOptions
+from hudiformat.table.evolution import evolved
 from hudiformat.timeline import KeyGenerator, TableConfig
 
 DELETED_FIELD = "_hoodie_is_deleted"
@@ -50,6 +52,15 @@ class TableSchema:
         avro = arrow_to_avro(without_meta_fields(schema), name=f"{name}_record", namespace=f"hoodie.{name}")
         return cls(avro, keeps_operations=OPERATION in schema.names)
 
+    @classmethod
+    def of_commit(cls, avro: str) -> TableSchema:
+        """The schema that a commit names; where columns were changed by themselves, Hudi names meta fields too."""
+        if META_FIELDS[0] not in avro:
+            return cls(avro)
+        schema = json.loads(avro)
+        schema["fields"] = [field for field in schema["fields"] if field["name"] not in META_FIELDS]
+        return cls(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
+
     @property
     def arrow(self) -> pa.Schema:
         """The table's own columns."""
@@ -67,6 +78,15 @@ class TableSchema:
         Source: HoodieAvroUtils.addMetadataFields.
         """
         return _avro_with_meta(self.avro, operation=self.keeps_operations)
+
+    @property
+    def record_name(self) -> str:
+        """The full name of the record in Avro."""
+        return avro_types(self.avro).name
+
+    def is_like(self, other: TableSchema) -> bool:
+        """Whether both have the same columns of the same types, in the same order."""
+        return self.avro == other.avro or avro_types(self.avro) == avro_types(other.avro)
 
     @property
     def delete_column(self) -> str | None:
@@ -92,6 +112,23 @@ class TableSchema:
         fields = {field["name"]: field for field in schema["fields"]}
         avro = json.dumps(schema | {"fields": [fields[name] for name in names]}, separators=(",", ":"))
         return replace(self, avro=avro)
+
+    def evolved(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
+        """The schema of the table after a write of rows with the columns *rows*; meta fields are left out.
+
+        Raises:
+            SchemaError: the rows cannot be written, or those of the table could not be read any more.
+
+        Source: HoodieSchemaUtils.deduceWriterSchema; spec/schema-evolution.md.
+        """
+        own = without_meta_fields(rows)
+        if own.equals(self.arrow):  # as nearly always
+            return self
+        table = avro_types(self.avro)
+        scope, _, name = table.name.rpartition(".")
+        incoming = avro_types(arrow_to_avro(own, name=name, namespace=scope))
+        result = evolved(table, incoming, options)
+        return self if result is table else replace(self, avro=avro_of(result))
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """*batch* with the table's own columns, in the table's order and types; meta fields are dropped.
@@ -126,6 +163,29 @@ def _refuse_deletes(batch: pa.RecordBatch) -> None:
     if OPERATION in batch.schema.names and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETED))).as_py():
         kinds = " or ".join(DELETED)
         raise DataError(f"a row whose {OPERATION} is {kinds} cannot be written: pass the keys of such rows to delete()")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What a write does to a table's schema: what it was when the write was planned, and what the rows have."""
+
+    before: TableSchema
+    after: TableSchema
+
+    def fits(self, current: TableSchema) -> bool:
+        """Whether the rows can be written to a table that has the schema *current* by now."""
+        return current.is_like(self.before) or current.is_like(self.after)
+
+    def on(self, current: TableSchema) -> TableSchema | None:
+        """The schema after the write of a table that has *current* by now; None where two writes have changed it.
+
+        A write that changes nothing takes over what another has changed meanwhile.
+
+        Source: SimpleSchemaConflictResolutionStrategy, Hudi 1.2.0.
+        """
+        if self.fits(current):
+            return self.after
+        return current if self.after.is_like(self.before) else None
 
 
 @lru_cache(maxsize=64)

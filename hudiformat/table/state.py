@@ -20,6 +20,7 @@ from hudiformat.naming import base_name, next_instant
 from hudiformat.options import WriteOptions
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.effective import as_restored
+from hudiformat.table.internal_schema import LATEST_SCHEMA
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.pending import PendingGroup, pending_groups
@@ -302,15 +303,13 @@ class TableState:
 
         Source: TableSchemaResolver.getLatestCommitMetadataWithValidSchema, getTableCreateSchema, Hudi 1.2.0.
         """
-        active = (self.metadata(done) for done in reversed(self.timeline.completed_writes) if _is_by(done, instant))
-        avro = next((named for metadata in active if (named := metadata.schema) is not None), None)
-        if avro is None and instant is not None and instant < (self.timeline.first_active or ""):
-            avro = self._archived_schema(instant)
+        metadata = self.commit_with_schema(instant)
+        avro = None if metadata is None else metadata.schema
         if avro is None:
             avro = self.config.create_schema
         if avro is None:
             raise SchemaError(f"{self.storage.root}: the table has no commit yet, and was created without a schema")
-        schema = TableSchema(avro, keeps_operations=self.keeps_operations)
+        schema = replace(TableSchema.of_commit(avro), keeps_operations=self.keeps_operations)
         # Partition columns that are dropped from the files are not in the schema of commits either.
         return schema.with_texts(self.config.partition_fields) if self.config.drop_partition_columns else schema
 
@@ -343,12 +342,25 @@ class TableState:
             parsed.operations = newest, keeps_operations(self.storage, commits)
         return parsed.operations[1]
 
-    def _archived_schema(self, instant: str) -> str | None:
-        """The schema of the newest archived write up to *instant*."""
+    def commit_with_schema(self, instant: str | None) -> CommitMetadata | None:
+        """The content of the newest commit up to *instant*, or of all, that names a schema; None where none does."""
+        by_then = (done for done in reversed(self.timeline.completed_writes) if _is_by(done, instant))
+        found = next((one for one in map(self.metadata, by_then) if one.schema is not None), None)
+        if found is None and instant is not None and instant < (self.timeline.first_active or ""):
+            return self._archived_with_schema(instant)
+        return found
+
+    def has_ids(self, instant: str | None = None) -> bool:
+        """Whether the table keeps an internal schema, whose columns have ids, as of *instant* or now."""
+        metadata = self.commit_with_schema(instant)
+        return metadata is not None and LATEST_SCHEMA in metadata.extra_metadata
+
+    def _archived_with_schema(self, instant: str) -> CommitMetadata | None:
+        """The newest archived write up to *instant* that names a schema."""
         archived = reversed(read_archived(self.storage, self.config))
         by_then = (one.metadata for one in archived if one.instant.action.is_write and _is_by(one.instant, instant))
         commits = (metadata for metadata in by_then if isinstance(metadata, CommitMetadata))
-        return next((named for metadata in commits if (named := metadata.schema) is not None), None)
+        return next((metadata for metadata in commits if metadata.schema is not None), None)
 
     @cached_property
     def visibility(self) -> Visibility:

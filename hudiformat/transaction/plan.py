@@ -33,7 +33,7 @@ from hudiformat.sizing import (
     spark_record_size,
     spark_small_files,
 )
-from hudiformat.table import TableSchema, TableState, merge_mode
+from hudiformat.table import SchemaHistory, TableSchema, TableState, merge_mode, schema_history
 from hudiformat.timeline import (
     Action,
     Instant,
@@ -116,7 +116,7 @@ class WritePlan:
     (partition path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, assign
     new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
     of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
-    failed attempts may leave files behind.
+    failed attempts may leave files behind.  ``history`` are the names that columns have in files of other instants.
     """
 
     root: str
@@ -131,6 +131,7 @@ class WritePlan:
     placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_tasks: bool = True
+    history: SchemaHistory | None = None
 
     @property
     def inflight(self) -> Instant:
@@ -189,7 +190,12 @@ class WritePlan:
     def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
         """What reads the file slices that existed when the write began."""
         return SliceReader(
-            self.config, self.schema, self.visibility, merger=merger, merge_memory=self.options.merge_memory
+            self.config,
+            self.schema,
+            self.visibility,
+            merger=merger,
+            merge_memory=self.options.merge_memory,
+            history=self.history,
         )
 
     def buckets(self, record_keys: pa.Array) -> npt.NDArray[np.int32]:
@@ -205,8 +211,10 @@ def action_of(config: TableConfig, operation: Operation) -> Action:
     return Action.COMMIT if config.table_type is TableType.COPY_ON_WRITE else Action.DELTA_COMMIT
 
 
-def write_plan(state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True) -> WritePlan:
-    """What the tasks of a write at *instant* have to know of the table.
+def write_plan(
+    state: TableState, operation: Operation, instant: str, *, in_tasks: bool = True, schema: TableSchema | None = None
+) -> WritePlan:
+    """What the tasks of a write at *instant* have to know of the table; *schema* is its new one, where that changes.
 
     Raises:
         CorruptTableError: a commit or a pending plan that is needed is damaged.
@@ -214,7 +222,7 @@ def write_plan(state: TableState, operation: Operation, instant: str, *, in_task
     return WritePlan(
         root=state.storage.root,
         config=state.config,
-        schema=state.schema_of_files,
+        schema=_schema_of_files(state, schema),
         options=state.options,
         operation=operation,
         instant=instant,
@@ -222,10 +230,16 @@ def write_plan(state: TableState, operation: Operation, instant: str, *, in_task
         sizing=sizing_profile(state, operation) if _is_sized(state, operation) else None,
         in_clustering=state.in_clustering,
         in_tasks=in_tasks,
+        history=schema_history(state) if state.has_ids() else None,
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),
     )
+
+
+def _schema_of_files(state: TableState, schema: TableSchema | None) -> TableSchema:
+    files = state.schema_of_files
+    return files if schema is None else replace(schema, keeps_operations=files.keeps_operations)
 
 
 def partial_schema(operation: Operation, options: WriteOptions) -> TableSchema | None:

@@ -30,7 +30,15 @@ from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
 from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
 from hudiformat.query import FilesGoneError
-from hudiformat.table import TableContext, TableState, refuse_unwritable
+from hudiformat.table import (
+    InternalSchema,
+    SchemaChange,
+    TableContext,
+    TableSchema,
+    TableState,
+    internal_schema_of,
+    refuse_unwritable,
+)
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -117,9 +125,15 @@ class Transaction:
     """
 
     def __init__(
-        self, context: TableContext, plan: WritePlan, seen: TableState, heartbeat: Heartbeat | _LateHeartbeat | None
+        self,
+        context: TableContext,
+        plan: WritePlan,
+        seen: TableState,
+        heartbeat: Heartbeat | _LateHeartbeat | None,
+        change: SchemaChange | None = None,
     ) -> None:
         self.plan = plan
+        self._change = change
         self.after: TableState | None = None
         """The state of the table as the commit left it; None before."""
         self._context = context
@@ -145,11 +159,14 @@ class Transaction:
         stats: Iterable[WriteStat],
         extra: Mapping[str, str] | None = None,
         replaced: Replaced | None = None,
+        *,
+        internal: InternalSchema | None = None,
     ) -> Commit:
         """Make the write visible, whole, with *extra* in the extra metadata of the commit.
 
-        *replaced* are the file groups that the write removes from the table, by partition path.  Files that were begun
-        and are in no statistic, those of failed attempts of a task, are deleted first.
+        *replaced* are the file groups that the write removes from the table, by partition path; *internal* is what it
+        makes of the table's internal schema, where it is a change of columns alone.  Files that were begun and are in
+        no statistic, those of failed attempts of a task, are deleted first.
 
         Raises:
             WriteConflictError: another writer has committed to the same file groups since this write began.
@@ -162,7 +179,7 @@ class Transaction:
         metadata = CommitMetadata(
             operation_type=self.plan.operation.value,
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
-            extra_metadata={"schema": self.plan.schema.avro, **(extra or {})},
+            extra_metadata=dict(extra or {}),
             partition_to_replace_file_ids=replaced,
         )
         storage, time = self._context.storage, self.instant.time
@@ -170,7 +187,11 @@ class Transaction:
             delete_strays(storage, self.plan.config, time, metadata.write_stats)
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
+            schema = self._schema(state, internal)
             check_publishable(state, self._seen, self.instant, metadata)
+            has_ids = internal is not None or state.has_ids()
+            ids = internal_schema_of(state, schema, time, changed=internal) if has_ids else {}
+            metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})
             if state.options.concurrency.has_other_writers:
                 keep_partitions(storage, time, by_partition)
             if not state.options.concurrency.has_other_writers:
@@ -280,21 +301,51 @@ class Transaction:
                 path=root,
             )
 
+    def _schema(self, state: TableState, internal: InternalSchema | None) -> TableSchema:
+        """The schema of the table after the commit; what others have changed meanwhile stays.
+
+        Raises:
+            WriteConflictError: both they and this write have changed it.
+        """
+        if self._change is None:
+            return state.schema
+        schema = self._change.on(state.schema)
+        if schema is None or (internal is not None and not state.schema.is_like(self._change.before)):
+            raise schema_conflict(self._context, self.instant.time, self._change, state.schema)
+        return schema
+
     def _stop_heartbeat(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None
 
 
+def schema_conflict(context: TableContext, time: str, change: SchemaChange, current: TableSchema) -> WriteConflictError:
+    """The error of a write whose table got other columns from another writer since the write was planned."""
+    root = context.storage.root
+    names, now, rows = (", ".join(one.arrow.names) for one in (change.before, current, change.after))
+    return WriteConflictError(
+        f"{root}: the write {time} cannot commit: another writer has changed the columns of the table from {names} to "
+        f"{now} since it began, and its rows have {rows}; nothing was written, write again",
+        path=root,
+    )
+
+
 def begin_write(
-    context: TableContext, operation: Operation, seen: TableState | None = None, *, in_tasks: bool = True
+    context: TableContext,
+    operation: Operation,
+    seen: TableState | None = None,
+    *,
+    in_tasks: bool = True,
+    change: SchemaChange | None = None,
 ) -> Transaction:
     """Roll back what failed writes have left, choose the next instant, and put it on the timeline.
 
     *seen* is the state of the table that the operation has read already.  With *in_tasks*, tasks write, whose failed
-    attempts may leave files.
+    attempts may leave files.  *change* is what the rows do to the table's schema, where they have all columns.
 
     Raises:
+        WriteConflictError: others have changed the table's schema since the rows were brought to it.
         UnsupportedFeatureError: the table cannot be written.
         LockError: another writer keeps the table's lock.
     """
@@ -309,7 +360,10 @@ def begin_write(
         with changing(context, seen) as current:
             state = _without_others(roll_back_failed_writes(current))
             time = state.next_instant
-            plan = write_plan(state, operation, time, in_tasks=in_tasks)  # before there is anything to abandon
+            if change is not None and not change.fits(state.schema):
+                raise schema_conflict(context, time, change, state.schema)
+            schema = None if change is None else change.after
+            plan = write_plan(state, operation, time, in_tasks=in_tasks, schema=schema)  # before there is an instant
             heartbeat: Heartbeat | _LateHeartbeat | None = None
             interval = options.heartbeat_interval_ms / 1000
             if options.failed_writes_policy is FailedWritesPolicy.LAZY:
@@ -325,7 +379,7 @@ def begin_write(
             state.context.confirm()
             begin_instant(state.storage, state.config, time, begun.action, metadata)
         undo.pop_all()
-        write = Transaction(context, plan, state.with_instant(begun), heartbeat)
+        write = Transaction(context, plan, state.with_instant(begun), heartbeat, change)
         if not options.has_other_writers:
             enter(state.storage.root, time, write)
             if isinstance(heartbeat, _LateHeartbeat):
@@ -391,11 +445,12 @@ def write_and_commit(
     seen: TableState | None = None,
     in_tasks: bool = True,
     replace: Callable[[WritePlan, Sequence[WriteStat]], Replaced] | None = None,
+    change: SchemaChange | None = None,
 ) -> tuple[Commit, TableState]:
     """A write from its start to its commit, and the table after it; *write_files* makes the files.
 
-    *extra* goes into the extra metadata of the commit; *seen* and *in_tasks* are as for :func:`begin_write`.  *replace*
-    gives the file groups that the write removes from the table, from the plan and the statistics.
+    *extra* goes into the extra metadata of the commit; *seen*, *in_tasks* and *change* are as for :func:`begin_write`.
+    *replace* gives the file groups that the write removes from the table, from the plan and the statistics.
 
     Where another writer was faster, the write is repeated ``hoodie.write.num.retries.on.conflict.failures`` times.
 
@@ -407,7 +462,7 @@ def write_and_commit(
     for left in range(context.options.concurrency.conflict_retries, -1, -1):
         with (
             suppress(*([WriteConflictError] if left else [])),
-            begin_write(context, operation, seen, in_tasks=in_tasks) as write,
+            begin_write(context, operation, seen, in_tasks=in_tasks, change=change) as write,
             write.unless_overtaken(),
         ):
             stats = tuple(write_files(write.plan))

@@ -1,16 +1,18 @@
 """Rows to file groups: assignment, and the handles that write files."""
 
+from hudiformat.write.evolve import evolve_table
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_by, replaced_groups
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts
 from hudiformat.write.rows import combine_parts, delete_ordering
-from hudiformat.write.write import PreparedRows, WriteTask, check_rows, write_prepared, write_rows
+from hudiformat.write.write import CheckedColumns, PreparedRows, WriteTask, check_rows, write_prepared, write_rows
 
 __all__ = [
     "FIRST_NEW",
     "AppendHandle",
+    "CheckedColumns",
     "OpenBaseFile",
     "PreparedRows",
     "WriteTask",
@@ -18,6 +20,7 @@ __all__ = [
     "combine_parts",
     "delete_ordering",
     "delete_partitions",
+    "evolve_table",
     "groups_of_new",
     "overwrite",
     "overwrite_by",

@@ -13,7 +13,7 @@ from typing import Any
 
 from hudiformat.options import Operation
 from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, list_files
+from hudiformat.table import SchemaChange, TableContext, TableState, list_files
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
 from hudiformat.view import build_slices
@@ -30,7 +30,7 @@ def overwrite(context: TableContext, operation: Operation, data: Any) -> tuple[C
     state = context.state_with_schema()
     rows = prepare(state, operation, data)
     write_files = partial(write_prepared, rows=rows, storage=context.storage)
-    return overwrite_by(context, operation, write_files, seen=state, in_tasks=False)
+    return overwrite_by(context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
 
 
 def overwrite_by(
@@ -41,6 +41,7 @@ def overwrite_by(
     *,
     seen: TableState | None = None,
     in_tasks: bool = True,
+    change: SchemaChange | None = None,
 ) -> tuple[Commit, TableState]:
     """As :func:`overwrite`, where *write_files* makes the files; the rest is as for other writes."""
     return write_and_commit(
@@ -51,6 +52,7 @@ def overwrite_by(
         seen=seen,
         in_tasks=in_tasks,
         replace=partial(replaced_groups, context.storage),
+        change=change,
     )
 
 

@@ -5,7 +5,7 @@ The tasks of a write share the plan, and differ in their write token.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import DataError
+from hudiformat.errors import DataError, SchemaError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
@@ -21,12 +21,13 @@ from hudiformat.options import Operation, SortMode
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table import (
     RowKeys,
+    SchemaChange,
     TableContext,
     TableSchema,
     TableState,
     refuse_unwritable,
 )
-from hudiformat.timeline import TableConfig, WriteStat
+from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
@@ -44,27 +45,31 @@ What rewrites a base file, and keys of deletes, stay in memory to the end.
 
 @dataclass(frozen=True, slots=True)
 class PreparedRows:
-    """Rows with the columns and types of the write, their record keys and their partition paths."""
+    """Rows with the columns and types of the write, their record keys and their partition paths.
+
+    ``change`` is what they do to the table's schema, where they have all columns.
+    """
 
     rows: pa.Table
     keys: pa.Array
     paths: pa.Array
+    change: SchemaChange | None = None
 
     @classmethod
-    def of(cls, config: TableConfig, rows: pa.Table) -> PreparedRows:
+    def of(cls, config: TableConfig, rows: pa.Table, change: SchemaChange | None = None) -> PreparedRows:
         """*rows* with their keys and paths, which are made once.
 
         Raises:
             DataError: a record key is null or empty, or a partition path is not one.
         """
         keys = RowKeys.of(config)
-        return cls(rows, keys.record_keys(rows), keys.partition_paths(rows))
+        return cls(rows, keys.record_keys(rows), keys.partition_paths(rows), change)
 
     def take(self, indices: Integers) -> PreparedRows:
         """The rows at *indices*, in that order."""
         rows = RowSource(self.rows.combine_chunks()).at(indices)
         chosen = pa.array(indices)
-        return PreparedRows(rows, self.keys.take(chosen), self.paths.take(chosen))
+        return replace(self, rows=rows, keys=self.keys.take(chosen), paths=self.paths.take(chosen))
 
 
 def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[Commit, TableState]:
@@ -77,14 +82,37 @@ def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[
     state = context.state_with_schema()
     rows = prepare(state, operation, data)
     write_files = partial(write_prepared, rows=rows, storage=context.storage)
-    return write_and_commit(context, operation, write_files, seen=state, in_tasks=False)
+    return write_and_commit(context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
 
 
-def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> TableSchema:
-    """The schema that the rows of a write are brought to; only columns are checked, no row is read.
+@dataclass(frozen=True, slots=True)
+class CheckedColumns:
+    """The schema that the rows of a write are brought to, and what they do to the table's.
+
+    ``change`` is None where the rows do not have all columns: those of a delete, and of a partial update.
+    """
+
+    schema: TableSchema
+    change: SchemaChange | None = None
+
+    def fitted(self, rows: pa.Table) -> pa.Table:
+        """*rows* with these columns and types; of a delete, others are left out.
+
+        Raises:
+            DataError: a value that does not fit its column.
+        """
+        arrow = self.schema.arrow
+        if rows.schema.equals(arrow):
+            return rows
+        names = [name for name in rows.schema.names if self.change is not None or name in arrow.names]
+        return pa.Table.from_batches([self.schema.fit(batch.select(names)) for batch in rows.to_batches()], arrow)
+
+
+def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> CheckedColumns:
+    """What the rows of a write are brought to; only columns are checked, no row is read.
 
     Raises:
-        SchemaError: the columns contradict the table's, or have a type that Avro cannot hold.
+        SchemaError: the table cannot get the columns, it would lose some, or a type is one that Avro cannot hold.
         OptionError: the columns of a partial update cannot be those of one.
         DataError: a column that keys are made of is missing.
         UnsupportedFeatureError: the table cannot be written.
@@ -92,15 +120,52 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ta
     refuse_unwritable(state)
     keys = RowKeys.of(state.config)
     keys.check(schema)
-    table = state.schema
+    if operation is Operation.DELETE:
+        table = state.schema.only(list(dict.fromkeys([*keys.key_fields, *keys.partition_fields])))
+        table.check(pa.schema([schema.field(name) for name in table.arrow.names]))
+        return CheckedColumns(table)
     partial = partial_schema(operation, state.options)
     if partial is not None:
         table = partial_rows(state, partial, schema)
-    if operation is Operation.DELETE:
-        table = table.only(list(dict.fromkeys([*keys.key_fields, *keys.partition_fields])))
-        schema = pa.schema([schema.field(name) for name in table.arrow.names])
+        table.check(schema)
+        return CheckedColumns(table)
+    table = state.schema.evolved(schema, state.options.evolution)
     table.check(schema)
-    return table
+    keys.check(table.arrow)
+    refuse_new_kinds(state, table)
+    return CheckedColumns(table, SchemaChange(state.schema, table))
+
+
+def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
+    """Refuse changes of columns that rows are found and compared by, where those that are there would be lost.
+
+    A record key or partition path is a text, which whole numbers share with their strings; the key of 1 as a double is
+    another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.
+
+    Raises:
+        SchemaError: such a column changes; the error names it and both types.
+    """
+    keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
+    changed = {one.name: one.type for one in old if one.name in new.names and new.field(one.name).type != one.type}
+    for name in (*keys.key_fields, *keys.partition_fields):
+        if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
+            raise _new_kind(name, changed[name], new, "the keys of the rows that are there would be others")
+    is_cow = state.config.table_type is TableType.COPY_ON_WRITE
+    for name in state.config.ordering_fields if is_cow else ():
+        if name in changed and pa.types.is_string(new.field(name).type):
+            raise _new_kind(name, changed[name], new, "Hudi cannot compare them with those that are there")
+
+
+def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(old) and (pa.types.is_integer(new) or pa.types.is_string(new)))
+
+
+def _new_kind(name: str, old: pa.DataType, new: pa.Schema, reason: str) -> SchemaError:
+    kind = new.field(name).type
+    return SchemaError(
+        f"column {name} of type {old} cannot become {kind}: {reason}; cast the rows to {old}",
+        column=name,
+    )
 
 
 def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
@@ -112,10 +177,11 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
         SchemaError, DataError: the rows cannot be written.
     """
     reader = as_reader(data)
-    schema = check_rows(state, operation, reader.schema)
+    checked = check_rows(state, operation, reader.schema)
+    schema = checked.schema
     names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
-    return PreparedRows.of(state.config, rows)
+    return PreparedRows.of(state.config, rows, checked.change)
 
 
 def write_prepared(plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None) -> list[WriteStat]:

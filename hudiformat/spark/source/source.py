@@ -72,9 +72,9 @@ class HudiDataSource(DataSource):
         operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
         state = context.state()
         checked = check_rows(state, operation, arrow_schema(schema))
-        write = begin_write(context, operation, state)
+        write = begin_write(context, operation, state, change=checked.change)
         write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit
-        return HudiWriter(write, checked, context)
+        return HudiWriter(write, checked.schema, context)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:
@@ -92,7 +92,7 @@ class HudiDataSource(DataSource):
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
         checked = check_rows(options.table().context.state(), options.operation, arrow_schema(schema))
-        return HudiStreamWriter(options, checked)
+        return HudiStreamWriter(options, checked.schema)
 
     @property
     def _options(self) -> SourceOptions:

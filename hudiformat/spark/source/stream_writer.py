@@ -23,7 +23,7 @@ from hudiformat.spark.write.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.transaction import checkpoint, delete_staged, newest_batch, read_staged, stage, write_and_commit
-from hudiformat.write import PreparedRows, overwrite_by, write_prepared
+from hudiformat.write import PreparedRows, check_rows, overwrite_by, write_prepared
 
 
 @dataclass
@@ -64,10 +64,20 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         newest = newest_batch(state, writer)
         if newest is None or newest < batchId:
             read = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
-            rows = PreparedRows.of(state.config, read)
+            checked = check_rows(state, operation, self._schema.arrow)  # others may have changed the table since
+            rows = PreparedRows.of(state.config, checked.fitted(read), checked.change)
             write_files = partial(write_prepared, rows=rows, storage=context.storage)
             write = overwrite_by if operation in REPLACING else write_and_commit
-            write_and_serve(partial(write, context, operation, write_files, checkpoint(writer, batchId), seen=state))
+            written = partial(
+                write,
+                context,
+                operation,
+                write_files,
+                checkpoint(writer, batchId),
+                seen=state,
+                change=checked.change,
+            )
+            write_and_serve(written)
         delete_staged(context.storage, staged[0].folder)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803

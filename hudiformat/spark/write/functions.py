@@ -132,7 +132,8 @@ def _write(
 ) -> Commit:
     context = open_for_tasks(path, options).context
     state = context.state()
-    schema = check_rows(state, operation, arrow_schema(df.schema))
+    checked = check_rows(state, operation, arrow_schema(df.schema))
+    schema = checked.schema
     rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:
@@ -141,4 +142,6 @@ def _write(
 
     with reraised(), cut_by_rows(df.sparkSession):
         write = overwrite_by if operation in REPLACING else write_and_commit
-        return write_and_serve(partial(write, context, operation, write_files, extra, seen=state))
+        return write_and_serve(
+            partial(write, context, operation, write_files, extra, seen=state, change=checked.change)
+        )

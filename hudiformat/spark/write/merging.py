@@ -88,7 +88,8 @@ def merge(
             feature="merge with a global index",
         )
     state = context.state()
-    schema = check_rows(state, Operation.UPSERT, state.schema.arrow)
+    checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
+    schema = checked.schema
 
     def write_files(plan: WritePlan) -> Iterator[WriteStat]:
         _check(clauses, schema, key_columns(plan))
@@ -102,7 +103,8 @@ def merge(
             return write_found(found, plan, schema, slices)
 
     with reraised(), cut_by_rows(source.sparkSession):
-        return write_and_serve(partial(write_and_commit, context, Operation.UPSERT, write_files, seen=state))
+        write = partial(write_and_commit, context, Operation.UPSERT, write_files, seen=state, change=checked.change)
+        return write_and_serve(write)
 
 
 def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:

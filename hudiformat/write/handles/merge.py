@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
 from hudiformat.merge import KeyIndex, RowSource, comparable, without_ordering
 from hudiformat.options import Operation
+from hudiformat.query import scan_rows
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.view import FileSlice
@@ -249,7 +251,8 @@ class MergeHandle:
             return
         first = ordering_fields if self._positions() is not None and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
-        yield from scan_base_rows(self._target.storage, self._base_path, self._schema, head)
+        scan = scan_base_rows if self._plan.history is None else partial(scan_rows, history=self._plan.history)
+        yield from scan(self._target.storage, self._base_path, self._schema, head)
 
     @property
     def _base_path(self) -> str | None:

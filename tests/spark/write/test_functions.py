@@ -187,7 +187,8 @@ BAD_ROWS = {
     "a map with numbers for keys": ("id; ts; p; at; tags; map(1, 2) as price", hf.SchemaError, "price.*string keys"),
     "an interval": ("id; ts; p; at; tags; interval 1 day as price", hf.SchemaError, "'price'.*interval day"),
     "a column of another type": ("id; ts; p; at; 'x' as tags; price", hf.SchemaError, "tags"),
-    "a column that the table does not have": ("*; 1 as more", hf.SchemaError, "'more' is not in the table"),
+    "a new column that is required": ("*; 1 as more", hf.SchemaError, "column more of type int is new and required"),
+    "a column that is missing": ("id; ts; p; at; price", hf.SchemaError, "lack columns of the table: tags"),
 }
 
 

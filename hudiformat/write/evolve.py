@@ -1,0 +1,59 @@
+"""Changing the columns of a table by themselves: a commit without files, which has the new schema.
+
+Source: BaseHoodieWriteClient.commitTableChange, AlterHoodieTableAddColumnsCommand, Hudi 1.2.0;
+spec/schema-evolution.md.
+"""
+
+from __future__ import annotations
+
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.options import SCHEMA_ON_READ, Operation
+from hudiformat.table import (
+    ColumnChanges,
+    InternalSchema,
+    SchemaChange,
+    TableContext,
+    TableSchema,
+    TableState,
+    refuse_unwritable,
+    schema_history,
+)
+from hudiformat.transaction import Commit, begin_write
+from hudiformat.write.write import refuse_new_kinds
+
+
+def evolve_table(context: TableContext, changes: ColumnChanges) -> tuple[Commit, TableState]:
+    """Give a table other columns, in one commit, and the table after it.
+
+    Raises:
+        SchemaError: a column is not there, or cannot be changed as asked; nothing is written.
+        UnsupportedFeatureError: a rename or a drop in a table that keeps no internal schema.
+        CommitError: the change did not become visible.
+    """
+    state = context.state_with_schema()
+    refuse_unwritable(state)
+    history = schema_history(state)
+    by_ids = history is not None or state.options.evolution.schema_on_read
+    if changes.needs_ids and not by_ids:
+        raise UnsupportedFeatureError(
+            f"{context.storage.root}: columns are renamed and dropped in tables that keep an internal schema, which "
+            f"queries have to read then: open the table with {SCHEMA_ON_READ}=true (Hudi's readers need it too), or "
+            "write the rows to a new column",
+            feature="renaming and dropping columns without an internal schema",
+        )
+    known = InternalSchema.first(state.schema.avro_with_meta) if history is None else history.query
+    new = changes.on(known, by_ids=by_ids, kept=_kept(state))
+    schema = TableSchema.of_commit(new.avro(state.schema.record_name))
+    refuse_new_kinds(state, schema)
+    change = SchemaChange(state.schema, schema)
+    with begin_write(context, Operation.ALTER_SCHEMA, state, in_tasks=False, change=change) as write:
+        commit = write.commit((), internal=new if by_ids else None)
+        assert write.after is not None  # noqa: S101 - it is committed
+        return commit, write.after
+
+
+def _kept(state: TableState) -> tuple[str, ...]:
+    """The columns that rows are found, ordered, placed or deleted by."""
+    config, schema = state.config, state.schema
+    own = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields, *state.options.hash_fields)
+    return own if schema.delete_column is None else (*own, schema.delete_column)
