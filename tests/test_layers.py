@@ -29,6 +29,7 @@ LAYERS = (
     "sizing",
     "options",
     "table",
+    "upkeep",
     "query",
     "transaction",
     "index",

@@ -10,6 +10,7 @@ from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
     FILE_NAME,
     META_FIELDS,
+    PARTITION_PATH,
     RECORD_KEY,
     add_file_name,
     add_meta_columns,
@@ -27,6 +28,15 @@ from hudiformat.basefile.read import (
     scan_base_file,
     scan_base_rows,
 )
+from hudiformat.basefile.statistics import (
+    NO_ROWS,
+    ColumnStatistics,
+    IndexedFile,
+    StatisticsCollector,
+    column_statistics,
+    kind_of,
+    unknown_statistics,
+)
 from hudiformat.basefile.write import BaseFileWriter
 
 __all__ = [
@@ -34,16 +44,23 @@ __all__ = [
     "COMMIT_TIME",
     "FILE_NAME",
     "META_FIELDS",
+    "NO_ROWS",
+    "PARTITION_PATH",
     "RECORD_KEY",
     "BaseFileWriter",
     "BaseRows",
     "BloomFilter",
+    "ColumnStatistics",
     "FileKeys",
+    "IndexedFile",
     "KeyFilter",
+    "StatisticsCollector",
     "add_file_name",
     "add_meta_columns",
     "add_origin",
     "as_base_rows",
+    "column_statistics",
+    "kind_of",
     "meta_schema",
     "parse_filters",
     "possible",
@@ -52,6 +69,7 @@ __all__ = [
     "row_groups_to_read",
     "scan_base_file",
     "scan_base_rows",
+    "unknown_statistics",
     "without_file_name",
     "without_meta_fields",
 ]

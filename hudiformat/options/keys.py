@@ -215,5 +215,20 @@ SERVICE_KEYS: Keys = {
     "hoodie.metadata.compact.max.delta.commits": ("metadata_delta_commits", parse_integer),
 }
 
-_PARTS: Mapping[str, Keys] = {"sizing": _SIZING_KEYS, "concurrency": CONCURRENCY_KEYS, "services": SERVICE_KEYS}
+_INDEXING_KEYS: Keys = {
+    "hoodie.metadata.index.drop": ("drop", parse_fields),
+    "hoodie.metadata.index.column.stats.enable": ("column_stats", parse_boolean),
+    "hoodie.metadata.index.column.stats.column.list": ("columns", parse_fields),
+    "hoodie.metadata.index.column.stats.max.columns.to.index": ("most_columns", parse_integer),
+    "hoodie.metadata.index.column.stats.file.group.count": ("column_groups", parse_integer),
+    "hoodie.metadata.index.partition.stats.enable": ("partition_stats", parse_boolean),
+    "hoodie.metadata.index.partition.stats.file.group.count": ("partition_groups", parse_integer),
+}
+
+_PARTS: Mapping[str, Keys] = {
+    "sizing": _SIZING_KEYS,
+    "concurrency": CONCURRENCY_KEYS,
+    "services": SERVICE_KEYS,
+    "indexing": _INDEXING_KEYS,
+}
 """The parts of WriteOptions that are made of several options each."""

@@ -253,6 +253,25 @@ class ServiceOptions:
         return self.clean_policy is not CleanPolicy.BY_COMMITS or commits > self.clean_commits
 
 
+@dataclass(frozen=True, slots=True)
+class IndexingOptions:
+    """Which partitions a new metadata table gets beside the list of files, and of how many file groups.
+
+    ``columns`` are those with statistics; without any the first ``most_columns``.  ``drop`` are partitions of an
+    existing metadata table that a write drops.
+
+    Source: HoodieMetadataConfig, Hudi 1.2.0.
+    """
+
+    column_stats: bool = True
+    columns: tuple[str, ...] = ()
+    most_columns: int = 32
+    column_groups: int = 2
+    partition_stats: bool = True
+    partition_groups: int = 1
+    drop: tuple[str, ...] = ()
+
+
 _MIB = 1024 * 1024
 
 DEFAULT_MERGE_MEMORY = 1024 * _MIB
@@ -297,6 +316,7 @@ class WriteOptions:
     sync: bool = True
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     services: ServiceOptions = field(default_factory=ServiceOptions)
+    indexing: IndexingOptions = field(default_factory=IndexingOptions)
 
     @property
     def is_global(self) -> bool:

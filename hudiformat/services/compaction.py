@@ -28,7 +28,16 @@ from hudiformat.timeline import (
     TableType,
     WriteStat,
 )
-from hudiformat.transaction import Commit, GroupTarget, WriteCounts, WritePlan, announce, base_file_stat, changing
+from hudiformat.transaction import (
+    Commit,
+    GroupTarget,
+    WriteCounts,
+    WritePlan,
+    announce,
+    base_file_stat,
+    changing,
+)
+from hudiformat.upkeep import indexed_columns
 from hudiformat.view import FileSlice
 from hudiformat.write import OpenBaseFile
 
@@ -127,6 +136,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             operation=Operation.UPSERT,
             instant=claimed.instant.time,
             visibility=state.visibility,
+            indexed_columns=indexed_columns(state),
         )
         return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
 
@@ -152,4 +162,5 @@ def _merge(context: TableContext, plan: WritePlan, file_slice: FileSlice, token:
         size=size,
         counts=WriteCounts(),
         previous=None if base is None else base.name,
+        indexed=file.indexed,
     )

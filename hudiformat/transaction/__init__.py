@@ -16,7 +16,6 @@ from hudiformat.transaction.files import (
     encode_write_stats,
 )
 from hudiformat.transaction.heartbeats import Heartbeat, forget, is_of_ended_process, living
-from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable, drop_metadata_table
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish
@@ -33,12 +32,10 @@ from hudiformat.transaction.transaction import (
 )
 
 __all__ = [
-    "FILE_ID",
     "Commit",
     "GroupTarget",
     "Heartbeat",
     "LogFileStats",
-    "MetadataTable",
     "Replaced",
     "Transaction",
     "WriteCounts",
@@ -56,7 +53,6 @@ __all__ = [
     "delete_markers",
     "delete_staged",
     "delete_strays",
-    "drop_metadata_table",
     "encode_write_stats",
     "enter_partition",
     "exclusive",

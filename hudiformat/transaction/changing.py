@@ -9,8 +9,8 @@ from dataclasses import replace
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action
 from hudiformat.transaction.locks import held, lock_of
-from hudiformat.transaction.metadata_table import prepare_metadata_table
 from hudiformat.transaction.restoring import finish_restores
+from hudiformat.upkeep import prepare_metadata_table
 
 
 @contextmanager

@@ -38,12 +38,12 @@ from hudiformat.transaction.changing import changing
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.heartbeats import Heartbeat, living
-from hudiformat.transaction.metadata_table import MetadataTable
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
 from hudiformat.transaction.publishing import check_publishable, publish
 from hudiformat.transaction.rollback import finish_rollbacks, roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
+from hudiformat.upkeep import MetadataTable
 
 _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
 """Actions that are begun and completed under the lock: who has it and finds one pending knows that its writer died."""

@@ -92,5 +92,6 @@ class CreateHandle:
                 path=file.path,
                 rows=file.rows,
                 size=size,
+                indexed=file.indexed,
             )
         )

@@ -227,6 +227,7 @@ class MergeHandle:
             size=size,
             counts=counts,
             previous=None if self._base is None else self._base.name,
+            indexed=file.indexed,
         )
         return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
 

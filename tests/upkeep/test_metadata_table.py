@@ -6,6 +6,7 @@ It is read for the listing, and kept up by every action.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,9 +19,10 @@ from hudiformat.hfile import HFileReader
 from hudiformat.metadata import listing
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
 from hudiformat.storage import FolderStorage, LocalStorage
-from hudiformat.timeline import Action, create_requested, load_table_config, update_table_config
+from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
 from tests.metadata.tables import check_listing
+from tests.metadata_statistics import check_statistics
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
@@ -39,21 +41,23 @@ def path(own_golden: Callable[[str], Path]) -> Path:
     return own_golden(NAME)
 
 
-def test_a_write_keeps_files_up_and_drops_the_other_partitions_with_one_warning(path: Path) -> None:
+def test_a_write_keeps_statistics_up_and_drops_what_it_was_asked_to_with_one_warning(path: Path) -> None:
     before = properties(path)
     assert before[PARTITIONS] == "column_stats,files,partition_stats,record_index"
-    table = open_table(path)
+    table = open_table(path, options={"hoodie.metadata.index.drop": "record_index"})
     rows = table.snapshot()
-    with pytest.warns(HudiFormatWarning, match="only the partition files is kept up; column_stats, ") as caught:
+    with pytest.warns(HudiFormatWarning, match="record_index of the metadata table are dropped, as ") as caught:
         commit = table.delete(some_keys(table, 3))
     assert len(caught) == 1
     own = sorted(entry.name for entry in (path / ".hoodie" / "metadata").iterdir())
-    assert own == [".hoodie", "files"]
-    assert {**properties(path), CHECKSUM_KEY: ""} == {**before, PARTITIONS: "files", CHECKSUM_KEY: ""}
+    assert own == [".hoodie", "column_stats", "files", "partition_stats"]
+    left = "column_stats,files,partition_stats"
+    assert {**properties(path), CHECKSUM_KEY: ""} == {**before, PARTITIONS: left, CHECKSUM_KEY: ""}
     assert commit.num_deletes == 3
     assert table.snapshot().num_rows == rows.num_rows - 3
     table.delete(some_keys(table, 1))  # nothing is left to drop; a warning would be an error
     check_listing(path)
+    check_statistics(path)
 
 
 def test_the_block_is_what_hudi_writes(path: Path) -> None:
@@ -224,17 +228,9 @@ def test_one_of_another_version_is_dropped(tmp_path: Path) -> None:
 def test_one_without_a_commit_or_properties_is_dropped(tmp_path: Path) -> None:
     for number, (gone, reason) in enumerate([("timeline", "has no commit"), ("hoodie.properties", "cannot be read")]):
         table = with_metadata_table(new_table(tmp_path / str(number)))
-        table.context.storage.delete(f".hoodie/metadata/.hoodie/{gone}")
+        lost = Path(table.path) / ".hoodie/metadata/.hoodie" / gone
+        shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
         assert_dropped(table, reason + (".*" if number else ""))
-
-
-def test_one_with_a_planned_compaction_of_other_partitions_is_dropped(tmp_path: Path) -> None:
-    table = with_metadata_table(new_table(tmp_path / "t"))
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
-    create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
-    both = {PARTITIONS: "column_stats,files"}
-    update_table_config(table.context.storage, both, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
-    assert_dropped(table, r"has a partition that cannot go while 20000101000000001 compaction \(requested\) is pending")
 
 
 def test_one_that_is_there_may_be_asked_for(tmp_path: Path) -> None:
