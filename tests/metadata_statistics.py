@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from hudiformat import open_table
 from hudiformat.hfile import HFileReader
 from hudiformat.logfile import LogReader
+from hudiformat.metadata import bloom_filters
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
 from hudiformat.view import Visibility, build_slices, latest_slices
@@ -87,6 +89,50 @@ def check_statistics(path: Path, *, own_only: bool = False) -> None:
                 assert not missing & set(rows.schema.names), (name, missing)
     if "partition_stats" in config.metadata_partitions and not own_only:
         _check_partitions(path, partitions)
+
+
+def check_record_index(path: Path, *, exact: bool = True) -> None:
+    """Each key of the table is in the record index, with its partition and file group; if *exact*, no other key is."""
+    if "record_index" not in load_table_config(LocalStorage(path)).metadata_partitions:
+        return
+    records = {key: record["recordIndexMetadata"] for key, record in records_of(path, "record_index").items()}
+    meta = ["_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name"]
+    rows = open_table(path).snapshot(columns=meta).to_pylist()
+    for key, partition, name in (row.values() for row in rows):
+        assert key in records, f"the key {key} is not in the record index"
+        assert records[key]["partitionName"] == partition, key
+        assert name.startswith(_file_id(records[key])), (key, name, records[key])
+    if exact:
+        assert len(records) == len(rows), sorted(records.keys() - {row[meta[0]] for row in rows})
+
+
+def _file_id(record: Record) -> str:
+    if record["fileIdEncoding"]:
+        return str(record["fileId"])
+    high, low = (record[name] % 2**64 for name in ("fileIdHighBits", "fileIdLowBits"))
+    return f"{UUID(int=high << 64 | low)}-{record['fileIndex']}"
+
+
+def check_bloom_filters(path: Path) -> None:
+    """Each base file that readers need has a filter, and none of its keys is missing from it."""
+    if "bloom_filters" not in load_table_config(LocalStorage(path)).metadata_partitions:
+        return
+    table = open_table(path)
+    index = bloom_filters(table.context.storage, table.config, table.timeline)
+    for one in table.file_slices():
+        if one.base_file is not None:
+            name = str(one.base_file.name)
+            found = index.get(one.partition_path, name)
+            assert found is not None, f"no bloom filter of {name}"
+            keys = rows_of(path / one.partition_path / name)["_hoodie_record_key"].combine_chunks()
+            assert any(bloom.might_contain(keys).all() for bloom in found), name
+
+
+def check_metadata_table(path: Path) -> None:
+    """All indexes that a metadata table has."""
+    check_statistics(path)
+    check_bloom_filters(path)
+    check_record_index(path)
 
 
 def indexed_columns(path: Path) -> list[str]:

@@ -50,8 +50,10 @@ def base_files(table: Table) -> list[str]:
 
 
 def indexed_table(path: Path, *, options: Mapping[str, str] | None = None, **more: Any) -> Table:
-    """A new table with a metadata table, as Hudi makes one by default."""
-    return new_table(path, options={"hoodie.metadata.enable": "true", **(options or {})}, **more)
+    """A new table with a metadata table, as Hudi makes one by default; with the real clock, by which it is set up."""
+    chosen = {"hoodie.metadata.enable": "true", **(options or {})}
+    new_table(path, options=chosen, **more)
+    return open_table(path, options={"hudiformat.sync": "false", **chosen})
 
 
 def set_properties(path: Path, changes: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ Layout: spec/base-file.md.
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
+from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes
 from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
     FILE_NAME,
@@ -31,7 +32,6 @@ from hudiformat.basefile.read import (
 from hudiformat.basefile.statistics import (
     NO_ROWS,
     ColumnStatistics,
-    IndexedFile,
     StatisticsCollector,
     column_statistics,
     kind_of,
@@ -51,8 +51,10 @@ __all__ = [
     "BaseRows",
     "BloomFilter",
     "ColumnStatistics",
+    "FileIndexer",
     "FileKeys",
     "IndexedFile",
+    "Indexes",
     "KeyFilter",
     "StatisticsCollector",
     "add_file_name",

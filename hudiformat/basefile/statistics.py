@@ -62,16 +62,6 @@ class ColumnStatistics:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
-    """What the indexes of the metadata table keep of a file that a write has made.
-
-    ``columns`` are the statistics of its columns.
-    """
-
-    columns: Mapping[str, ColumnStatistics]
-
-
 NO_ROWS = ColumnStatistics(pa.null())
 """The statistics of a file without rows, such as a log file of deletes."""
 

@@ -61,6 +61,8 @@ class BaseFileWriter:
         self._footers: list[pq.FileMetaData] = []
         self.rows = 0
         self.waiting_bytes = 0
+        self.bloom_filter: str | None = None
+        """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
     def write(self, rows: pa.Table) -> None:
         """Add *rows*, which have the meta fields, and write the row groups that are full."""
@@ -149,6 +151,7 @@ class BaseFileWriter:
         if self._bloom_filter:
             known = same_keys and same_keys.filter_of(len(keys))
             footer[BLOOM_FILTER] = known or BloomFilter.of(keys).serialize()
+            self.bloom_filter = footer[BLOOM_FILTER]
         if self._written:
             footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
         return footer

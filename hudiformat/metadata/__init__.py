@@ -15,7 +15,16 @@ from hudiformat.metadata.definitions import (
     load_definitions,
     statistics_columns,
 )
-from hudiformat.metadata.kinds import FILES, PARTITION_STATS, ColumnStatsKind, FilesKind, PartitionStatsKind
+from hudiformat.metadata.kinds import (
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    BloomFiltersKind,
+    ColumnStatsKind,
+    FilesKind,
+    PartitionStatsKind,
+    RecordIndexKind,
+)
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata
@@ -33,7 +42,9 @@ __all__ = [
     "FILES",
     "METADATA_FOLDER",
     "PARTITION_STATS",
+    "RECORD_INDEX",
     "BloomFilters",
+    "BloomFiltersKind",
     "Change",
     "ColumnRange",
     "ColumnStats",
@@ -46,6 +57,7 @@ __all__ = [
     "Listing",
     "OpenMetadata",
     "PartitionStatsKind",
+    "RecordIndexKind",
     "StatEncoder",
     "bloom_filters",
     "column_stats",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -20,6 +20,7 @@ class Change:
     """What an action of a table does.
 
     - ``is_commit``: whether it is a commit of any kind, which lists the partitions that it has written to.
+    - ``time``: its instant.
     - ``written``: the statistics of the files that it has made, by partition path.
     - ``deleted``: the names of the files that it has deleted, by partition path.
     - ``is_undone``: those files were rolled back, so that other statistics are those of their partitions by now.
@@ -29,9 +30,11 @@ class Change:
     - ``live``: gives the names of the files that readers need of a partition path, once the action is completed.
     - ``known``: gives the statistics that the metadata table has of the files of a partition path.
     - ``of_partition``: gives those of a whole partition path, by column.
+    - ``replaced_keys``: gives the record keys of the file groups that it removes from the table.
     """
 
     is_commit: bool = False
+    time: str = ""
     written: Mapping[str, Sequence[WriteStat]] = field(default_factory=dict)
     deleted: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_undone: bool = False
@@ -41,6 +44,7 @@ class Change:
     live: Callable[[str], Collection[str]] = lambda _path: ()
     known: Callable[[str], FileStatistics] = lambda _path: {}
     of_partition: Callable[[str], Mapping[str, ColumnStatistics]] = lambda _path: {}
+    replaced_keys: Callable[[], Iterable[pa.Array]] = lambda: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,11 @@ class IndexKind(Protocol):
     @property
     def name(self) -> str:
         """The partition, a folder of the metadata table."""
+        ...
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the newest record of a key counts as it is, so that records need not be merged."""
         ...
 
     def records(self, change: Change) -> KeyedRecords:

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import fastavro
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,6 +41,8 @@ def merged_records(parts: Iterable[Part], kind: IndexKind, schema: str) -> tuple
     keys = table["key"].combine_chunks()
     another = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     first = np.flatnonzero(np.append(True, another))
+    if kind.is_plain and all(_parsed(one) == _parsed(schema) for one in schemas):
+        return _newest(table, np.append(first[1:], len(keys)) - 1)
     counts = np.diff(np.append(first, len(keys)))
     merged = {
         int(start): value
@@ -81,6 +84,12 @@ def _entries(parts: Iterable[Part], schema: str) -> tuple[pa.Table, list[str]]:
             tables.append(pa.Table.from_arrays(columns, schema=empty.schema))
     table = pa.concat_tables(tables)
     return table.append_column("row", pa.array(np.arange(table.num_rows))), schemas
+
+
+def _newest(table: pa.Table, last: npt.NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+    """The last entry of each key as it is, unless it drops the key."""
+    kept = table.take(pa.array(last[table["schema"].to_numpy()[last] != _GONE]))
+    return kept["key"].combine_chunks().cast(pa.string()), kept["value"].combine_chunks()
 
 
 def _merged(rows: pa.Table, schemas: list[str], kind: IndexKind, schema: str) -> bytes | None:

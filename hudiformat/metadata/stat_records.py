@@ -5,22 +5,20 @@ Source: HoodieMetadataPayload.createColumnStatsRecords and createPartitionStatsR
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import fastavro
-
 from hudiformat.avro import decode_value, parse_value_schema
 from hudiformat.basefile import ColumnStatistics
-from hudiformat.errors import CorruptBlockError, DecodeError, EncodeError, SchemaError
+from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError
 from hudiformat.metadata.changes import Stored
 from hudiformat.metadata.index_keys import column_id, file_id, partition_id
+from hudiformat.metadata.records import encode_record
 from hudiformat.metadata.value_types import as_kind, stored_kind, type_info, unwrap, wrap
 
 _OF_FILE, _OF_PARTITION = 3, 6
-_STATS, _TYPE = "org.apache.hudi.avro.model.HoodieMetadataColumnStats", "org.apache.hudi.avro.model.HoodieValueTypeInfo"
+_TYPE = "org.apache.hudi.avro.model.HoodieValueTypeInfo"
 
 
 class StatRecord(NamedTuple):
@@ -74,13 +72,7 @@ class StatEncoder:
             "isTightBound": is_tight,
             "valueType": (_TYPE, type_info(found.kind)) if self.has_types else None,
         }
-        buffer = io.BytesIO()
-        try:
-            record = {"key": "", "type": number, "ColumnStatsMetadata": (_STATS, stats)}
-            fastavro.schemaless_writer(buffer, parse_value_schema(self.schema), record)
-        except (SchemaError, ValueError, TypeError, KeyError) as error:
-            raise EncodeError(f"expected the schema of a HoodieMetadataRecord: {error!r}") from error
-        return buffer.getvalue()
+        return encode_record(number, "ColumnStatsMetadata", "HoodieMetadataColumnStats", stats, self.schema)
 
 
 def file_key(path: str, name: str, column: str) -> str:

@@ -223,6 +223,12 @@ _INDEXING_KEYS: Keys = {
     "hoodie.metadata.index.column.stats.file.group.count": ("column_groups", parse_integer),
     "hoodie.metadata.index.partition.stats.enable": ("partition_stats", parse_boolean),
     "hoodie.metadata.index.partition.stats.file.group.count": ("partition_groups", parse_integer),
+    "hoodie.metadata.index.bloom.filter.enable": ("bloom_filters", parse_boolean),
+    "hoodie.metadata.index.bloom.filter.file.group.count": ("bloom_groups", parse_integer),
+    "hoodie.metadata.record.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.global.record.level.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.record.index.min.filegroup.count": ("record_groups", parse_integer),
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": ("record_groups", parse_integer),
 }
 
 _PARTS: Mapping[str, Keys] = {

@@ -269,6 +269,10 @@ class IndexingOptions:
     column_groups: int = 2
     partition_stats: bool = True
     partition_groups: int = 1
+    bloom_filters: bool = False
+    bloom_groups: int = 4
+    record_index: bool = False
+    record_groups: int = 10
     drop: tuple[str, ...] = ()
 
 

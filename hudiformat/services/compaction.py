@@ -37,7 +37,7 @@ from hudiformat.transaction import (
     base_file_stat,
     changing,
 )
-from hudiformat.upkeep import indexed_columns
+from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice
 from hudiformat.write import OpenBaseFile
 
@@ -136,7 +136,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             operation=Operation.UPSERT,
             instant=claimed.instant.time,
             visibility=state.visibility,
-            indexed_columns=indexed_columns(state),
+            indexes=indexes_of(state),
         )
         return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
 

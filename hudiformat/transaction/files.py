@@ -14,7 +14,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from hudiformat.basefile import IndexedFile, StatisticsCollector
+from hudiformat.basefile import FileIndexer, IndexedFile
 from hudiformat.errors import StorageError, WriteConflictError
 from hudiformat.logfile import AppendResult, LogReader, LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, is_instant, join_path, parse_data_file
@@ -226,13 +226,13 @@ class LogFileStats:
     instant: str
     below: FileSlice | None = None
     _files: dict[str, tuple[WriteCounts, int, int]] = field(default_factory=dict)
-    _indexed: dict[str, StatisticsCollector] = field(default_factory=dict)
+    _indexed: dict[str, FileIndexer] = field(default_factory=dict)
 
-    def add(self, result: AppendResult, counts: WriteCounts, statistics: StatisticsCollector | None = None) -> None:
-        """Count an append; *statistics* are those of its rows."""
+    def add(self, result: AppendResult, counts: WriteCounts, indexer: FileIndexer | None = None) -> None:
+        """Count an append; *indexer* has what the metadata table keeps of it."""
         name = base_name(result.path)
-        if statistics is not None:
-            self._indexed[name] = self._indexed[name] + statistics if name in self._indexed else statistics
+        if indexer is not None:
+            self._indexed[name] = self._indexed[name] + indexer if name in self._indexed else indexer
         before, offset, size = self._files.get(name, (WriteCounts(), result.offset, 0))
         self._files[name] = (before + counts, offset, size + result.size)
 
@@ -259,7 +259,7 @@ class LogFileStats:
             log_offset=offset,
             base_file=base,
             log_files=(*logs, name),
-            indexed=IndexedFile(self._indexed[name].finish()) if name in self._indexed else None,
+            indexed=self._indexed[name].finish() if name in self._indexed else None,
         )
 
 

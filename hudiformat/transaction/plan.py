@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.basefile import StatisticsCollector
+from hudiformat.basefile import FileIndexer, Indexes
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import record_key_buckets
 from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
@@ -43,8 +43,10 @@ from hudiformat.timeline import (
     TableConfig,
     TableType,
 )
-from hudiformat.upkeep import indexed_columns
+from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice, Visibility
+
+NO_INDEXES = Indexes()
 
 Groups = frozenset[tuple[str, str]]
 """File groups as (partition path, file id)."""
@@ -118,7 +120,7 @@ class WritePlan:
     (partition path, file id), that a pending clustering is going to replace.  ``placements``, by partition path, assign
     new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
     of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
-    failed attempts may leave files behind.  ``indexed_columns`` are those whose statistics the metadata table keeps.
+    failed attempts may leave files behind.  ``indexes`` say what the metadata table keeps of the files.
     """
 
     root: str
@@ -133,7 +135,7 @@ class WritePlan:
     placements: Mapping[str, PartitionPlan] = field(default_factory=dict)
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_tasks: bool = True
-    indexed_columns: tuple[str, ...] = ()
+    indexes: Indexes = NO_INDEXES
 
     @property
     def inflight(self) -> Instant:
@@ -188,11 +190,9 @@ class WritePlan:
         by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
         return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
 
-    def statistics(self) -> StatisticsCollector | None:
-        """What collects the statistics of a file for the metadata table, if that keeps any."""
-        if not self.indexed_columns:
-            return None
-        return StatisticsCollector(self.indexed_columns, self.schema.arrow_with_meta)
+    def indexer(self) -> FileIndexer | None:
+        """What collects what the metadata table keeps of a file, if it keeps anything."""
+        return FileIndexer(self.indexes, self.schema.arrow_with_meta) if self.indexes else None
 
     def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
         """What reads the file slices that existed when the write began."""
@@ -230,7 +230,7 @@ def write_plan(state: TableState, operation: Operation, instant: str, *, in_task
         sizing=sizing_profile(state, operation) if _is_sized(state, operation) else None,
         in_clustering=state.in_clustering,
         in_tasks=in_tasks,
-        indexed_columns=indexed_columns(state),
+        indexes=indexes_of(state),
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),

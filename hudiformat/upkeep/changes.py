@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hudiformat.basefile import ColumnStatistics
+import pyarrow as pa
+
+from hudiformat.basefile import RECORD_KEY, ColumnStatistics
 from hudiformat.metadata import (
     COLUMN_STATS,
     PARTITION_STATS,
@@ -18,6 +20,7 @@ from hudiformat.metadata import (
 )
 from hudiformat.naming import base_name, join_path
 from hudiformat.options import Operation
+from hudiformat.query import SliceReader
 from hudiformat.storage import FileInfo
 from hudiformat.table import TableState
 from hudiformat.timeline import CleanMetadata, CommitMetadata, RollbackMetadata, WriteStat
@@ -54,7 +57,9 @@ class MetadataChanges:
         adds = metadata.operation_type in _ADDING and not replaced
         return Change(
             is_commit=True,
+            time=time,
             written=written,
+            replaced_keys=lambda: self._keys_of(replaced),
             emptied=[path for path in replaced if not self._live(path, after, written.get(path, ()))],
             adds_only=lambda path: adds and all(map(_is_new, written.get(path, ()))),
             live=lambda path: self._live(path, after, written.get(path, ())),
@@ -112,6 +117,16 @@ class MetadataChanges:
         slices = latest_slices(build_slices(path, files, visibility))
         bases = [str(one.base_file.name) for one in slices if one.base_file is not None]
         return bases + [str(log.name) for one in slices for log in one.log_files]
+
+    def _keys_of(self, replaced: Mapping[str, Sequence[str]]) -> Iterator[pa.Array]:
+        """The record keys of file groups, which are read for it."""
+        outer = self.outer
+        reader = SliceReader(outer.config, outer.schema, outer.visibility, merger=outer.context.merger)
+        for path, file_ids in replaced.items():
+            for one in outer.slices(path):
+                if one.file_id in file_ids:
+                    for batch in reader.scan(outer.storage, one, columns=[RECORD_KEY]):
+                        yield batch.column(0).cast(pa.string())
 
     def _is_partition(self, path: str) -> bool:
         return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))

@@ -5,37 +5,67 @@ Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieBackedTableMetadataWrit
 
 from __future__ import annotations
 
-from hudiformat.basefile import kind_of
+from datetime import timezone
+
+from hudiformat.basefile import Indexes, kind_of
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.metadata import (
+    BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
     PARTITION_STATS,
+    RECORD_INDEX,
+    BloomFiltersKind,
     ColumnStatsKind,
     FilesKind,
     IndexKind,
     PartitionStatsKind,
+    RecordIndexKind,
     StatEncoder,
     has_value_types,
     load_definitions,
     statistics_columns,
 )
 from hudiformat.table import TableSchema, TableState
+from hudiformat.timeline import TimelineZone
 
 DROP_KEY = "hoodie.metadata.index.drop"
 """The option that names partitions of the metadata table to drop.  Source: HoodieMetadataConfig.DROP_METADATA_INDEX."""
 
-KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS)
-"""The partitions that every action keeps up."""
+_KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
 
 
-def indexed_columns(state: TableState) -> tuple[str, ...]:
-    """The columns whose statistics a write has to collect; none where the metadata table keeps none.
+def not_kept_up(state: TableState) -> list[str]:
+    """The partitions of the metadata table that hudiformat does not keep up.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+    """
+    found = [name for name in state.config.metadata_partitions if name not in _KEPT_UP]
+    if RECORD_INDEX in state.config.metadata_partitions:
+        definition = load_definitions(state.storage, state.config).get(RECORD_INDEX)
+        if definition is not None and definition.options.get("isPartitioned") == "true":
+            found.append(RECORD_INDEX)
+    return found
+
+
+def indexes_of(state: TableState) -> Indexes:
+    """What a write has to collect for the metadata table.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
         SchemaError: as for ``TableState.schema``.
-        UnsupportedFeatureError: one of them is inside a list or a map.
+        UnsupportedFeatureError: statistics of a column that is inside a list or a map.
+    """
+    partitions = state.config.metadata_partitions
+    return Indexes(indexed_columns(state), filters=BLOOM_FILTERS in partitions, keys=RECORD_INDEX in partitions)
+
+
+def indexed_columns(state: TableState) -> tuple[str, ...]:
+    """The columns whose statistics the metadata table keeps; none where it keeps none.
+
+    Raises:
+        CorruptTableError, SchemaError, UnsupportedFeatureError: as for :func:`indexes_of`.
     """
     if COLUMN_STATS not in state.config.metadata_partitions:
         return ()
@@ -64,12 +94,22 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
     partitions = state.config.metadata_partitions
     found: list[IndexKind] = [FilesKind(own_schema)]
     if COLUMN_STATS in partitions:
-        definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
-        names = statistics_columns(definition, state.schema.avro)
-        encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
-        found.append(ColumnStatsKind(names, encoder))
-        if PARTITION_STATS in partitions:
-            columns = (state.schema if schema is None else schema).arrow_with_meta
-            kinds = {name: kind for name in names if (kind := kind_of(columns, name)) is not None}
-            found.append(PartitionStatsKind(kinds, encoder))
+        found += _statistics(state, schema, own_schema)
+    if BLOOM_FILTERS in partitions:
+        found.append(BloomFiltersKind(own_schema))
+    if RECORD_INDEX in partitions:
+        is_utc = state.config.timeline_zone is TimelineZone.UTC
+        found.append(RecordIndexKind(own_schema, timezone.utc if is_utc else None))
+    return found
+
+
+def _statistics(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
+    definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
+    names = statistics_columns(definition, state.schema.avro)
+    encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
+    found: list[IndexKind] = [ColumnStatsKind(names, encoder)]
+    if PARTITION_STATS in state.config.metadata_partitions:
+        columns = (state.schema if schema is None else schema).arrow_with_meta
+        kinds = {name: kind for name in names if (kind := kind_of(columns, name)) is not None}
+        found.append(PartitionStatsKind(kinds, encoder))
     return found

@@ -5,16 +5,19 @@ Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.errors import HudiFormatWarning
 from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     FILES,
     METADATA_FOLDER,
+    RECORD_INDEX,
     IndexKind,
     KeyedRecords,
     OpenMetadata,
@@ -44,6 +47,7 @@ from hudiformat.timeline import (
     transition_inflight,
 )
 from hudiformat.upkeep.changes import MetadataChanges
+from hudiformat.upkeep.dropping import drop_partitions
 from hudiformat.upkeep.kinds import indexed_columns, kinds_of
 
 FILE_ID = "files-0000-0"
@@ -137,7 +141,7 @@ class MetadataTable:
         return MetadataChanges(self.outer, self.own, indexed_columns(self.outer))
 
     def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
-        """Drop the delta commits of rolled-back writes; those that are in a base file already are undone by records."""
+        """Drop the delta commits of rolled-back writes; those that are in a base file are undone by records."""
         every = [target for rollback in rollbacks for target in rollback.commits_rollback]
         compacted = [target for target in every if self._is_compacted(target)]
         for target in every:
@@ -147,7 +151,17 @@ class MetadataTable:
             return None
         table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
         change = table._changes().of_rollbacks(rollbacks, compacted)  # noqa: SLF001 - of the same class
-        return table._commit(time, {kind.name: kind.records(change) for kind in table.kinds()})  # noqa: SLF001
+        records = {kind.name: kind.records(change) for kind in table.kinds() if kind.name != RECORD_INDEX}
+        done = table._commit(time, records)  # noqa: SLF001
+        if RECORD_INDEX in self.outer.config.metadata_partitions:
+            warnings.warn(
+                f"{self.outer.storage.root}: {RECORD_INDEX} of the metadata table is dropped: where the keys of "
+                f"{', '.join(compacted)} were before is not known any more; Hudi builds it anew where it is enabled",
+                HudiFormatWarning,
+                stacklevel=6,
+            )
+            drop_partitions(self.outer, [RECORD_INDEX])
+        return done
 
     def _is_compacted(self, time: str) -> bool:
         timeline = self.own.timeline

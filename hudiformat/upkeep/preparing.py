@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from datetime import datetime, timezone
 
 from hudiformat.errors import (
     CorruptTableError,
@@ -23,20 +22,14 @@ from hudiformat.errors import (
 )
 from hudiformat.metadata import (
     COLUMN_STATS,
-    DEFINITIONS_KEY,
     FILES,
-    METADATA_FOLDER,
     PARTITION_STATS,
-    encode_definitions,
-    load_definitions,
 )
 from hudiformat.table import TableState
-from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action, update_table_config
-from hudiformat.upkeep.kinds import DROP_KEY, KEPT_UP
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action
+from hudiformat.upkeep.dropping import INFLIGHT_KEY, drop_partitions
+from hudiformat.upkeep.kinds import DROP_KEY, not_kept_up
 from hudiformat.upkeep.metadata_table import MetadataTable
-
-_PARTITIONS = "hoodie.table.metadata.partitions"
-_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 
 
 def prepare_metadata_table(state: TableState) -> TableState:
@@ -52,11 +45,11 @@ def prepare_metadata_table(state: TableState) -> TableState:
     if not config.metadata_partitions:
         return state
     if state.options.metadata_enable is False:
-        return _dropped(state, config.metadata_partitions)
+        return drop_partitions(state, config.metadata_partitions)
     reason = _why_not(state)
     if reason is not None:
         _warn(f"{root}: the metadata table {reason}, and is dropped; a writer of Hudi's that has it on builds it anew")
-        return _dropped(state, config.metadata_partitions)
+        return drop_partitions(state, config.metadata_partitions)
     unwanted = _unwanted(state)
     _refuse_others(state, unwanted)
     if not unwanted:
@@ -69,7 +62,7 @@ def prepare_metadata_table(state: TableState) -> TableState:
             feature="dropping a partition of a metadata table that is being compacted",
         )
     _warn(f"{root}: {', '.join(unwanted)} of the metadata table are dropped, as {DROP_KEY} says")
-    return _dropped(state, unwanted)
+    return drop_partitions(state, unwanted)
 
 
 def _unwanted(state: TableState) -> list[str]:
@@ -82,7 +75,7 @@ def _unwanted(state: TableState) -> list[str]:
 
 def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
     """Raise an UnsupportedFeatureError for a partition that is neither kept up nor dropped."""
-    others = [name for name in state.config.metadata_partitions if name not in {*KEPT_UP, *unwanted}]
+    others = [name for name in not_kept_up(state) if name not in unwanted]
     if others:
         names = ",".join(others)
         raise UnsupportedFeatureError(
@@ -100,7 +93,7 @@ def _why_not(state: TableState) -> str | None:
         return f"of a table of version {config.version} is not kept up"
     if FILES not in config.metadata_partitions:
         return f"has no partition {FILES}"
-    if being_built := config.properties.get(_INFLIGHT):
+    if being_built := config.properties.get(INFLIGHT_KEY):
         return f"is being built ({being_built})"
     return _why_not_as_it_is(state)
 
@@ -117,29 +110,6 @@ def _why_not_as_it_is(state: TableState) -> str | None:
     except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:
         return f"cannot be read ({error})"
     return None
-
-
-def _dropped(state: TableState, partitions: Iterable[str]) -> TableState:
-    """Remove *partitions*, or with ``files`` all of them, from the properties, and then delete them.
-
-    In this order: a reader that finds no folder under properties that name one would fail.
-    """
-    gone = set(partitions)
-    left = [name for name in state.config.metadata_partitions if name not in gone]
-    changes = {_PARTITIONS: ",".join(left), **({} if left else {_INFLIGHT: ""})}
-    update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
-    for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
-        state.storage.delete_folder(folder)
-    _forget_definitions(state, gone)
-    return state.context.state()
-
-
-def _forget_definitions(state: TableState, gone: set[str]) -> None:
-    """Remove the definitions of what is dropped: Hudi takes an index that is defined for one that there is."""
-    definitions = load_definitions(state.storage, state.config)
-    left = {name: one for name, one in definitions.items() if name not in gone}
-    if left != definitions:
-        state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(left), overwrite=True)
 
 
 def _warn(message: str) -> None:

@@ -15,12 +15,14 @@ from hudiformat.blocks import delete_block
 from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     ALWAYS_INDEXED,
+    BLOOM_FILTERS,
     COLUMN_STATS,
     DEFINITIONS_FILE,
     DEFINITIONS_KEY,
     FILES,
     METADATA_FOLDER,
     PARTITION_STATS,
+    RECORD_INDEX,
     Change,
     FilesKind,
     IndexDefinition,
@@ -100,9 +102,9 @@ def set_up_metadata_table(
     for number, partition in enumerate(partitions):
         _set_up(own, own_config, partition, avro, time=f"{number:017d}", clock=clock)
     properties = {"hoodie.table.metadata.partitions": ",".join(sorted(one.name for one in partitions))}
-    if any(one.name == COLUMN_STATS for one in partitions):
-        definition = _definition(config, options, schema)
-        storage.create(DEFINITIONS_FILE, encode_definitions({COLUMN_STATS: definition}), overwrite=True)
+    definitions = {one.name: one for one in _definitions(config, options, schema)}
+    if definitions:
+        storage.create(DEFINITIONS_FILE, encode_definitions(definitions), overwrite=True)
         properties[DEFINITIONS_KEY] = DEFINITIONS_FILE
     return properties
 
@@ -128,16 +130,25 @@ def _partitions(config: TableConfig, options: WriteOptions) -> Iterator[NewParti
     yield NewPartition.of(FILES, "files", 1)
     if indexing.column_stats:
         yield NewPartition.of(COLUMN_STATS, "col-stats", indexing.column_groups)
-        if indexing.partition_stats and config.partition_fields:
-            yield NewPartition.of(PARTITION_STATS, "partition-stats", indexing.partition_groups)
+    if indexing.bloom_filters:
+        yield NewPartition.of(BLOOM_FILTERS, "bloom-filters", indexing.bloom_groups)
+    if indexing.record_index:
+        yield NewPartition.of(RECORD_INDEX, "record-index", indexing.record_groups)
+    if indexing.column_stats and indexing.partition_stats and config.partition_fields:
+        yield NewPartition.of(PARTITION_STATS, "partition-stats", indexing.partition_groups)
 
 
-def _definition(config: TableConfig, options: WriteOptions, schema: TableSchema) -> IndexDefinition:
-    has_types = has_value_types(None, config)
-    columns = (*ALWAYS_INDEXED, *options.indexing.columns)
-    if not options.indexing.columns:
-        columns = default_columns(schema.avro, options.indexing.most_columns, has_types=has_types)
-    return IndexDefinition(COLUMN_STATS, COLUMN_STATS, COLUMN_STATS, columns, version=_V2 if has_types else _V1)
+def _definitions(config: TableConfig, options: WriteOptions, schema: TableSchema) -> Iterator[IndexDefinition]:
+    indexing = options.indexing
+    if indexing.record_index:
+        yield IndexDefinition(RECORD_INDEX, RECORD_INDEX, options={"isPartitioned": "false"}, version=_V1)
+    if indexing.column_stats:
+        has_types = has_value_types(None, config)
+        columns = (*ALWAYS_INDEXED, *indexing.columns)
+        if not indexing.columns:
+            columns = default_columns(schema.avro, indexing.most_columns, has_types=has_types)
+        version = _V2 if has_types else _V1
+        yield IndexDefinition(COLUMN_STATS, COLUMN_STATS, COLUMN_STATS, columns, version=version)
 
 
 def _set_up(

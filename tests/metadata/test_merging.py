@@ -8,7 +8,7 @@ import pytest
 
 from hudiformat.errors import CorruptBlockError
 from hudiformat.metadata.file_entries import FileEntry, decode_file_entries
-from hudiformat.metadata.kinds import ALL_PARTITIONS, ColumnStatsKind, FilesKind
+from hudiformat.metadata.kinds import ALL_PARTITIONS, BloomFiltersKind, ColumnStatsKind, FilesKind
 from hudiformat.metadata.kinds.files import encode_entries
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import Deletes, Part
@@ -61,3 +61,14 @@ def test_records_of_another_release_get_the_schema_of_this_one() -> None:
 def test_nothing_gives_nothing() -> None:
     keys, values = merged_records([], STATS, SCHEMA)
     assert (len(keys), len(values)) == (0, 0)
+
+
+def test_of_a_plain_kind_the_newest_record_counts() -> None:
+    kind = BloomFiltersKind(SCHEMA)
+    parts: list[Part] = [
+        part({"a": b"1", "b": b"1", "c": b"1"}),
+        Deletes(frozenset("bc")),
+        part({"a": b"2", "c": b"3"}),
+    ]
+    keys, values = merged_records(parts, kind, SCHEMA)
+    assert dict(zip(keys.to_pylist(), values.to_pylist(), strict=True)) == {"a": b"2", "c": b"3"}

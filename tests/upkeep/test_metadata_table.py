@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 from hudiformat import CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
@@ -22,11 +23,12 @@ from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
 from tests.metadata.tables import check_listing
-from tests.metadata_statistics import check_statistics
+from tests.metadata_statistics import check_metadata_table, check_statistics
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
     base_files,
+    indexed_table,
     properties,
     some_keys,
     told,
@@ -84,6 +86,94 @@ def test_the_block_is_what_hudi_writes(path: Path) -> None:
         encode_file_entries({partition: FileEntry(0, is_deleted=False)}, 1, theirs.schema),
         encode_file_entries({name: FileEntry(stat.file_size_in_bytes, is_deleted=False)}, 2, theirs.schema),
     ]
+
+
+ALL = {
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+    "hoodie.metadata.compact.max.delta.commits": "4",
+    "hoodie.index.type": "GLOBAL_SIMPLE",
+}
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, version: int) -> None:
+    path = tmp_path / "t"
+    table = indexed_table(path, options=ALL, table_type=table_type, version=version)
+    actions: list[Callable[[], object]] = [
+        lambda: table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1), ("c", 1, "x", 5))),
+        lambda: table.upsert(rows(("a", 2, "x", 2), ("d", 1, "z", None))),
+        lambda: table.upsert(rows(("c", 3, "y", 3))),  # it moves
+        lambda: table.delete(rows(("b", 0, "y"))),
+        lambda: table.upsert(rows(("b", 4, "y", 9))),
+        lambda: table.compact() if table_type == "MERGE_ON_READ" else None,
+        lambda: table.bulk_insert(rows(("e", 1, "x", 7), ("f", 1, "w", 8))),
+        lambda: table.rollback(table.upsert(rows(("g", 1, "new", 1), ("a", 9, "x", 9))).instant),
+        lambda: table.insert_overwrite(rows(("h", 1, "x", 1))),
+        lambda: table.delete_partitions(["y"]),
+        lambda: table.upsert(rows(("b", 5, "y", 9))),
+        lambda: with_options(table, {"hoodie.clean.commits.retained": "1"}).clean(),
+        lambda: table.insert_overwrite_table(rows(("i", 1, "x", 1))),
+    ]
+    for action in actions:
+        action()
+        check_listing(path)
+        check_metadata_table(path)
+    assert base_files(table)
+
+
+def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    options = {**ALL, "hoodie.log.compaction.blocks.threshold": "2", "hoodie.metadata.compact.max.delta.commits": "99"}
+    table = indexed_table(path, options=options)
+    first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
+    table.savepoint(first.instant)
+    for number in range(3):
+        table.upsert(rows(("a", number + 2, "x", number)))
+    table.log_compact()
+    check_metadata_table(path)
+    table.restore(first.instant)
+    check_metadata_table(path)
+    table.upsert(rows(("c", 1, "x", 1)))
+    check_metadata_table(path)
+
+
+def test_a_record_index_that_cannot_be_undone_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    options = {**ALL, "hoodie.metadata.compact.max.delta.commits": "1"}
+    table = indexed_table(tmp_path / "t", options=options)
+    table.insert(rows(("a", 1, "x", 1)))
+    second = table.insert(rows(("b", 1, "new", 1)))
+    with pytest.warns(HudiFormatWarning, match="record_index of the metadata table is dropped: where the keys of"):
+        table.rollback(second.instant)
+    left = "bloom_filters,column_stats,files,partition_stats"
+    assert properties(tmp_path / "t")[PARTITIONS] == left
+    check_metadata_table(tmp_path / "t")
+    table.insert(rows(("c", 1, "x", 1)))
+    check_metadata_table(tmp_path / "t")
+
+
+def test_partial_updates_leave_no_value_out(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = indexed_table(path)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
+    schema = json.dumps(
+        {
+            "type": "record",
+            "name": "r",
+            "fields": [
+                {"name": "k", "type": ["null", "string"], "default": None},
+                {"name": "ts", "type": ["null", "long"], "default": None},
+                {"name": "p", "type": ["null", "string"], "default": None},
+            ],
+        }
+    )
+    partial = with_options(table, {"hoodie.write.partial.update.schema": schema})
+    partial.upsert(rows(("a", 5, "x")).select(["k", "ts", "p"]))
+    check_statistics(path)
+    assert content(table, filter=pc.field("v") == 1) == [("a", 5, "x", 1)]
+    assert content(table, filter=(pc.field("v") == 1) & (pc.field("ts") == 5)) == [("a", 5, "x", 1)]
 
 
 def quietly_kept(path: Path) -> Table:

@@ -25,6 +25,11 @@ class ColumnStatsKind:
         """As :attr:`IndexKind.name`."""
         return COLUMN_STATS
 
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return False
+
     def records(self, change: Change) -> KeyedRecords:
         """The statistics of the files that were written; those of deleted files are dropped."""
         written = {

@@ -38,6 +38,11 @@ class FilesKind:
         """As :attr:`IndexKind.name`."""
         return FILES
 
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return False
+
     def records(self, change: Change) -> KeyedRecords:
         """The files that were made and deleted; every partition that was written to is listed, new or not."""
         entries = entries_of(change)

@@ -34,6 +34,11 @@ class PartitionStatsKind:
         """As :attr:`IndexKind.name`."""
         return PARTITION_STATS
 
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return False
+
     def records(self, change: Change) -> KeyedRecords:
         """The statistics of the partitions that the action has touched."""
         undone = change.deleted if change.is_undone else ()

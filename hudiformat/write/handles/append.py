@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import StatisticsCollector, add_meta_columns
+from hudiformat.basefile import RECORD_KEY, FileIndexer, add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
 from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
@@ -23,7 +23,7 @@ class _DataBlock(NamedTuple):
 
     block: LogBlock
     counts: WriteCounts
-    statistics: StatisticsCollector | None
+    indexer: FileIndexer | None
 
 
 class AppendHandle:
@@ -84,7 +84,7 @@ class AppendHandle:
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
         for written in self._data_blocks():
-            self._append([written.block], written.counts, written.statistics)
+            self._append([written.block], written.counts, written.indexer)
 
     def close(self) -> list[WriteStat]:
         """Write what is left, and close; one statistic per log file."""
@@ -93,11 +93,11 @@ class AppendHandle:
             last = waiting.pop() if waiting else None
             delete, deleted = self._delete_block()
         for written in waiting:
-            self._append([written.block], written.counts, written.statistics)
+            self._append([written.block], written.counts, written.indexer)
         if self._deletes and last is not None:
-            self._append([last.block, delete], last.counts + deleted, last.statistics)
+            self._append([last.block, delete], last.counts + deleted, self._without_deleted(last.indexer))
         elif self._deletes:
-            self._append([delete], deleted, self._plan.statistics())
+            self._append([delete], deleted, self._without_deleted(self._plan.indexer()))
         self._writer.close()
         return self._stats.finish()
 
@@ -140,14 +140,16 @@ class AppendHandle:
             part = rows.slice(start, max(1, int(self._plan.options.block_max_size // self._row_size)))
             end = start + part.num_rows
             block = self._data_block(part, positions[start:end])
-            statistics = self._plan.statistics()
-            if statistics is not None:
-                statistics.add(part)
+            indexer = self._plan.indexer()
+            if indexer is not None:
+                indexer.add(part)
+                if not self._compacted:
+                    indexer.add_keys(part[RECORD_KEY])
             # As HoodieAppendHandle: the newest block counts for a fifth of the average.
             self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
             updated = int(updates[start:end].sum())
             counts = WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
-            yield _DataBlock(block, counts, statistics)
+            yield _DataBlock(block, counts, indexer)
             start = end
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
@@ -203,8 +205,16 @@ class AppendHandle:
         )
         return self._headed(block), WriteCounts(deletes=len(keys))
 
-    def _append(self, blocks: list[LogBlock], counts: WriteCounts, statistics: StatisticsCollector | None) -> None:
-        self._stats.add(self._writer.append(*blocks), counts, statistics)
+    def _append(self, blocks: list[LogBlock], counts: WriteCounts, indexer: FileIndexer | None) -> None:
+        self._stats.add(self._writer.append(*blocks), counts, indexer)
+
+    def _without_deleted(self, indexer: FileIndexer | None) -> FileIndexer | None:
+        """Drop the keys of deletes that win; a delete with an ordering value may lose, and its key stays."""
+        if indexer is not None and not self._compacted:
+            for keys, ordering, _ in self._deletes:
+                if ordering is None:
+                    indexer.drop_keys(keys)
+        return indexer
 
 
 def _bytes_apart(rows: pa.RecordBatch) -> int:

@@ -24,7 +24,7 @@ class OpenBaseFile:
         self.file_id = target.file_id
         self.path = target.path(self.name)
         self._sync = plan.options.sync
-        self._statistics = plan.statistics()
+        self._indexer = plan.indexer()
         create_marker(storage, plan.instant, self.path)
         self._file = storage.open_new(self.path)
         self._writer = BaseFileWriter(
@@ -54,8 +54,18 @@ class OpenBaseFile:
     def write(self, rows: pa.Table) -> None:
         """Add *rows*, which have the meta fields."""
         self._writer.write(rows)
-        if self._statistics is not None:
-            self._statistics.add(rows)
+        if self._indexer is not None:
+            self._indexer.add(rows)
+
+    def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Tell the record index that these keys are in the file group now."""
+        if self._indexer is not None:
+            self._indexer.add_keys(keys)
+
+    def drop_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Tell it that they are in it no more."""
+        if self._indexer is not None:
+            self._indexer.drop_keys(keys)
 
     def flush(self) -> None:
         """Write the rows that are waiting."""
@@ -72,9 +82,10 @@ class OpenBaseFile:
     @property
     def indexed(self) -> IndexedFile | None:
         """What the metadata table keeps of the closed file."""
-        if self._statistics is None:
+        if self._indexer is None:
             return None
-        return IndexedFile(self._statistics.finish(self._writer.column_sizes))
+        writer = self._writer
+        return self._indexer.finish(sizes=writer.column_sizes, bloom_filter=writer.bloom_filter)
 
     def abandon(self) -> None:
         """Leave the file as it is, for the write's rollback to delete."""

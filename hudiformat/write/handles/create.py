@@ -50,6 +50,7 @@ class CreateHandle:
                 task_partition=self._target.token.partition,
             )
             file.write(pa.Table.from_batches([add_file_name(stored, file.name)]))
+            file.add_keys(part.keys)
             start += count
 
     def flush(self) -> None:
