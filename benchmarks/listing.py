@@ -22,7 +22,7 @@ from rich.table import Table
 
 import hudiformat as hf
 from hudiformat.metadata import METADATA_FOLDER, encode_base_file
-from hudiformat.metadata.file_entries import FileEntry
+from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import CommitMetadata, encode_commit_metadata, load_table_config, update_table_config
 
@@ -88,7 +88,10 @@ def _add_metadata_table(root: Path, listed: dict[str, dict[str, FileEntry]]) -> 
     metadata = CommitMetadata(extra_metadata={"schema": RECORD})
     own.create(f".hoodie/timeline/{first}_20260101000001000.deltacommit", encode_commit_metadata(metadata))
     records = {"__all_partitions__": dict.fromkeys(listed, FileEntry(0, is_deleted=False)), **listed}
-    own.create(f"files/files-0000-0_0-0-0_{first}.hfile", encode_base_file(records, schema=RECORD))
+    keys = sorted(records)
+    values = [encode_file_entries(records[key], 1 if key == "__all_partitions__" else 2, RECORD) for key in keys]
+    content = encode_base_file(pa.array(keys), pa.array(values, pa.binary()), schema=RECORD)
+    own.create(f"files/files-0000-0_0-0-0_{first}.hfile", content)
     storage = LocalStorage(root)
     changes = {"hoodie.table.metadata.partitions": "files"}
     update_table_config(storage, changes, saved_at=datetime.now(timezone.utc))

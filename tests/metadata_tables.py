@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from hudiformat import Table, open_table
-from hudiformat.storage import FolderStorage
-from hudiformat.timeline import load_table_config, load_timeline, parse_properties
+from hudiformat.storage import FolderStorage, LocalStorage
+from hudiformat.timeline import load_table_config, load_timeline, parse_properties, update_table_config
+from hudiformat.upkeep import set_up_metadata_table
 from tests.metadata.tables import add_metadata_table
+from tests.tables import Clock, new_table
 
 PARTITIONS = "hoodie.table.metadata.partitions"
 NAME = "v9-mor-metadata-table-h120"
@@ -43,3 +48,22 @@ def told(table: Table) -> list[str]:
 
 def base_files(table: Table) -> list[str]:
     return [path.name for path in (Path(table.path) / ".hoodie/metadata/files").glob("*.hfile")]
+
+
+def indexed_table(path: Path, *, options: Mapping[str, str] | None = None, **more: Any) -> Table:
+    """A new table with a metadata table, as Hudi makes one by default; with the real clock, by which it is set up."""
+    chosen = {"hoodie.metadata.enable": "true", **(options or {})}
+    new_table(path, options=chosen, **more)
+    return open_table(path, options={"hudiformat.sync": "false", **chosen})
+
+
+def set_properties(path: Path, changes: Mapping[str, str]) -> None:
+    update_table_config(LocalStorage(path), changes, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
+
+
+def set_up(path: Path, clock: Clock, options: Mapping[str, str]) -> None:
+    """Give the new table at *path* a metadata table as *options* say, at the time of *clock*."""
+    table = open_table(path, options=options)
+    state = table.context.state()
+    changes = set_up_metadata_table(state.storage, state.config, state.options, state.schema, clock)
+    set_properties(path, changes)

@@ -31,6 +31,7 @@ LAYERS = (
     "exclusion",
     "table",
     "query",
+    "upkeep",
     "transaction",
     "index",
     "write",

@@ -18,17 +18,28 @@ from hudiformat.options import (
     parse_boolean,
     parse_write_options,
 )
-from hudiformat.storage import Location, open_storage
-from hudiformat.table import AMBIGUOUS_KEYS, DELETED_FIELD, WRITABLE_VERSIONS, RowKeys, TableSchema, new_table_config
+from hudiformat.storage import Location, Storage, open_storage
+from hudiformat.table import (
+    AMBIGUOUS_KEYS,
+    DELETED_FIELD,
+    WRITABLE_VERSIONS,
+    RowKeys,
+    TableClock,
+    TableSchema,
+    new_table_config,
+)
 from hudiformat.timeline import (
     PROPERTIES_FILE,
+    VERSION_WITH_COMPLETION_TIMES,
     MergeMode,
     TableConfig,
     TableType,
     TimelineZone,
     format_table_config,
     has_table,
+    update_table_config,
 )
+from hudiformat.upkeep import set_up_metadata_table
 
 
 def create_table(
@@ -89,9 +100,21 @@ def create_table(
     )
     _check_keys(config, schema)
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
-    # The properties come last: a creation that is stopped before leaves no table.
+    # The properties come last: a creation that is stopped before leaves no table, and one that is stopped after them
+    # leaves a table without a metadata table.
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
+    _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name))
     return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
+
+
+def _set_up_metadata_table(
+    storage: Storage, config: TableConfig, options: Mapping[str, str], schema: TableSchema
+) -> None:
+    """Give a new table a metadata table, if the options ask for one."""
+    chosen = parse_write_options(options)
+    if chosen.metadata_enable and config.version >= VERSION_WITH_COMPLETION_TIMES:
+        added = set_up_metadata_table(storage, config, chosen, schema, TableClock(config.timeline_zone))
+        update_table_config(storage, added, saved_at=datetime.now(timezone.utc))
 
 
 def _refuse_unsupported(table_type: str, version: int) -> None:

@@ -6,6 +6,7 @@ Layout: spec/base-file.md.
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
+from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes
 from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
     DELETED,
@@ -13,6 +14,7 @@ from hudiformat.basefile.meta_fields import (
     INSERTED,
     META_FIELDS,
     OPERATION,
+    PARTITION_PATH,
     RECORD_KEY,
     UPDATED,
     add_file_name,
@@ -33,6 +35,14 @@ from hudiformat.basefile.read import (
     scan_base_file,
     scan_base_rows,
 )
+from hudiformat.basefile.statistics import (
+    NO_ROWS,
+    ColumnStatistics,
+    StatisticsCollector,
+    column_statistics,
+    kind_of,
+    unknown_statistics,
+)
 from hudiformat.basefile.write import BaseFileWriter
 
 __all__ = [
@@ -42,19 +52,28 @@ __all__ = [
     "FILE_NAME",
     "INSERTED",
     "META_FIELDS",
+    "NO_ROWS",
     "OPERATION",
+    "PARTITION_PATH",
     "RECORD_KEY",
     "UPDATED",
     "BaseFileWriter",
     "BaseRows",
     "BloomFilter",
+    "ColumnStatistics",
+    "FileIndexer",
     "FileKeys",
+    "IndexedFile",
+    "Indexes",
     "KeyFilter",
+    "StatisticsCollector",
     "add_file_name",
     "add_meta_columns",
     "add_origin",
     "as_base_rows",
+    "column_statistics",
     "is_meta_field",
+    "kind_of",
     "meta_schema",
     "parse_filters",
     "possible",
@@ -64,6 +83,7 @@ __all__ = [
     "row_groups_to_read",
     "scan_base_file",
     "scan_base_rows",
+    "unknown_statistics",
     "without_file_name",
     "without_meta_fields",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -56,8 +58,11 @@ class BaseFileWriter:
         self._writer: pq.ParquetWriter | None = None
         self._written = 0
         self._groups = 0
+        self._footers: list[pq.FileMetaData] = []
         self.rows = 0
         self.waiting_bytes = 0
+        self.bloom_filter: str | None = None
+        """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
     def write(self, rows: pa.Table) -> None:
         """Add *rows*, which have the meta fields, and write the row groups that are full."""
@@ -120,7 +125,20 @@ class BaseFileWriter:
             compression_level=level_of(self._compression),
             use_dictionary=_with_dictionaries(first),
             store_schema=False,
+            metadata_collector=self._footers,
         )
+
+    @property
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column of the closed file, by its path, and the same uncompressed."""
+        sizes: dict[str, tuple[int, int]] = {}
+        for footer in self._footers:
+            for group, column in product(range(footer.num_row_groups), range(footer.num_columns)):
+                chunk = footer.row_group(group).column(column)
+                size, uncompressed = sizes.get(chunk.path_in_schema, (0, 0))
+                total = size + chunk.total_compressed_size, uncompressed + chunk.total_uncompressed_size
+                sizes[chunk.path_in_schema] = total
+        return sizes
 
     @property
     def _group_rows(self) -> int:
@@ -133,6 +151,7 @@ class BaseFileWriter:
         if self._bloom_filter:
             known = same_keys and same_keys.filter_of(len(keys))
             footer[BLOOM_FILTER] = known or BloomFilter.of(keys).serialize()
+            self.bloom_filter = footer[BLOOM_FILTER]
         if self._written:
             footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
         return footer

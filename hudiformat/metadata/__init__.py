@@ -1,35 +1,76 @@
 """The metadata table: a merge-on-read table of HFiles under ``.hoodie/metadata``, read and kept up to date."""
 
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS, BloomFilters, bloom_filters
+from hudiformat.metadata.changes import Change, IndexKind, KeyedRecords
 from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
-from hudiformat.metadata.listing import Listing, listing
-from hudiformat.metadata.updates import (
-    FILES,
-    IndexRecords,
-    encode_base_file,
-    encode_log_block,
-    records_of_clean,
-    records_of_commit,
-    records_of_deleted,
+from hudiformat.metadata.definitions import (
+    ALWAYS_INDEXED,
+    DEFINITIONS_FILE,
+    DEFINITIONS_KEY,
+    Definitions,
+    IndexDefinition,
+    default_columns,
+    encode_definitions,
+    has_value_types,
+    load_definitions,
+    statistics_columns,
 )
+from hudiformat.metadata.kinds import (
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    BloomFiltersKind,
+    ColumnStatsKind,
+    FilesKind,
+    PartitionStatsKind,
+    RecordIndexKind,
+)
+from hudiformat.metadata.listing import Listing, listing
+from hudiformat.metadata.merging import merged_records
+from hudiformat.metadata.partition import OpenMetadata
+from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
+from hudiformat.metadata.stat_records import StatEncoder
+from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
 from hudiformat.timeline import METADATA_FOLDER
 
 __all__ = [
+    "ALWAYS_INDEXED",
     "BLOOM_FILTERS",
     "COLUMN_STATS",
+    "DEFINITIONS_FILE",
+    "DEFINITIONS_KEY",
     "FILES",
     "METADATA_FOLDER",
+    "PARTITION_STATS",
+    "RECORD_INDEX",
     "BloomFilters",
+    "BloomFiltersKind",
+    "Change",
     "ColumnRange",
     "ColumnStats",
-    "IndexRecords",
+    "ColumnStatsKind",
+    "Definitions",
+    "FilesKind",
+    "IndexDefinition",
+    "IndexKind",
+    "KeyedRecords",
     "Listing",
+    "OpenMetadata",
+    "PartitionStatsKind",
+    "RecordIndexKind",
+    "StatEncoder",
     "bloom_filters",
     "column_stats",
+    "default_columns",
     "encode_base_file",
-    "encode_log_block",
+    "encode_definitions",
+    "encode_log_blocks",
+    "file_groups_of",
+    "has_value_types",
     "listing",
-    "records_of_clean",
-    "records_of_commit",
-    "records_of_deleted",
+    "load_definitions",
+    "merged_records",
+    "statistics_columns",
+    "statistics_of_files",
+    "statistics_of_partition",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.metadata.file_entries import FileEntries, decode_file_entries, merge_file_entries
+from hudiformat.metadata.kinds import ALL_PARTITIONS, FILES, NO_PARTITION
 from hudiformat.metadata.partition import Deletes, Part, open_partition
-from hudiformat.metadata.updates import ALL_PARTITIONS, FILES, NO_PARTITION
 from hudiformat.naming import checked_partition
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.timeline import TableConfig, Timeline

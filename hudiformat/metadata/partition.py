@@ -60,18 +60,63 @@ def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, pa
     """
     own = FolderStorage(storage, METADATA_FOLDER)
     own_config = load_table_config(own)
-    own_timeline = load_timeline(own, own_config)
+    return OpenMetadata.of(storage, config, timeline, own_config, load_timeline(own, own_config)).parts(partition)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMetadata:
+    """A metadata table whose properties and timelines have been read; ``valid`` are the instants that count."""
+
+    storage: Storage
+    visibility: Visibility
+    valid: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, storage: Storage, config: TableConfig, timeline: Timeline, own_config: TableConfig, own_timeline: Timeline
+    ) -> OpenMetadata:
+        """*storage*, *config* and *timeline* are those of the table, the other two the metadata table's own.
+
+        Raises:
+            CorruptTableError: the metadata of a rollback or restore is damaged.
+            UnsupportedFeatureError: the metadata table cannot be read yet.
+        """
+        own = FolderStorage(storage, METADATA_FOLDER)
+        _refuse_pending(own, own_config, own_timeline)
+        valid = valid_instants(storage, config, timeline, own_timeline)
+        return cls(own, Visibility.of(own_timeline), valid)
+
+    def slices(self, partition: str) -> list[FileSlice]:
+        """The newest file slices of *partition*, one for each of its file groups, in the order of their ids.
+
+        Raises:
+            CorruptTableError: there is none.
+        """
+        slices = latest_slices(build_slices(partition, self.storage.list(partition), self.visibility))
+        if not slices:
+            root = self.storage.root
+            raise CorruptTableError(f"{root}/{partition}: expected a file slice, found none", path=root)
+        return slices
+
+    def parts(self, partition: str) -> list[Part]:
+        """The base files and log blocks of *partition* in merge order.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as :func:`open_partition`.
+        """
+        return [part for file_slice in self.slices(partition) for part in self.parts_of(file_slice)]
+
+    def parts_of(self, file_slice: FileSlice) -> Iterator[Part]:
+        """The base file and log blocks of one slice in merge order."""
+        return _parts(self.storage, file_slice, self.visibility, self.valid)
+
+
+def _refuse_pending(own: Storage, own_config: TableConfig, own_timeline: Timeline) -> None:
     if own_config.version < VERSION_WITH_COMPLETION_TIMES and any(
         instant.action is Action.COMPACTION for instant in own_timeline.pending
     ):
         feature = "pending compaction in a metadata table of version 6"
         raise UnsupportedFeatureError(f"{own.root}: cannot read a {feature} yet", feature=feature)
-    visibility = Visibility.of(own_timeline)
-    slices = latest_slices(build_slices(partition, own.list(partition), visibility))
-    if not slices:
-        raise CorruptTableError(f"{own.root}/{partition}: expected a file slice, found none", path=storage.root)
-    valid = valid_instants(storage, config, timeline, own_timeline)
-    return [part for file_slice in slices for part in _parts(own, file_slice, visibility, valid)]
 
 
 def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, valid: frozenset[str]) -> Iterator[Part]:

@@ -236,10 +236,27 @@ _EVOLUTION_KEYS: Keys = {
     SCHEMA_ON_READ: ("schema_on_read", parse_boolean),
 }
 
+_INDEXING_KEYS: Keys = {
+    "hoodie.metadata.index.drop": ("drop", parse_fields),
+    "hoodie.metadata.index.column.stats.enable": ("column_stats", parse_boolean),
+    "hoodie.metadata.index.column.stats.column.list": ("columns", parse_fields),
+    "hoodie.metadata.index.column.stats.max.columns.to.index": ("most_columns", parse_integer),
+    "hoodie.metadata.index.column.stats.file.group.count": ("column_groups", parse_integer),
+    "hoodie.metadata.index.partition.stats.enable": ("partition_stats", parse_boolean),
+    "hoodie.metadata.index.partition.stats.file.group.count": ("partition_groups", parse_integer),
+    "hoodie.metadata.index.bloom.filter.enable": ("bloom_filters", parse_boolean),
+    "hoodie.metadata.index.bloom.filter.file.group.count": ("bloom_groups", parse_integer),
+    "hoodie.metadata.record.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.global.record.level.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.record.index.min.filegroup.count": ("record_groups", parse_integer),
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": ("record_groups", parse_integer),
+}
+
 _PARTS: Mapping[str, Keys] = {
     "sizing": _SIZING_KEYS,
     "concurrency": CONCURRENCY_KEYS,
     "services": SERVICE_KEYS,
     "evolution": _EVOLUTION_KEYS,
+    "indexing": _INDEXING_KEYS,
 }
 """The parts of WriteOptions that are made of several options each."""

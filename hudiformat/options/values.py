@@ -272,6 +272,29 @@ class EvolutionOptions:
     schema_on_read: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class IndexingOptions:
+    """Which partitions a new metadata table gets beside the list of files, and of how many file groups.
+
+    ``columns`` are those with statistics; without any the first ``most_columns``.  ``drop`` are partitions of an
+    existing metadata table that a write drops.
+
+    Source: HoodieMetadataConfig, Hudi 1.2.0.
+    """
+
+    column_stats: bool = True
+    columns: tuple[str, ...] = ()
+    most_columns: int = 32
+    column_groups: int = 2
+    partition_stats: bool = True
+    partition_groups: int = 1
+    bloom_filters: bool = False
+    bloom_groups: int = 4
+    record_index: bool = False
+    record_groups: int = 10
+    drop: tuple[str, ...] = ()
+
+
 _MIB = 1024 * 1024
 
 DEFAULT_MERGE_MEMORY = 1024 * _MIB
@@ -319,6 +342,7 @@ class WriteOptions:
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     services: ServiceOptions = field(default_factory=ServiceOptions)
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
+    indexing: IndexingOptions = field(default_factory=IndexingOptions)
 
     @property
     def is_global(self) -> bool:

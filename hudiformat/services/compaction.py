@@ -28,7 +28,16 @@ from hudiformat.timeline import (
     TableType,
     WriteStat,
 )
-from hudiformat.transaction import Commit, GroupTarget, WriteCounts, WritePlan, announce, base_file_stat, changing
+from hudiformat.transaction import (
+    Commit,
+    GroupTarget,
+    WriteCounts,
+    WritePlan,
+    announce,
+    base_file_stat,
+    changing,
+)
+from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice
 from hudiformat.write import OpenBaseFile
 
@@ -128,6 +137,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             instant=claimed.instant.time,
             visibility=state.visibility,
             history=schema_history(state),
+            indexes=indexes_of(state),
         )
         return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
 
@@ -153,4 +163,5 @@ def _merge(context: TableContext, plan: WritePlan, file_slice: FileSlice, token:
         size=size,
         counts=WriteCounts(),
         previous=None if base is None else base.name,
+        indexed=file.indexed,
     )

@@ -6,9 +6,10 @@ Source: HoodieBackedTableMetadataWriter.performTableServices, HoodieMetadataWrit
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
-from hudiformat.metadata import FILES, encode_base_file, listing
+from hudiformat.metadata import FILES, IndexKind, OpenMetadata, encode_base_file, merged_records
 from hudiformat.naming import BaseFileName, WriteToken
 from hudiformat.options import CleanPolicy, WriteOptions
 from hudiformat.services.cleaning import clean
@@ -21,13 +22,15 @@ from hudiformat.timeline import (
     CompactionPlan,
     Instant,
     Timeline,
+    WriteStat,
     archive,
     complete,
     create_requested,
     remove_pending,
     transition_inflight,
 )
-from hudiformat.transaction import FILE_ID, MetadataTable, base_file_stat, changing, delete_files
+from hudiformat.transaction import base_file_stat, changing, delete_files
+from hudiformat.upkeep import MetadataTable
 from hudiformat.view import FileSlice
 
 _KEPT_VERSIONS = 2
@@ -91,21 +94,29 @@ def _is_due(table: MetadataTable) -> bool:
 def _compact(table: MetadataTable) -> MetadataTable:
     table = _without_unfinished(table)
     storage, config, schema = table.own.storage, table.own.config, table.own.schema
-    plan = CompactionPlan((compaction_operation(_newest_slice(table)),), missing_schedule_partitions=())
+    kinds = {kind.name: kind for kind in table.kinds()}
+    slices = [one for name in kinds for one in table.own.slices(name) if one.log_files]
+    plan = CompactionPlan(tuple(map(compaction_operation, slices)), missing_schedule_partitions=())
     begun = create_requested(storage, config, table.next_instant, Action.COMPACTION, plan)
     begun = transition_inflight(storage, config, begun)
-    records = listing(table.outer.storage, table.outer.config, table.outer.timeline).records()
-    content = encode_base_file(records, schema=schema.avro_with_meta)
-    path = f"{FILES}/{BaseFileName(FILE_ID, str(WriteToken(0, 0, 0)), begun.time, 'hfile')}"
-    storage.create(path, content)
-    stat = base_file_stat(partition_path=FILES, file_id=FILE_ID, path=path, rows=len(records), size=len(content))
-    metadata = CommitMetadata("COMPACT", {FILES: (stat,)}, {"schema": schema.avro}, compacted=True)
+    opened = table.opened()
+    stats: defaultdict[str, tuple[WriteStat, ...]] = defaultdict(tuple)
+    for one in slices:
+        stat = _merge(table, opened, one, kinds[one.partition_path], begun.time)
+        stats[one.partition_path] += (stat,)
+    metadata = CommitMetadata("COMPACT", stats, {"schema": schema.avro}, compacted=True)
     complete(storage, config, begun, metadata, completion_time=table.refreshed().next_instant)
     return table.refreshed()
 
 
-def _newest_slice(table: MetadataTable) -> FileSlice:
-    return next(found for found in table.own.slices(FILES) if found.file_id == FILE_ID)
+def _merge(table: MetadataTable, opened: OpenMetadata, one: FileSlice, kind: IndexKind, time: str) -> WriteStat:
+    """Write the next base file of a file group; its entries are in memory."""
+    schema = table.own.schema.avro_with_meta
+    keys, values = merged_records(opened.parts_of(one), kind, schema)
+    content = encode_base_file(keys, values, schema=schema)
+    path = f"{kind.name}/{BaseFileName(one.file_id, str(WriteToken(0, 0, 0)), time, 'hfile')}"
+    table.own.storage.create(path, content)
+    return base_file_stat(partition_path=kind.name, file_id=one.file_id, path=path, rows=len(keys), size=len(content))
 
 
 def _without_unfinished(table: MetadataTable) -> MetadataTable:

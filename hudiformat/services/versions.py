@@ -32,7 +32,7 @@ from hudiformat.timeline import (
     format_table_config,
     recover_table_config,
 )
-from hudiformat.transaction import changing, drop_metadata_table, roll_back_failed_writes
+from hudiformat.transaction import changing, roll_back_failed_writes
 
 _ROUNDS = 10
 """How often what other writers have added meanwhile is merged once more."""
@@ -65,10 +65,11 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     config_of_version(state.config, to, path=path)  # refuses before anything is changed
     if state.config.version == to:
         return _finished(context, path)
+    context = _without_metadata_table(state)
     _settle(context)
     with changing(context) as state:
         _refuse_unsettled(state)
-        return _changed(_without_metadata_table(state), to, path)
+        return _changed(state, to, path)
 
 
 def _finished(context: TableContext, path: str) -> TableConfig:
@@ -122,16 +123,17 @@ def _refuse_unsettled(state: TableState) -> None:
         )
 
 
-def _without_metadata_table(state: TableState) -> TableState:
+def _without_metadata_table(state: TableState) -> TableContext:
+    """The table with options that have the first change drop the metadata table, whatever partitions it has."""
     partitions = state.config.metadata_partitions
-    if partitions:
+    if partitions and state.options.metadata_enable is not False:
         warnings.warn(
             f"{state.storage.root}: the metadata table ({', '.join(partitions)}) belongs to table version "
             f"{state.config.version}, and is deleted; a writer of Hudi's that has it on builds it anew",
             HudiFormatWarning,
             stacklevel=4,
         )
-    return drop_metadata_table(state)
+    return replace(state.context, options=replace(state.options, metadata_enable=False))
 
 
 def _changed(state: TableState, to: int, path: str) -> TableConfig:

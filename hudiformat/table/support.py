@@ -206,9 +206,6 @@ def refuse_unwritable(state: TableState) -> None:
         "partition metadata files in base-file format": config.partition_metafile_use_base_format,
         "bootstrapped tables": config.bootstrap_base_path is not None,
         f"the index {options.index_type.value}": not options.index_type.is_supported,
-        "a metadata table of its own (hoodie.metadata.enable=true)": (
-            options.metadata_enable is True and not config.metadata_partitions
-        ),
         f"without blocking other writers in table version {config.version}": (
             options.concurrency.is_non_blocking and config.version < VERSION_WITH_COMPLETION_TIMES
         ),

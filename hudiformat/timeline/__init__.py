@@ -71,6 +71,7 @@ from hudiformat.timeline.plans import (
     SliceInfo,
     decode_compaction_plan,
 )
+from hudiformat.timeline.records import metadata_record_schema
 from hudiformat.timeline.rollbacks import (
     InstantInfo,
     RestoreMetadata,
@@ -185,6 +186,7 @@ __all__ = [
     "list_instants",
     "load_table_config",
     "load_timeline",
+    "metadata_record_schema",
     "parse_instant_name",
     "parse_properties",
     "parse_table_config",

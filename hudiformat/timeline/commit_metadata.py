@@ -13,6 +13,7 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from hudiformat.avro.container import MAGIC, decode_avro_file, encode_avro_file
+from hudiformat.basefile import IndexedFile
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.naming import checked_partition, checked_path_in_table
 from hudiformat.timeline.records import avro_name, parsed_schema, schema_text
@@ -37,7 +38,8 @@ class WriteStat:
     """What one task wrote to one file.  Sizes in bytes, times in milliseconds.
 
     ``num_writes`` counts the records that the file holds after the write (base file) or that were appended (log
-    file).  The four ``log_version`` to ``log_files`` are those of a log file, null for a base file.
+    file).  The four ``log_version`` to ``log_files`` are those of a log file, null for a base file.  ``indexed`` is for
+    the metadata table, and is not stored with the commit.
 
     Source: HoodieWriteStat and HoodieDeltaWriteStat, Hudi 1.2.0.
     """
@@ -74,6 +76,7 @@ class WriteStat:
     temp_path: str | None = None
     num_updates: int = 0
     extra: Mapping[str, object] = field(default_factory=dict, hash=False)
+    indexed: IndexedFile | None = field(default=None, hash=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class CommitMetadata:
         return tuple(stat for stats in self.partition_to_write_stats.values() for stat in stats)
 
 
-_STAT_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(WriteStat)[:-1]}
+_STAT_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(WriteStat)[:-2]}
 _STAT_KEYS = frozenset(_STAT_NAMES.values())
 _RUNTIME_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(RuntimeStats)}
 _LOG_NAMES = {"logVersion", "logOffset", "baseFile", "logFiles"}  # HoodieDeltaWriteStat

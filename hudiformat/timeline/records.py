@@ -44,6 +44,8 @@ def schema_text(name: str) -> str:
         if isinstance(kind, list):
             kind = list(kind)
             unexpanded += [(kind, index) for index in reversed(range(len(kind)))]
+        elif isinstance(kind, dict) and "logicalType" in kind:
+            kind = dict(kind)
         elif isinstance(kind, dict):
             java = _JAVA_STRING if kind["type"] == "map" else {}
             inner = "values" if kind["type"] == "map" else "items"
@@ -60,6 +62,11 @@ def schema_text(name: str) -> str:
         container[key] = kind
     head = {"type": "record", "name": name, "namespace": _NAMESPACE}
     return json.dumps({**head, "fields": top[0]["fields"]}, separators=(",", ":"))
+
+
+def metadata_record_schema() -> str:
+    """The schema of the records of a metadata table, without meta fields, as JSON."""
+    return schema_text("HoodieMetadataRecord")
 
 
 @cache

@@ -15,7 +15,6 @@ from hudiformat.transaction.files import (
     delete_strays,
     encode_write_stats,
 )
-from hudiformat.transaction.metadata_table import FILE_ID, MetadataTable, drop_metadata_table
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish
@@ -32,11 +31,9 @@ from hudiformat.transaction.transaction import (
 )
 
 __all__ = [
-    "FILE_ID",
     "Commit",
     "GroupTarget",
     "LogFileStats",
-    "MetadataTable",
     "Replaced",
     "Transaction",
     "WriteCounts",
@@ -54,7 +51,6 @@ __all__ = [
     "delete_markers",
     "delete_staged",
     "delete_strays",
-    "drop_metadata_table",
     "encode_write_stats",
     "enter_partition",
     "exclusive",

@@ -19,8 +19,8 @@ from hudiformat.errors import LockError
 from hudiformat.exclusion import held, lock_of
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action
-from hudiformat.transaction.metadata_table import prepare_metadata_table
 from hudiformat.transaction.restoring import finish_restores
+from hudiformat.upkeep import prepare_metadata_table
 
 
 @contextmanager

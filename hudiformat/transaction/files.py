@@ -10,9 +10,11 @@ HoodieWriteMergeHandle.close.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from hudiformat.basefile import FileIndexer, IndexedFile
 from hudiformat.errors import StorageError, WriteConflictError
 from hudiformat.logfile import AppendResult, LogReader, LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, is_instant, join_path, parse_data_file
@@ -224,10 +226,13 @@ class LogFileStats:
     instant: str
     below: FileSlice | None = None
     _files: dict[str, tuple[WriteCounts, int, int]] = field(default_factory=dict)
+    _indexed: dict[str, FileIndexer] = field(default_factory=dict)
 
-    def add(self, result: AppendResult, counts: WriteCounts) -> None:
-        """Count an append."""
+    def add(self, result: AppendResult, counts: WriteCounts, indexer: FileIndexer | None = None) -> None:
+        """Count an append; *indexer* has what the metadata table keeps of it."""
         name = base_name(result.path)
+        if indexer is not None:
+            self._indexed[name] = self._indexed[name] + indexer if name in self._indexed else indexer
         before, offset, size = self._files.get(name, (WriteCounts(), result.offset, 0))
         self._files[name] = (before + counts, offset, size + result.size)
 
@@ -254,6 +259,7 @@ class LogFileStats:
             log_offset=offset,
             base_file=base,
             log_files=(*logs, name),
+            indexed=self._indexed[name].finish() if name in self._indexed else None,
         )
 
 
@@ -266,8 +272,9 @@ def base_file_stat(
     size: int,
     counts: WriteCounts | None = None,
     previous: BaseFileName | None = None,
+    indexed: IndexedFile | None = None,
 ) -> WriteStat:
-    """The statistic of a base file; *size* in bytes, *rows* all of its rows.
+    """The statistic of a base file; *size* in bytes, *rows* all of its rows; *indexed* is for the metadata table.
 
     *counts* and *previous*, the base file that it replaces, are given for a group that existed before.
     """
@@ -285,14 +292,22 @@ def base_file_stat(
         num_deletes=counted.deletes,
         total_write_bytes=size,
         file_size_in_bytes=size,
+        indexed=indexed,
     )
 
 
 def encode_write_stats(stats: Iterable[WriteStat]) -> bytes:
-    """Statistics as a message from one process to another."""
-    return encode_commit_metadata(CommitMetadata(partition_to_write_stats={"": tuple(stats)}))
+    """Statistics as a message from one process to another, with what they have for the metadata table."""
+    every = tuple(stats)
+    return pickle.dumps((_plain_stats(every), [stat.indexed for stat in every]))
+
+
+def _plain_stats(stats: tuple[WriteStat, ...]) -> bytes:
+    return encode_commit_metadata(CommitMetadata(partition_to_write_stats={"": stats}))
 
 
 def decode_write_stats(message: bytes) -> tuple[WriteStat, ...]:
     """The statistics out of :func:`encode_write_stats`."""
-    return decode_commit_metadata(message, path="a task's message").write_stats
+    plain, indexed = pickle.loads(message)  # noqa: S301 - of a task of this write, which sends pickles anyway
+    stats = decode_commit_metadata(plain, path="a task's message").write_stats
+    return tuple(replace(stat, indexed=found) for stat, found in zip(stats, indexed, strict=True))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat.basefile import FileIndexer, Indexes
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import record_key_buckets
 from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
@@ -42,7 +43,10 @@ from hudiformat.timeline import (
     TableConfig,
     TableType,
 )
+from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice, Visibility
+
+NO_INDEXES = Indexes()
 
 Groups = frozenset[tuple[str, str]]
 """File groups as (partition path, file id)."""
@@ -117,6 +121,7 @@ class WritePlan:
     new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
     of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
     failed attempts may leave files behind.  ``history`` are the names that columns have in files of other instants.
+    ``indexes`` say what the metadata table keeps of the files.
     """
 
     root: str
@@ -132,6 +137,7 @@ class WritePlan:
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_tasks: bool = True
     history: SchemaHistory | None = None
+    indexes: Indexes = NO_INDEXES
 
     @property
     def inflight(self) -> Instant:
@@ -187,6 +193,10 @@ class WritePlan:
         by_event_time = merge_mode(self.config) is MergeMode.EVENT_TIME_ORDERING
         return self.config.ordering_fields if by_event_time and self.operation is not Operation.DELETE else ()
 
+    def indexer(self) -> FileIndexer | None:
+        """What collects what the metadata table keeps of a file, if it keeps anything."""
+        return FileIndexer(self.indexes, self.schema.arrow_with_meta) if self.indexes else None
+
     def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
         """What reads the file slices that existed when the write began."""
         return SliceReader(
@@ -231,6 +241,7 @@ def write_plan(
         in_clustering=state.in_clustering,
         in_tasks=in_tasks,
         history=schema_history(state) if state.has_ids() else None,
+        indexes=indexes_of(state),
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),

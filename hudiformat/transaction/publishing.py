@@ -28,7 +28,7 @@ from hudiformat.timeline import (
     load_timeline,
     remove_pending,
 )
-from hudiformat.transaction.metadata_table import MetadataTable
+from hudiformat.upkeep import MetadataTable
 
 _PARALLEL_REQUESTS = 16
 _SHARED = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"

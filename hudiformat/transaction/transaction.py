@@ -51,12 +51,12 @@ from hudiformat.timeline import (
 from hudiformat.transaction.changing import at_work, changing, enter, leave, turn
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
-from hudiformat.transaction.metadata_table import MetadataTable
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
 from hudiformat.transaction.publishing import check_publishable, publish, refuse_others, refuse_rolled_back
 from hudiformat.transaction.rollback import finish_rollbacks, roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
+from hudiformat.upkeep import MetadataTable
 
 _UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
 """Actions that are begun and completed under the lock: who has it and finds one pending knows that its writer died."""

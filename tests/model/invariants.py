@@ -13,6 +13,7 @@ import fastavro
 import pyarrow.parquet as pq
 
 from hudiformat.hfile import HFileReader
+from tests.metadata_statistics import check_bloom_filters, check_statistics
 from tests.model.log_blocks import COMMAND, DELETE, HFILE, TARGET, read_blocks
 from tests.model.slow_reader import DataFile, Done, SlowTable, in_order
 
@@ -27,6 +28,8 @@ def check_files(table: SlowTable, *, is_global: bool) -> None:
     statistics_equal_contents(table)
     if "hoodie.table.metadata.partitions" in table.properties:
         the_metadata_table_lists_the_files(table)
+        check_statistics(table.root)
+        check_bloom_filters(table.root)
 
 
 def each_key_is_in_one_group(table: SlowTable, *, is_global: bool) -> None:

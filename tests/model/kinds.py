@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hudiformat import Table, create_table, open_table
 from hudiformat.options import TABLE_KEYS
-from tests.metadata.tables import add_metadata_table
+from tests.metadata_tables import set_up
 from tests.model.expected import Rules
 from tests.racing import SHARED
 from tests.tables import Clock
@@ -117,7 +117,7 @@ class Kind:
             options={**self.options, **properties},
         )
         if self.has_metadata_table:
-            add_metadata_table(path)
+            set_up(path, clock, {"hoodie.metadata.index.bloom.filter.enable": "true"})
         return open_table(path, options=self.options, clock=clock)
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,15 @@ from typing import TypeVar
 
 import pytest
 
-from hudiformat import CommitError, OptionError, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat import (
+    CommitError,
+    HudiFormatWarning,
+    OptionError,
+    StorageError,
+    Table,
+    UnsupportedFeatureError,
+    open_table,
+)
 from hudiformat.options.values import Operation
 from hudiformat.timeline import Action, load_table_config, read_archived
 from hudiformat.transaction.transaction import begin_write
@@ -203,10 +212,15 @@ def test_a_reader_that_began_before_sees_the_same_rows(tmp_path: Path) -> None:
     assert content(other) == expected
 
 
-def test_the_metadata_table_is_deleted_with_a_warning(own_golden: Callable[[str], Path]) -> None:
-    table = open_table(own_golden("v9-mor-metadata-table-h120"), options={"hoodie.metadata.enable": "false"})
+@pytest.mark.parametrize("asked_for", [True, False])
+def test_the_metadata_table_is_deleted_with_a_warning_unless_that_is_asked_for(
+    own_golden: Callable[[str], Path], asked_for: bool
+) -> None:
+    options = {"hoodie.metadata.enable": "false"} if asked_for else {}
+    table = open_table(own_golden("v9-mor-metadata-table-h120"), options=options)
     expected = rows_of(table)
-    table.change_version(6)
+    with nullcontext() if asked_for else pytest.warns(HudiFormatWarning, match="belongs to table version 9"):
+        table.change_version(6)
     assert table.config.metadata_partitions == ()
     assert rows_of(table) == expected
 

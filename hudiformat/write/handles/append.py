@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import INSERTED, UPDATED, add_meta_columns
+from hudiformat.basefile import INSERTED, RECORD_KEY, UPDATED, FileIndexer, add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
 from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
@@ -16,6 +17,14 @@ from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
+
+
+class _DataBlock(NamedTuple):
+    """A block of rows, and what is known of them."""
+
+    block: LogBlock
+    counts: WriteCounts
+    indexer: FileIndexer | None
 
 
 class AppendHandle:
@@ -75,20 +84,21 @@ class AppendHandle:
 
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
-        for block, counts in self._data_blocks():
-            self._append([block], counts)
+        for written in self._data_blocks():
+            self._append([written.block], written.counts, written.indexer)
 
     def close(self) -> list[WriteStat]:
         """Write what is left, and close; one statistic per log file."""
         waiting = list(self._data_blocks())
         if self._deletes:  # the delete block goes into one append with the last data block, as in Hudi
-            last, counts = waiting.pop() if waiting else (None, WriteCounts())
+            last = waiting.pop() if waiting else None
             delete, deleted = self._delete_block()
-            blocks = [delete] if last is None else [last, delete]
-        for block, block_counts in waiting:
-            self._append([block], block_counts)
-        if self._deletes:
-            self._append(blocks, counts + deleted)
+        for written in waiting:
+            self._append([written.block], written.counts, written.indexer)
+        if self._deletes and last is not None:
+            self._append([last.block, delete], last.counts + deleted, self._without_deleted(last.indexer))
+        elif self._deletes:
+            self._append([delete], deleted, self._without_deleted(self._plan.indexer()))
         self._writer.close()
         return self._stats.finish()
 
@@ -122,10 +132,11 @@ class AppendHandle:
         if self.buffered_bytes >= self._plan.options.block_max_size:
             self.flush()
 
-    def _data_blocks(self) -> Iterator[tuple[LogBlock, WriteCounts]]:
+    def _data_blocks(self) -> Iterator[_DataBlock]:
         if not self._rows:
             return
-        rows = pa.Table.from_batches(self._rows)
+        schema = self._plan.schema if self._partial is None else self._partial
+        rows = pa.Table.from_batches(self._rows).select(schema.arrow_with_meta.names)
         updates, positions = np.concatenate(self._updates), np.concatenate(self._positions)
         self._rows, self._updates, self._positions, size = [], [], [], self.buffered_bytes
         self.buffered_bytes = 0
@@ -136,16 +147,21 @@ class AppendHandle:
             part = rows.slice(start, max(1, int(self._plan.options.block_max_size // self._row_size)))
             end = start + part.num_rows
             block = self._data_block(part, positions[start:end])
+            indexer = self._plan.indexer()
+            if indexer is not None:
+                indexer.add(part)
+                if not self._compacted:
+                    indexer.add_keys(part[RECORD_KEY])
             # As HoodieAppendHandle: the newest block counts for a fifth of the average.
             self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
             updated = int(updates[start:end].sum())
-            yield block, WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
+            counts = WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
+            yield _DataBlock(block, counts, indexer)
             start = end
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
         options = self._plan.options
         schema = self._plan.schema if self._partial is None else self._partial
-        rows = rows.select(schema.arrow_with_meta.names)
         order = self._order(positions)
         block = data_block(
             rows if order is None else taken(rows, order),
@@ -196,8 +212,16 @@ class AppendHandle:
         )
         return self._headed(block), WriteCounts(deletes=len(keys))
 
-    def _append(self, blocks: list[LogBlock], counts: WriteCounts) -> None:
-        self._stats.add(self._writer.append(*blocks), counts)
+    def _append(self, blocks: list[LogBlock], counts: WriteCounts, indexer: FileIndexer | None) -> None:
+        self._stats.add(self._writer.append(*blocks), counts, indexer)
+
+    def _without_deleted(self, indexer: FileIndexer | None) -> FileIndexer | None:
+        """Drop the keys of deletes that win; a delete with an ordering value may lose, and its key stays."""
+        if indexer is not None and not self._compacted:
+            for keys, ordering, _ in self._deletes:
+                if ordering is None:
+                    indexer.drop_keys(keys)
+        return indexer
 
 
 def _bytes_apart(rows: pa.RecordBatch) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.basefile import BaseFileWriter, FileKeys
+from hudiformat.basefile import BaseFileWriter, FileKeys, IndexedFile
 from hudiformat.naming import BaseFileName
 from hudiformat.transaction import GroupTarget, create_marker
 
@@ -24,6 +24,7 @@ class OpenBaseFile:
         self.file_id = target.file_id
         self.path = target.path(self.name)
         self._sync = plan.options.sync
+        self._indexer = plan.indexer()
         create_marker(storage, plan.instant, self.path)
         self._file = storage.open_new(self.path)
         self._writer = BaseFileWriter(
@@ -53,6 +54,18 @@ class OpenBaseFile:
     def write(self, rows: pa.Table) -> None:
         """Add *rows*, which have the meta fields."""
         self._writer.write(rows)
+        if self._indexer is not None:
+            self._indexer.add(rows)
+
+    def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Tell the record index that these keys are in the file group now."""
+        if self._indexer is not None:
+            self._indexer.add_keys(keys)
+
+    def drop_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Tell it that they are in it no more."""
+        if self._indexer is not None:
+            self._indexer.drop_keys(keys)
 
     def flush(self) -> None:
         """Write the rows that are waiting."""
@@ -65,6 +78,14 @@ class OpenBaseFile:
             self._file.sync()
         self._file.close()
         return size
+
+    @property
+    def indexed(self) -> IndexedFile | None:
+        """What the metadata table keeps of the closed file."""
+        if self._indexer is None:
+            return None
+        writer = self._writer
+        return self._indexer.finish(sizes=writer.column_sizes, bloom_filter=writer.bloom_filter)
 
     def abandon(self) -> None:
         """Leave the file as it is, for the write's rollback to delete."""

@@ -51,6 +51,7 @@ class CreateHandle:
                 operation=INSERTED if self._plan.schema.keeps_operations else None,
             )
             file.write(pa.Table.from_batches([add_file_name(stored, file.name)]))
+            file.add_keys(part.keys)
             start += count
 
     def flush(self) -> None:
@@ -93,5 +94,6 @@ class CreateHandle:
                 path=file.path,
                 rows=file.rows,
                 size=size,
+                indexed=file.indexed,
             )
         )

@@ -6,7 +6,7 @@ A bucket without a base file gets its first one in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -97,6 +97,7 @@ class Changes:
 
     A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` adds the others,
     the operation among them where the table has it, to those that are written, which then have ``schema``.
+    ``gone`` are the keys of the rows that were deleted.
     """
 
     matches: Matches
@@ -106,6 +107,7 @@ class Changes:
     deleted: Booleans
     wins: Booleans
     ordering_fields: tuple[str, ...]
+    gone: list[pa.ChunkedArray] = field(default_factory=list)
 
     def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
         """What replaces *rows*, in their order; the changes are added to *log*."""
@@ -126,6 +128,8 @@ class Changes:
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
         if not len(at):
             return base, counts
+        if counts.deletes:
+            self.gone.append(base[RECORD_KEY].take(pa.array(at[~updated])))
         if not updated.any():
             return base.filter(pa.array(kept)), counts
         both = pa.concat_tables([base, new]).combine_chunks()
@@ -220,6 +224,9 @@ class MergeHandle:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
             file.write(add_file_name(rows, file.name))
+            file.add_keys(rows[RECORD_KEY])
+        for keys in changes.gone:
+            file.drop_keys(keys)
         has_same_keys = not (counts.inserts or counts.deletes)
         rows_written, size = file.rows, file.close(same_keys=self._base_keys() if has_same_keys else None)
         self._open = None
@@ -231,6 +238,7 @@ class MergeHandle:
             size=size,
             counts=counts,
             previous=None if self._base is None else self._base.name,
+            indexed=file.indexed,
         )
         return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
 

@@ -6,11 +6,13 @@ It is read for the listing, and kept up by every action.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 from hudiformat import CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
@@ -18,13 +20,15 @@ from hudiformat.hfile import HFileReader
 from hudiformat.metadata import listing
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
 from hudiformat.storage import FolderStorage, LocalStorage
-from hudiformat.timeline import Action, create_requested, load_table_config, update_table_config
+from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
 from tests.metadata.tables import check_listing
+from tests.metadata_statistics import check_metadata_table, check_statistics
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
     base_files,
+    indexed_table,
     properties,
     some_keys,
     told,
@@ -39,21 +43,23 @@ def path(own_golden: Callable[[str], Path]) -> Path:
     return own_golden(NAME)
 
 
-def test_a_write_keeps_files_up_and_drops_the_other_partitions_with_one_warning(path: Path) -> None:
+def test_a_write_keeps_statistics_up_and_drops_what_it_was_asked_to_with_one_warning(path: Path) -> None:
     before = properties(path)
     assert before[PARTITIONS] == "column_stats,files,partition_stats,record_index"
-    table = open_table(path)
+    table = open_table(path, options={"hoodie.metadata.index.drop": "record_index"})
     rows = table.snapshot()
-    with pytest.warns(HudiFormatWarning, match="only the partition files is kept up; column_stats, ") as caught:
+    with pytest.warns(HudiFormatWarning, match="record_index of the metadata table are dropped, as ") as caught:
         commit = table.delete(some_keys(table, 3))
     assert len(caught) == 1
     own = sorted(entry.name for entry in (path / ".hoodie" / "metadata").iterdir())
-    assert own == [".hoodie", "files"]
-    assert {**properties(path), CHECKSUM_KEY: ""} == {**before, PARTITIONS: "files", CHECKSUM_KEY: ""}
+    assert own == [".hoodie", "column_stats", "files", "partition_stats"]
+    left = "column_stats,files,partition_stats"
+    assert {**properties(path), CHECKSUM_KEY: ""} == {**before, PARTITIONS: left, CHECKSUM_KEY: ""}
     assert commit.num_deletes == 3
     assert table.snapshot().num_rows == rows.num_rows - 3
     table.delete(some_keys(table, 1))  # nothing is left to drop; a warning would be an error
     check_listing(path)
+    check_statistics(path)
 
 
 def test_the_block_is_what_hudi_writes(path: Path) -> None:
@@ -80,6 +86,94 @@ def test_the_block_is_what_hudi_writes(path: Path) -> None:
         encode_file_entries({partition: FileEntry(0, is_deleted=False)}, 1, theirs.schema),
         encode_file_entries({name: FileEntry(stat.file_size_in_bytes, is_deleted=False)}, 2, theirs.schema),
     ]
+
+
+ALL = {
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+    "hoodie.metadata.compact.max.delta.commits": "4",
+    "hoodie.index.type": "GLOBAL_SIMPLE",
+}
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, version: int) -> None:
+    path = tmp_path / "t"
+    table = indexed_table(path, options=ALL, table_type=table_type, version=version)
+    actions: list[Callable[[], object]] = [
+        lambda: table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1), ("c", 1, "x", 5))),
+        lambda: table.upsert(rows(("a", 2, "x", 2), ("d", 1, "z", None))),
+        lambda: table.upsert(rows(("c", 3, "y", 3))),  # it moves
+        lambda: table.delete(rows(("b", 0, "y"))),
+        lambda: table.upsert(rows(("b", 4, "y", 9))),
+        lambda: table.compact() if table_type == "MERGE_ON_READ" else None,
+        lambda: table.bulk_insert(rows(("e", 1, "x", 7), ("f", 1, "w", 8))),
+        lambda: table.rollback(table.upsert(rows(("g", 1, "new", 1), ("a", 9, "x", 9))).instant),
+        lambda: table.insert_overwrite(rows(("h", 1, "x", 1))),
+        lambda: table.delete_partitions(["y"]),
+        lambda: table.upsert(rows(("b", 5, "y", 9))),
+        lambda: with_options(table, {"hoodie.clean.commits.retained": "1"}).clean(),
+        lambda: table.insert_overwrite_table(rows(("i", 1, "x", 1))),
+    ]
+    for action in actions:
+        action()
+        check_listing(path)
+        check_metadata_table(path)
+    assert base_files(table)
+
+
+def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    options = {**ALL, "hoodie.log.compaction.blocks.threshold": "2", "hoodie.metadata.compact.max.delta.commits": "99"}
+    table = indexed_table(path, options=options)
+    first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
+    table.savepoint(first.instant)
+    for number in range(3):
+        table.upsert(rows(("a", number + 2, "x", number)))
+    table.log_compact()
+    check_metadata_table(path)
+    table.restore(first.instant)
+    check_metadata_table(path)
+    table.upsert(rows(("c", 1, "x", 1)))
+    check_metadata_table(path)
+
+
+def test_a_record_index_that_cannot_be_undone_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    options = {**ALL, "hoodie.metadata.compact.max.delta.commits": "1"}
+    table = indexed_table(tmp_path / "t", options=options)
+    table.insert(rows(("a", 1, "x", 1)))
+    second = table.insert(rows(("b", 1, "new", 1)))
+    with pytest.warns(HudiFormatWarning, match="record_index of the metadata table is dropped: where the keys of"):
+        table.rollback(second.instant)
+    left = "bloom_filters,column_stats,files,partition_stats"
+    assert properties(tmp_path / "t")[PARTITIONS] == left
+    check_metadata_table(tmp_path / "t")
+    table.insert(rows(("c", 1, "x", 1)))
+    check_metadata_table(tmp_path / "t")
+
+
+def test_partial_updates_leave_no_value_out(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = indexed_table(path)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
+    schema = json.dumps(
+        {
+            "type": "record",
+            "name": "r",
+            "fields": [
+                {"name": "k", "type": ["null", "string"], "default": None},
+                {"name": "ts", "type": ["null", "long"], "default": None},
+                {"name": "p", "type": ["null", "string"], "default": None},
+            ],
+        }
+    )
+    partial = with_options(table, {"hoodie.write.partial.update.schema": schema})
+    partial.upsert(rows(("a", 5, "x")).select(["k", "ts", "p"]))
+    check_statistics(path)
+    assert content(table, filter=pc.field("v") == 1) == [("a", 5, "x", 1)]
+    assert content(table, filter=(pc.field("v") == 1) & (pc.field("ts") == 5)) == [("a", 5, "x", 1)]
 
 
 def quietly_kept(path: Path) -> Table:
@@ -224,17 +318,9 @@ def test_one_of_another_version_is_dropped(tmp_path: Path) -> None:
 def test_one_without_a_commit_or_properties_is_dropped(tmp_path: Path) -> None:
     for number, (gone, reason) in enumerate([("timeline", "has no commit"), ("hoodie.properties", "cannot be read")]):
         table = with_metadata_table(new_table(tmp_path / str(number)))
-        table.context.storage.delete(f".hoodie/metadata/.hoodie/{gone}")
+        lost = Path(table.path) / ".hoodie/metadata/.hoodie" / gone
+        shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
         assert_dropped(table, reason + (".*" if number else ""))
-
-
-def test_one_with_a_planned_compaction_of_other_partitions_is_dropped(tmp_path: Path) -> None:
-    table = with_metadata_table(new_table(tmp_path / "t"))
-    own = FolderStorage(table.context.storage, ".hoodie/metadata")
-    create_requested(own, load_table_config(own), "20000101000000001", Action.COMPACTION)
-    both = {PARTITIONS: "column_stats,files"}
-    update_table_config(table.context.storage, both, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
-    assert_dropped(table, r"has a partition that cannot go while 20000101000000001 compaction \(requested\) is pending")
 
 
 def test_one_that_is_there_may_be_asked_for(tmp_path: Path) -> None:

@@ -1,0 +1,226 @@
+"""Statistics of the columns of a file, from the rows that are written to it.  Pure.
+
+They have to cover every value: readers leave a file out where a filter cannot be true between the bounds.  Hudi takes
+those of a base file from its Parquet footer, which has none for a row group with a NaN or with long texts, and so loses
+rows.  These are computed from the rows, and NaN, which Java and Spark sort behind all numbers, is an upper bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+_LONGEST_TEXT = 2000
+"""Bytes of a bound; the bounds of longer values are shortened, so that the metadata table stays small."""
+_SHORTENED = 400
+_LAST_CHARACTER, _LAST_BEFORE_SURROGATES, _FIRST_AFTER_SURROGATES = 0x10FFFF, 0xD7FF, 0xE000
+_HIGHEST = 64
+"""Characters of a text that is taken for higher than all others."""
+_FAR = 2**62
+"""Microseconds or milliseconds from 1970 that are further than any date, and that Java can still convert."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """What is known of a column of a file.
+
+    ``kind`` is the column's type, null where no row was seen.  ``lower`` and ``upper`` are None where there are only
+    nulls; dates and times are whole numbers in the unit of the type, decimals are Decimal.  ``values`` counts the rows,
+    nulls too.  ``size`` and ``uncompressed`` are bytes in a base file, 0 in a log file.
+
+    Source: HoodieColumnRangeMetadata.
+    """
+
+    kind: pa.DataType
+    lower: Any = None
+    upper: Any = None
+    values: int = 0
+    nulls: int = 0
+    size: int = 0
+    uncompressed: int = 0
+
+    def __add__(self, other: ColumnStatistics) -> ColumnStatistics:
+        """The statistics of the values of both, which have the same type.
+
+        Source: HoodieColumnRangeMetadata.merge.
+        """
+        return ColumnStatistics(
+            kind=other.kind if pat.is_null(self.kind) else self.kind,
+            lower=_lowest(self.lower, other.lower),
+            upper=_highest(self.upper, other.upper),
+            values=self.values + other.values,
+            nulls=self.nulls + other.nulls,
+            size=self.size + other.size,
+            uncompressed=self.uncompressed + other.uncompressed,
+        )
+
+
+NO_ROWS = ColumnStatistics(pa.null())
+"""The statistics of a file without rows, such as a log file of deletes."""
+
+
+def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
+    """The statistics of a column's values.
+
+    Source: HoodieTableMetadataUtil.collectColumnRangeMetadata.
+    """
+    values = _plain(column)
+    kind = column.type.value_type if pat.is_dictionary(column.type) else column.type
+    limits = pc.min_max(values)
+    lower, upper = limits["min"].as_py(), limits["max"].as_py()
+    if pat.is_floating(values.type) and upper is not None and pc.any(pc.is_nan(values)).as_py():
+        upper = math.nan
+    if lower is not None and (pat.is_string(kind) or pat.is_binary(kind)):
+        lower, upper = _short_lower(lower), _short_upper(upper)
+    return ColumnStatistics(kind, lower, upper, len(column), column.null_count)
+
+
+def unknown_statistics(kind: pa.DataType, values: int = 0) -> ColumnStatistics:
+    """Statistics of a column of which nothing is known: bounds that leave no value out, and nulls beside values."""
+    lower, upper = _widest(kind)
+    return ColumnStatistics(kind, lower, upper, max(values, 2), 1)
+
+
+class StatisticsCollector:
+    """Adds up the statistics of *columns* over the rows of a file; a name with dots is that of a nested field.
+
+    Columns that *schema* has and the rows lack, those of a partial update, may have any value.
+    """
+
+    def __init__(self, columns: Sequence[str], schema: pa.Schema) -> None:
+        self._kinds = {name: kind for name in columns if (kind := kind_of(schema, name)) is not None}
+        self._found: dict[str, ColumnStatistics] = {}
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Count the values of *rows*."""
+        for name, kind in self._kinds.items():
+            column = _field(rows, name)
+            new = unknown_statistics(kind, rows.num_rows) if column is None else column_statistics(column)
+            known = self._found.get(name)
+            self._found[name] = new if known is None else known + new
+
+    def __add__(self, other: StatisticsCollector) -> StatisticsCollector:
+        """The statistics of the rows of both, of the same columns."""
+        for name, new in other._found.items():
+            known = self._found.get(name)
+            self._found[name] = new if known is None else known + new
+        return self
+
+    def finish(self, sizes: Mapping[str, tuple[int, int]] | None = None) -> dict[str, ColumnStatistics]:
+        """The statistics by column; *sizes* are the bytes of each in a base file, and the same uncompressed."""
+        found = {name: self._found.get(name, NO_ROWS) for name in self._kinds}
+        for name in found.keys() & (sizes or {}).keys():
+            size, uncompressed = (sizes or {})[name]
+            found[name] = replace(found[name], size=size, uncompressed=uncompressed)
+        return found
+
+
+def kind_of(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """The type of a column, or of a nested field ``a.b``; None if *schema* has none of that name."""
+    first, *others = [name] if name in schema.names else name.split(".")
+    if first not in schema.names:
+        return None
+    kind = schema.field(first).type
+    for part in others:
+        if not pat.is_struct(kind) or kind.get_field_index(part) < 0:
+            return None
+        kind = kind.field(part).type
+    return kind
+
+
+def _field(rows: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.ChunkedArray | None:
+    if name in rows.schema.names:
+        return rows.column(name)
+    first, *others = name.split(".")
+    if not others or first not in rows.schema.names:
+        return None
+    return pc.struct_field(rows.column(first), others)
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values in a type whose bounds are Python's numbers, texts or bytes."""
+    kind = column.type
+    if pat.is_dictionary(kind):
+        return _of_dictionary(column)
+    if pat.is_date32(kind) or pat.is_time32(kind):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pat.is_timestamp(kind) or pat.is_time64(kind) else column
+
+
+def _of_dictionary(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values of a dictionary column, each one as often as is enough for its bounds."""
+    parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    found = [part.dictionary.take(part.indices.unique().drop_null()) for part in parts]
+    return _plain(pa.chunked_array(found, column.type.value_type))
+
+
+def _lowest(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return right if left is None else left
+    if left != left or right != right:  # noqa: PLR0124 - NaN, the highest of all
+        return right if left != left else left  # noqa: PLR0124
+    return min(left, right)
+
+
+def _highest(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return right if left is None else left
+    return left if left != left or left >= right else right  # noqa: PLR0124 - NaN
+
+
+def _short_lower(value: str | bytes) -> str | bytes:
+    return value[:_SHORTENED] if _bytes(value) > _LONGEST_TEXT else value
+
+
+def _short_upper(value: str | bytes) -> str | bytes:
+    """A text that is not lower than *value*: its beginning with the last character that has a next one raised."""
+    if _bytes(value) <= _LONGEST_TEXT:
+        return value
+    if isinstance(value, bytes):
+        start = value[:_SHORTENED].rstrip(b"\xff")
+        return start[:-1] + bytes([start[-1] + 1]) if start else value
+    text = value[:_SHORTENED].rstrip(chr(_LAST_CHARACTER))
+    if not text:
+        return value
+    last = ord(text[-1])
+    return text[:-1] + chr(_FIRST_AFTER_SURROGATES if last == _LAST_BEFORE_SURROGATES else last + 1)
+
+
+def _bytes(value: str | bytes) -> int:
+    return len(value.encode()) if isinstance(value, str) else len(value)
+
+
+def _widest(kind: pa.DataType) -> tuple[Any, Any]:
+    for is_kind, bounds in _WIDEST:
+        if is_kind(kind):
+            return bounds(kind)
+    raise AssertionError(f"a column of type {kind} has no statistics")
+
+
+def _decimals(kind: pa.DataType) -> tuple[Decimal, Decimal]:
+    highest = Decimal(10**kind.precision - 1).scaleb(-kind.scale, context=Context(prec=kind.precision))
+    return -highest, highest
+
+
+_WIDEST: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], tuple[Any, Any]]], ...] = (
+    (pat.is_boolean, lambda _: (False, True)),
+    (pat.is_floating, lambda _: (-math.inf, math.nan)),
+    (pat.is_string, lambda _: ("", chr(_LAST_CHARACTER) * _HIGHEST)),
+    (pat.is_fixed_size_binary, lambda kind: (b"\x00" * kind.byte_width, b"\xff" * kind.byte_width)),
+    (pat.is_binary, lambda _: (b"", b"\xff" * _HIGHEST)),
+    (pat.is_decimal, _decimals),
+    (pat.is_time32, lambda _: (0, 86_400_000 - 1)),
+    (pat.is_time64, lambda _: (0, 86_400_000_000 - 1)),
+    (pat.is_timestamp, lambda _: (-_FAR, _FAR)),
+    (pat.is_int64, lambda _: (-(2**63), 2**63 - 1)),
+    (pat.is_null, lambda _: (None, None)),
+    (lambda kind: pat.is_int32(kind) or pat.is_date32(kind), lambda _: (-(2**31), 2**31 - 1)),
+)
+"""The bounds that leave out no value of a type."""

@@ -1,0 +1,20 @@
+"""The kinds of partitions of the metadata table, a module for each: what they are given of an action of the table."""
+
+from hudiformat.metadata.kinds.bloom_filters import BloomFiltersKind
+from hudiformat.metadata.kinds.column_stats import ColumnStatsKind
+from hudiformat.metadata.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION, FilesKind
+from hudiformat.metadata.kinds.partition_stats import PARTITION_STATS, PartitionStatsKind
+from hudiformat.metadata.kinds.record_index import RECORD_INDEX, RecordIndexKind
+
+__all__ = [
+    "ALL_PARTITIONS",
+    "FILES",
+    "NO_PARTITION",
+    "PARTITION_STATS",
+    "RECORD_INDEX",
+    "BloomFiltersKind",
+    "ColumnStatsKind",
+    "FilesKind",
+    "PartitionStatsKind",
+    "RecordIndexKind",
+]

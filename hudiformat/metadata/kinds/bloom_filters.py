@@ -1,0 +1,62 @@
+"""The partition ``bloom_filters``: the bloom filter of the record keys of each base file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudiformat.metadata.bloom_filters import BLOOM_FILTERS
+from hudiformat.metadata.changes import Change, KeyedRecords, Stored
+from hudiformat.metadata.index_keys import file_id, partition_id
+from hudiformat.metadata.records import encode_record
+from hudiformat.naming import base_name
+
+_NUMBER, _FIELD, _NAME = 4, "BloomFilterMetadata", "HoodieMetadataBloomFilter"
+_SIMPLE = "SIMPLE"
+
+
+@dataclass(frozen=True, slots=True)
+class BloomFiltersKind:
+    """Bloom filters; *schema* is the Avro schema of the metadata table's records, as JSON.
+
+    Source: HoodieTableMetadataUtil.convertMetadataToBloomFilterRecords.
+    """
+
+    schema: str
+
+    @property
+    def name(self) -> str:
+        """As :attr:`IndexKind.name`."""
+        return BLOOM_FILTERS
+
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return True
+
+    def records(self, change: Change) -> KeyedRecords:
+        """The filters of the base files that were written; those of deleted files are dropped."""
+        written = {
+            f"{partition_id(path)}{file_id(base_name(stat.path))}": self._encode(stat.indexed.bloom_filter, change.time)
+            for path, stats in change.written.items()
+            for stat in stats
+            if stat.path and stat.indexed is not None and stat.indexed.bloom_filter is not None
+        }
+        dropped = [
+            f"{partition_id(path)}{file_id(name)}"
+            for path, names in change.deleted.items()
+            for name in names
+            if not name.startswith(".")
+        ]
+        return KeyedRecords.of(written, dropped)
+
+    def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
+        """As :meth:`IndexKind.merge`."""
+        return newer
+
+    def compacted(self, _key: str, record: Stored) -> bytes:
+        """As :meth:`IndexKind.compacted`."""
+        return record.value
+
+    def _encode(self, text: str, time: str) -> bytes:
+        fields = {"type": _SIMPLE, "timestamp": time, "bloomFilter": text.encode(), "isDeleted": False}
+        return encode_record(_NUMBER, _FIELD, _NAME, fields, self.schema)

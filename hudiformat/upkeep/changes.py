@@ -1,0 +1,137 @@
+"""What an action of a table changes, as the partitions of its metadata table are told of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from hudiformat.basefile import RECORD_KEY, ColumnStatistics
+from hudiformat.metadata import (
+    COLUMN_STATS,
+    PARTITION_STATS,
+    Change,
+    OpenMetadata,
+    statistics_of_files,
+    statistics_of_partition,
+)
+from hudiformat.naming import base_name, join_path
+from hudiformat.options import Operation
+from hudiformat.query import SliceReader
+from hudiformat.storage import FileInfo
+from hudiformat.table import TableState
+from hudiformat.timeline import CleanMetadata, CommitMetadata, RollbackMetadata, WriteStat
+from hudiformat.view import PARTITION_METADATA_FILE, Visibility, build_slices, latest_slices
+
+_ADDING = {one.value for one in (Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT, Operation.DELETE)}
+"""The operations that leave all files that they do not replace by others of the same file group."""
+
+
+@dataclass(frozen=True)
+class MetadataChanges:
+    """Makes a :class:`Change` of an action of the table *outer*, whose metadata table has the state *own*.
+
+    *outer* is the state before the action is completed.  *columns* are those with statistics.
+    """
+
+    outer: TableState
+    own: TableState
+    columns: Collection[str]
+
+    def of_commit(self, time: str, metadata: CommitMetadata, *, done: str) -> Change:
+        """The change of a commit at *time*, which is going to be completed at *done* or later."""
+        written = metadata.partition_to_write_stats
+        replaced = metadata.partition_to_replace_file_ids or {}
+        before = self.outer.visibility
+        after = replace(
+            before,
+            completion={**before.completion, time: done},
+            replaced={
+                **before.replaced,
+                **{(path, file_id): time for path, ids in replaced.items() for file_id in ids},
+            },
+        )
+        adds = metadata.operation_type in _ADDING and not replaced
+        return Change(
+            is_commit=True,
+            time=time,
+            written=written,
+            replaced_keys=lambda: self._keys_of(replaced),
+            emptied=[path for path in replaced if not self._live(path, after, written.get(path, ()))],
+            adds_only=lambda path: adds and all(map(_is_new, written.get(path, ()))),
+            live=lambda path: self._live(path, after, written.get(path, ())),
+            known=self.statistics_of_files,
+            of_partition=self.statistics_of_partition,
+        )
+
+    @staticmethod
+    def of_clean(metadata: CleanMetadata) -> Change:
+        """The change of a clean: no reader needs the files that it deletes."""
+        partitions = metadata.partition_metadata.items()
+        return Change(deleted={path: partition.delete_path_patterns for path, partition in partitions})
+
+    def of_rollbacks(self, rollbacks: Sequence[RollbackMetadata], compacted: Collection[str]) -> Change:
+        """The change of *rollbacks*, of which the metadata table has only *compacted* ones still to learn.
+
+        The log blocks of the others have been dropped.
+        """
+        deleted: defaultdict[str, list[str]] = defaultdict(list)
+        undone: set[str] = set()
+        for rollback in rollbacks:
+            undone.update(rollback.commits_rollback)
+            if not any(time in compacted for time in rollback.commits_rollback):
+                continue
+            for path, partition in rollback.partition_metadata.items():
+                deleted[path] += [base_name(file) for file in partition.success_delete_files]
+        before = self.outer.visibility
+        completion = {time: done for time, done in before.completion.items() if time not in undone}
+        after = replace(before, completion=completion, pending=before.pending | undone)
+        return Change(
+            deleted=deleted,
+            is_undone=True,
+            gone=[path for path in deleted if not self._is_partition(path)],
+            live=lambda path: self._live(path, after, ()),
+            known=self.statistics_of_files,
+        )
+
+    def statistics_of_files(self, path: str) -> Mapping[str, Mapping[str, ColumnStatistics | None]]:
+        """The statistics that the metadata table has of the files of the partition *path*."""
+        return statistics_of_files(self._opened.parts(COLUMN_STATS), path, self.columns)
+
+    def statistics_of_partition(self, path: str) -> Mapping[str, ColumnStatistics]:
+        """Those that it has of the whole partition."""
+        return statistics_of_partition(self._opened.parts(PARTITION_STATS), path, self.columns)
+
+    @cached_property
+    def _opened(self) -> OpenMetadata:
+        outer, own = self.outer, self.own
+        return OpenMetadata.of(outer.storage, outer.config, outer.timeline, own.config, own.timeline)
+
+    def _live(self, path: str, visibility: Visibility, written: Iterable[WriteStat]) -> list[str]:
+        made = [FileInfo(base_name(stat.path), stat.file_size_in_bytes, is_dir=False) for stat in written if stat.path]
+        known = {file.name for file in made}
+        files = [*made, *(file for file in self.outer.partition_files(path) if file.name not in known)]
+        slices = latest_slices(build_slices(path, files, visibility))
+        bases = [str(one.base_file.name) for one in slices if one.base_file is not None]
+        return bases + [str(log.name) for one in slices for log in one.log_files]
+
+    def _keys_of(self, replaced: Mapping[str, Sequence[str]]) -> Iterator[pa.Array]:
+        """The record keys of file groups, which are read for it."""
+        outer = self.outer
+        reader = SliceReader(outer.config, outer.schema, outer.visibility, merger=outer.context.merger)
+        for path, file_ids in replaced.items():
+            for one in outer.slices(path):
+                if one.file_id in file_ids:
+                    for batch in reader.scan(outer.storage, one, columns=[RECORD_KEY]):
+                        yield batch.column(0).cast(pa.string())
+
+    def _is_partition(self, path: str) -> bool:
+        return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))
+
+
+def _is_new(stat: WriteStat) -> bool:
+    """Whether a file stands beside all that was there: a log file, or the first base file of a group."""
+    return base_name(stat.path or "").startswith(".") or stat.prev_base_file is None

@@ -1,0 +1,36 @@
+"""Dropping partitions of a metadata table, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+from hudiformat.metadata import DEFINITIONS_KEY, METADATA_FOLDER, encode_definitions, load_definitions
+from hudiformat.table import TableState
+from hudiformat.timeline import update_table_config
+
+_PARTITIONS = "hoodie.table.metadata.partitions"
+INFLIGHT_KEY = "hoodie.table.metadata.partitions.inflight"
+
+
+def drop_partitions(state: TableState, partitions: Iterable[str]) -> TableState:
+    """Remove *partitions*, or the whole table if none is left, from the properties, and then delete them.
+
+    In this order: a reader that finds no folder under properties that name one would fail.
+    """
+    gone = set(partitions)
+    left = [name for name in state.config.metadata_partitions if name not in gone]
+    changes = {_PARTITIONS: ",".join(left), **({} if left else {INFLIGHT_KEY: ""})}
+    update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
+    for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
+        state.storage.delete_folder(folder)
+    _forget_definitions(state, gone)
+    return state.context.state()
+
+
+def _forget_definitions(state: TableState, gone: set[str]) -> None:
+    """Remove the definitions of what is dropped: Hudi takes an index that is defined for one that there is."""
+    definitions = load_definitions(state.storage, state.config)
+    left = {name: one for name, one in definitions.items() if name not in gone}
+    if left != definitions:
+        state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(left), overwrite=True)

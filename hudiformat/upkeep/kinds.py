@@ -1,0 +1,115 @@
+"""Which indexes the metadata table of a table has, and what they are made of.
+
+Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieBackedTableMetadataWriter.getMetadataPartitionsToUpdate.
+"""
+
+from __future__ import annotations
+
+from datetime import timezone
+
+from hudiformat.basefile import Indexes, kind_of
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.metadata import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    BloomFiltersKind,
+    ColumnStatsKind,
+    FilesKind,
+    IndexKind,
+    PartitionStatsKind,
+    RecordIndexKind,
+    StatEncoder,
+    has_value_types,
+    load_definitions,
+    statistics_columns,
+)
+from hudiformat.table import TableSchema, TableState
+from hudiformat.timeline import TimelineZone
+
+DROP_KEY = "hoodie.metadata.index.drop"
+"""The option that names partitions of the metadata table to drop.  Source: HoodieMetadataConfig.DROP_METADATA_INDEX."""
+
+_KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
+
+
+def not_kept_up(state: TableState) -> list[str]:
+    """The partitions of the metadata table that hudiformat does not keep up.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+    """
+    found = [name for name in state.config.metadata_partitions if name not in _KEPT_UP]
+    if RECORD_INDEX in state.config.metadata_partitions:
+        definition = load_definitions(state.storage, state.config).get(RECORD_INDEX)
+        if definition is not None and definition.options.get("isPartitioned") == "true":
+            found.append(RECORD_INDEX)
+    return found
+
+
+def indexes_of(state: TableState) -> Indexes:
+    """What a write has to collect for the metadata table.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+        SchemaError: as for ``TableState.schema``.
+        UnsupportedFeatureError: statistics of a column that is inside a list or a map.
+    """
+    partitions = state.config.metadata_partitions
+    return Indexes(indexed_columns(state), filters=BLOOM_FILTERS in partitions, keys=RECORD_INDEX in partitions)
+
+
+def indexed_columns(state: TableState) -> tuple[str, ...]:
+    """The columns whose statistics the metadata table keeps; none where it keeps none.
+
+    Raises:
+        CorruptTableError, SchemaError, UnsupportedFeatureError: as for :func:`indexes_of`.
+    """
+    if COLUMN_STATS not in state.config.metadata_partitions:
+        return ()
+    definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
+    names = statistics_columns(definition, state.schema.avro)
+    columns = state.schema.arrow_with_meta
+    for name in names:
+        if kind_of(columns, name) is None and name.partition(".")[0] in columns.names:
+            raise UnsupportedFeatureError(
+                f"{state.storage.root}: the metadata table keeps statistics of {name}, and hudiformat computes none of "
+                f"values in lists and maps: set {DROP_KEY}={COLUMN_STATS} to drop the statistics",
+                feature=f"column statistics of {name}",
+            )
+    return names
+
+
+def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
+    """The kinds of the partitions of the metadata table; *schema* has the table's columns, if not as in *state*.
+
+    *own_schema* is the Avro schema of the metadata table's records, as JSON.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+        SchemaError: as for ``TableState.schema``.
+    """
+    partitions = state.config.metadata_partitions
+    found: list[IndexKind] = [FilesKind(own_schema)]
+    if COLUMN_STATS in partitions:
+        found += _statistics(state, schema, own_schema)
+    if BLOOM_FILTERS in partitions:
+        found.append(BloomFiltersKind(own_schema))
+    if RECORD_INDEX in partitions:
+        is_utc = state.config.timeline_zone is TimelineZone.UTC
+        found.append(RecordIndexKind(own_schema, timezone.utc if is_utc else None))
+    return found
+
+
+def _statistics(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
+    definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
+    names = statistics_columns(definition, state.schema.avro)
+    encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
+    found: list[IndexKind] = [ColumnStatsKind(names, encoder)]
+    if PARTITION_STATS in state.config.metadata_partitions:
+        columns = (state.schema if schema is None else schema).arrow_with_meta
+        kinds = {name: kind for name in names if (kind := kind_of(columns, name)) is not None}
+        found.append(PartitionStatsKind(kinds, encoder))
+    return found
