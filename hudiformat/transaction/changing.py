@@ -1,4 +1,4 @@
-"""Changes of a table's timeline: under the lock, on the current state of the table, after unfinished restores.
+"""Changes of a table's timeline: under the lock, on its current state, after unfinished restores and rollbacks.
 
 Writers of one process that take no lock exclude each other all the same.  A write keeps the table from its start to its
 commit, and writers in other threads wait for that.  A thread does not wait for itself: a write that it has left open
@@ -20,6 +20,7 @@ from hudiformat.exclusion import held, lock_of
 from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action
 from hudiformat.transaction.restoring import finish_restores
+from hudiformat.transaction.rollback import finish_rollbacks
 from hudiformat.upkeep import prepare_metadata_table
 
 
@@ -28,8 +29,9 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
     """Hold the table's lock while the block changes the timeline; gives the current state of the table.
 
     The table may have changed since *seen*, so it is read again under the lock.  Where there are no other writers,
-    *seen* is used as it is, unless *again*.  A restore that was stopped half-way is finished first, and the metadata
-    table is prepared: what cannot be kept up is dropped.
+    *seen* is used as it is, unless *again*.  Restores and rollbacks that were stopped half-way are finished first:
+    nothing may be built on what they are going to delete.  The metadata table is prepared: what cannot be kept up is
+    dropped.
 
     Raises:
         LockError: another writer keeps the table's lock.
@@ -43,6 +45,8 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
             state = state if owning is context else replace(state, context=owning)
         if any(pending.action is Action.RESTORE for pending in state.timeline.pending):
             state = finish_restores(state)
+        if any(pending.action is Action.ROLLBACK for pending in state.timeline.pending):
+            state = finish_rollbacks(state)
         yield prepare_metadata_table(state) if state.config.metadata_partitions else state
 
 

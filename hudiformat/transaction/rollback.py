@@ -132,15 +132,12 @@ def roll_back(state: TableState, target: Instant) -> Instant:
     return _run(now, begun, plan)
 
 
-def finish_rollbacks(state: TableState) -> frozenset[str]:
-    """Finish the pending rollbacks of other writers; the instants that were rolled back."""
-    done = set()
-    for rollback in state.timeline.pending:
-        if rollback.action is Action.ROLLBACK:
-            plan = _plan(state, rollback)
-            _run(state.context.state(), rollback, plan)
-            done.add(_target(plan).commit_time)
-    return frozenset(done)
+def finish_rollbacks(state: TableState) -> TableState:
+    """Finish the rollbacks that were stopped half-way; the table after that."""
+    pending = [one for one in state.timeline.pending if one.action is Action.ROLLBACK]
+    for one in pending:
+        _run(state.context.state(), one, _plan(state, one))
+    return state.context.state() if pending else state
 
 
 def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:

@@ -54,7 +54,7 @@ from hudiformat.transaction.files import delete_files, delete_markers, delete_st
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
 from hudiformat.transaction.publishing import check_publishable, publish, refuse_others, refuse_rolled_back
-from hudiformat.transaction.rollback import finish_rollbacks, roll_back
+from hudiformat.transaction.rollback import roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 from hudiformat.upkeep import MetadataTable
 
@@ -495,9 +495,8 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     if not (marked or pending):
         return state
     alive = _alive(state) if pending else frozenset[str]()
-    finished = finish_rollbacks(state)
     for one in pending:
-        if one.action.is_write and one.time not in alive | finished:
+        if one.action.is_write and one.time not in alive:
             roll_back(state.context.state(), one)
         elif one.action is Action.SAVEPOINT:  # it keeps nothing before it is completed
             remove_pending(state.storage, state.config, one)

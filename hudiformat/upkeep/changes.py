@@ -73,10 +73,16 @@ class MetadataChanges:
         partitions = metadata.partition_metadata.items()
         return Change(deleted={path: partition.delete_path_patterns for path, partition in partitions})
 
-    def of_rollbacks(self, rollbacks: Sequence[RollbackMetadata], compacted: Collection[str]) -> Change:
+    def of_rollbacks(
+        self,
+        rollbacks: Sequence[RollbackMetadata],
+        compacted: Collection[str],
+        listed: Mapping[str, Mapping[str, Sequence[str]]],
+    ) -> Change:
         """The change of *rollbacks*, of which the metadata table has only *compacted* ones still to learn.
 
-        The log blocks of the others have been dropped.
+        The log blocks of the others have been dropped.  *listed* are files that it lists of rolled-back writes, by
+        write and partition path.
         """
         deleted: defaultdict[str, list[str]] = defaultdict(list)
         undone: set[str] = set()
@@ -86,6 +92,8 @@ class MetadataChanges:
                 continue
             for path, partition in rollback.partition_metadata.items():
                 deleted[path] += [base_name(file) for file in partition.success_delete_files]
+        for path, names in (item for paths in listed.values() for item in paths.items()):
+            deleted[path] += [name for name in names if name not in deleted[path]]
         before = self.outer.visibility
         completion = {time: done for time, done in before.completion.items() if time not in undone}
         after = replace(before, completion=completion, pending=before.pending | undone)

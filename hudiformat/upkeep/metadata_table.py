@@ -6,7 +6,8 @@ Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from hudiformat.metadata import (
     RECORD_INDEX,
     IndexKind,
     KeyedRecords,
+    Listing,
     OpenMetadata,
     encode_log_blocks,
     file_groups_of,
@@ -143,14 +145,15 @@ class MetadataTable:
     def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
         """Drop the delta commits of rolled-back writes; those that are in a base file are undone by records."""
         every = [target for rollback in rollbacks for target in rollback.commits_rollback]
-        compacted = [target for target in every if self._is_compacted(target)]
+        listed = self._listed_of(every)
+        compacted = [target for target in every if self._is_compacted(target) or target in listed]
         for target in every:
             if target not in compacted:
                 self.without(target)
         if not compacted:
             return None
         table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
-        change = table._changes().of_rollbacks(rollbacks, compacted)  # noqa: SLF001 - of the same class
+        change = table._changes().of_rollbacks(rollbacks, compacted, listed)  # noqa: SLF001 - of the same class
         records = {kind.name: kind.records(change) for kind in table.kinds() if kind.name != RECORD_INDEX}
         done = table._commit(time, records)  # noqa: SLF001
         if RECORD_INDEX in self.outer.config.metadata_partitions:
@@ -171,6 +174,22 @@ class MetadataTable:
             return time < (timeline.first_active or "")
         end = instant.completion_time
         return end is not None and any(one.action is Action.COMMIT and one.time > end for one in timeline.completed)
+
+    def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
+        """The files of writes that have no delta commit here and are listed all the same, by write and partition path.
+
+        The metadata table was made after them.  A restore that was stopped has deleted some of them before it goes on,
+        and does not know their names any more.
+        """
+        recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
+        wanted = set(times) - recorded
+        found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root) if wanted else ():
+            for file in files:
+                name = parse_data_file(file.name)
+                if name is not None and name.instant in wanted:
+                    found[name.instant][path].append(file.name)
+        return {time: dict(paths) for time, paths in found.items()}
 
     def _commit(self, time: str, records: Mapping[str, KeyedRecords]) -> str | None:
         given = {partition: found for partition, found in records.items() if found}

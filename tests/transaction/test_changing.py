@@ -11,7 +11,8 @@ import pytest
 from hudiformat import HudiFormatWarning, LockError, Table, open_storage, open_table
 from hudiformat.exclusion.locks import lock_of
 from hudiformat.table import TableContext
-from hudiformat.timeline import Action
+from hudiformat.timeline import Action, InstantInfo, RollbackPlan
+from hudiformat.transaction import announce, rollback
 from hudiformat.transaction.changing import changing, exclusive
 from tests.metadata_tables import PARTITIONS, properties, with_metadata_table
 from tests.requests import RecordingStorage, timeline_listings
@@ -99,6 +100,21 @@ def test_a_restore_that_was_stopped_half_way_is_finished_first(table: Table) -> 
     with changing(table.context) as state:
         assert state.timeline.pending == ()
         assert [done.action for done in state.timeline.completed][-1] is Action.RESTORE
+    assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_a_rollback_that_was_stopped_half_way_is_finished_first(table: Table) -> None:
+    """A log compaction that came first would merge the blocks that the rollback is going to take away."""
+    table.upsert(rows(("a", 1, "x", 1)))
+    last = table.upsert(rows(("a", 2, "x", 2)))
+    state = table.context.state()
+    plan = RollbackPlan(
+        InstantInfo(last.instant, "deltacommit"), tuple(rollback.rollback_requests(state.storage, last.instant))
+    )
+    announce(state, Action.ROLLBACK, plan)
+    with changing(table.context) as now:
+        assert now.timeline.pending == ()
+        assert last.instant not in {one.time for one in now.timeline.instants}
     assert content(table) == [("a", 1, "x", 1)]
 
 

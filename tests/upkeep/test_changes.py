@@ -47,6 +47,8 @@ def test_files_of_rolled_back_writes_are_not_needed_either(tmp_path: Path) -> No
         commits_rollback=(second.instant,),
         partition_metadata={"x": RollbackPartitionMetadata("x", (f"/table/x/{gone}",))},
     )
-    change = changes(table).of_rollbacks([rollback], [second.instant])
+    change = changes(table).of_rollbacks([rollback], [second.instant], {})
     assert (change.live("x"), change.deleted, change.gone) == (before, {"x": [gone]}, [])
-    assert changes(table).of_rollbacks([rollback], []).deleted == {}
+    assert changes(table).of_rollbacks([rollback], [], {}).deleted == {}
+    listed = {second.instant: {"x": [gone, "other"]}}
+    assert changes(table).of_rollbacks([rollback], [second.instant], listed).deleted == {"x": [gone, "other"]}

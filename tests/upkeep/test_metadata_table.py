@@ -22,7 +22,7 @@ from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
 from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
-from tests.metadata.tables import check_listing
+from tests.metadata.tables import add_metadata_table, check_listing
 from tests.metadata_statistics import check_metadata_table, check_statistics
 from tests.metadata_tables import (
     NAME,
@@ -267,6 +267,24 @@ def test_a_restore_undoes_what_is_in_a_base_file_and_what_is_not_yet(tmp_path: P
     assert done[1] < compacted < done[5]
     table.restore(done[0])
     assert content(table) == [("k0", 0, "x", 0)]
+    check_listing(tmp_path / "t")
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_write_that_is_older_than_the_metadata_table_is_undone_in_it(tmp_path: Path, is_stopped: bool) -> None:
+    """It has no delta commit of its own, as its files were listed when the metadata table was made."""
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE")
+    first = table.upsert(rows(("a", 1, "x", 1)))
+    second = table.upsert(rows(("a", 2, "x", 2)))
+    add_metadata_table(tmp_path / "t")
+    table = with_options(table, {})
+    if is_stopped:  # after it has deleted the files, whose names the next attempt does not see any more
+        (made,) = (tmp_path / "t" / "x").glob(f"*_{second.instant}.parquet")
+        made.unlink()
+    table.restore(first.instant)
+    state = table.context.state()
+    listed = {file.name for _, files in listing(state.storage, state.config, state.timeline) for file in files}
+    assert not any(second.instant in name for name in listed)
     check_listing(tmp_path / "t")
 
 
