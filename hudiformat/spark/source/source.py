@@ -33,7 +33,7 @@ from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.write.tasks import write_token
 from hudiformat.storage import open_storage
-from hudiformat.table import TableContext, TableSchema
+from hudiformat.table import TableContext, TableSchema, TableState
 from hudiformat.timeline import TableType
 from hudiformat.transaction import (
     Transaction,
@@ -71,7 +71,7 @@ class HudiDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
         state = context.state()
-        checked = check_rows(state, operation, arrow_schema(schema))
+        checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)
         write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit
         return HudiWriter(write, checked.schema, context)
@@ -91,12 +91,22 @@ class HudiDataSource(DataSource):
         if overwrite:
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
-        checked = check_rows(options.table().context.state(), options.operation, arrow_schema(schema))
+        state = options.table().context.state()
+        checked = check_rows(state, options.operation, _as_written(schema, state))
         return HudiStreamWriter(options, checked.schema)
 
     @property
     def _options(self) -> SourceOptions:
         return SourceOptions(dict(self.options))
+
+
+def _as_written(schema: StructType, state: TableState) -> pa.Schema:
+    """The columns of the rows; those that are new to the table may be null.
+
+    Spark hands over the schema of its optimized plan, in which a column of one value cannot be, whatever the user said.
+    """
+    names = state.schema.arrow.names
+    return pa.schema([one if one.name in names else one.with_nullable(True) for one in arrow_schema(schema)])
 
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:
