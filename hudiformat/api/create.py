@@ -61,7 +61,7 @@ def create_table(
     folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
     and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
     of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
-    them too.
+    them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table, from version 8 on.
 
     Raises:
         TableExistsError: there is a table at *path*.

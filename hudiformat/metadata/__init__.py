@@ -27,7 +27,7 @@ from hudiformat.metadata.kinds import (
 )
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
-from hudiformat.metadata.partition import OpenMetadata
+from hudiformat.metadata.partition import OpenMetadata, Part
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
@@ -56,6 +56,7 @@ __all__ = [
     "KeyedRecords",
     "Listing",
     "OpenMetadata",
+    "Part",
     "PartitionStatsKind",
     "RecordIndexKind",
     "StatEncoder",

@@ -23,7 +23,7 @@ class Change:
     - ``time``: its instant.
     - ``written``: the statistics of the files that it has made, by partition path.
     - ``deleted``: the names of the files that it has deleted, by partition path.
-    - ``is_undone``: those files were rolled back, so that other statistics are those of their partitions by now.
+    - ``undone``: partition paths whose files are others now, as writes were rolled back.
     - ``gone``: partition paths whose folders are gone.
     - ``emptied``: partition paths that it leaves without file groups.
     - ``adds_only``: whether it leaves all files of a partition path as they are, and adds others.
@@ -37,7 +37,7 @@ class Change:
     time: str = ""
     written: Mapping[str, Sequence[WriteStat]] = field(default_factory=dict)
     deleted: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    is_undone: bool = False
+    undone: Collection[str] = ()
     gone: Collection[str] = ()
     emptied: Collection[str] = ()
     adds_only: Callable[[str], bool] = lambda _path: False

@@ -40,11 +40,21 @@ def statistics_of_partition(parts: Sequence[Part], path: str, columns: Iterable[
     """
     found = {}
     for column in columns:
-        key = partition_key(path, column)
-        record = _newest(parts, key).get(key)
+        record = _last(parts, partition_key(path, column))
         if record is not None and record.is_tight and record.statistics is not None:
             found[column] = record.statistics
     return found
+
+
+def _last(parts: Sequence[Part], key: str) -> StatRecord | None:
+    """The newest record of *key*; None if it was dropped after it."""
+    for part in reversed(parts):
+        if isinstance(part, Deletes):
+            if key in part.keys:
+                return None
+        elif (value := part.file.get(key)) is not None:
+            return decode_stat_record(value, part.schema)
+    return None
 
 
 def _newest(parts: Sequence[Part], prefix: str) -> dict[str, StatRecord]:

@@ -15,6 +15,7 @@ from hudiformat.metadata import (
     PARTITION_STATS,
     Change,
     OpenMetadata,
+    Part,
     statistics_of_files,
     statistics_of_partition,
 )
@@ -99,7 +100,8 @@ class MetadataChanges:
         after = replace(before, completion=completion, pending=before.pending | undone)
         return Change(
             deleted=deleted,
-            is_undone=True,
+            # All of them: a write that replaced file groups has left no files in their partitions.
+            undone=[path for path, _ in self.outer.files()],
             gone=[path for path in deleted if not self._is_partition(path)],
             live=lambda path: self._live(path, after, ()),
             known=self.statistics_of_files,
@@ -107,16 +109,24 @@ class MetadataChanges:
 
     def statistics_of_files(self, path: str) -> Mapping[str, Mapping[str, ColumnStatistics | None]]:
         """The statistics that the metadata table has of the files of the partition *path*."""
-        return statistics_of_files(self._opened.parts(COLUMN_STATS), path, self.columns)
+        return statistics_of_files(self._of_files, path, self.columns)
 
     def statistics_of_partition(self, path: str) -> Mapping[str, ColumnStatistics]:
         """Those that it has of the whole partition."""
-        return statistics_of_partition(self._opened.parts(PARTITION_STATS), path, self.columns)
+        return statistics_of_partition(self._of_partitions, path, self.columns)
 
     @cached_property
     def _opened(self) -> OpenMetadata:
         outer, own = self.outer, self.own
         return OpenMetadata.of(outer.storage, outer.config, outer.timeline, own.config, own.timeline)
+
+    @cached_property
+    def _of_files(self) -> Sequence[Part]:
+        return self._opened.parts(COLUMN_STATS)
+
+    @cached_property
+    def _of_partitions(self) -> Sequence[Part]:
+        return self._opened.parts(PARTITION_STATS)
 
     def _live(self, path: str, visibility: Visibility, written: Iterable[WriteStat]) -> list[str]:
         made = [FileInfo(base_name(stat.path), stat.file_size_in_bytes, is_dir=False) for stat in written if stat.path]

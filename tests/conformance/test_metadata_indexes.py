@@ -14,7 +14,7 @@ import pytest
 
 from hudiformat import Table, create_table, open_table
 from tests.conformance.hudi import RealHudi
-from tests.effort import steps
+from tests.effort import LONG, steps
 from tests.metadata.tables import check_listing
 from tests.metadata_statistics import check_bloom_filters, check_record_index, check_statistics
 
@@ -42,22 +42,16 @@ OPTIONS = {
 FILTERS = (
     "i = 3",
     "i > 900",
-    "i < 0",
     "i is null",
     "d > 1.5",
-    "d < -2",
     "s = 'text 7'",
     "s is null",
-    "s > 'text 5'",
     "dec = 1.25",
-    "dec < -1",
     "day > date'2020-01-10'",
     "at <= timestamp'2020-01-01 00:00:00.000012'",
-    "b = true",
     "k = 'k007'",
     "_hoodie_record_key in ('k001', 'k013', 'k099')",
     "p = 'p1' and i > 3",
-    "p = 'p2' or s = 'text 4'",
     "nothing is null",
 )
 
@@ -157,8 +151,10 @@ class Turns:
         return open_table(self._path, options=options)
 
 
-@pytest.mark.parametrize("version", [9, 8])
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]
+
+
+@pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:2])
 def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
     random = Random(version)  # noqa: S311 - steps of a test
@@ -178,7 +174,7 @@ def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, versio
     turns.by_hudi() if table_type == "MERGE_ON_READ" else turns.by_us()
     partitions = open_table(path).config.metadata_partitions
     done = []
-    for number in range(steps(long=50, thorough=3, short=3)):
+    for number in range(steps(long=50, thorough=2, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
         try:
             check(hudi, path, partitions)

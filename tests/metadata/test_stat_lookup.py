@@ -20,8 +20,10 @@ def test_the_newest_record_of_a_file_counts_unless_it_was_dropped() -> None:
 
 
 def test_partitions_have_tight_statistics_or_none() -> None:
-    parts = [
-        part({partition_key("p", "c"): TYPED.of_partition("p", "c", numbers(1, 2))}),
+    parts: list[Part] = [
+        part({partition_key("p", name): TYPED.of_partition("p", name, numbers(1, 2)) for name in ("c", "e", "f")}),
         part({partition_key("p", "d"): TYPED.of_file("p", "d", numbers(1, 2))}),
+        Deletes(frozenset({partition_key("p", "e")})),
+        part({partition_key("p", "f"): TYPED.of_partition("p", "f", numbers(3, 4))}),
     ]
-    assert statistics_of_partition(parts, "p", ["c", "d", "e"]) == {"c": numbers(1, 2)}
+    assert statistics_of_partition(parts, "p", ["c", "d", "e", "f"]) == {"c": numbers(1, 2), "f": numbers(3, 4)}

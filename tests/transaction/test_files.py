@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hudiformat import LogReader, StorageError, Table
+from hudiformat.basefile import ColumnStatistics, IndexedFile
 from hudiformat.blocks import data_block
 from hudiformat.logfile import AppendResult
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
@@ -180,3 +183,10 @@ def test_the_statistic_of_a_base_file_names_the_one_before_it() -> None:
     )
     assert (again.num_writes, again.num_inserts, again.num_update_writes, again.num_deletes) == (3, 1, 2, 5)
     assert (again.prev_commit, again.prev_base_file) == ("4", "f-0_0-0-0_4.parquet")
+
+
+def test_what_a_task_has_for_the_metadata_table_comes_with_its_statistics() -> None:
+    columns = {"d": ColumnStatistics(pa.decimal128(5, 2), Decimal("1.50"), Decimal("2.00"), 2)}
+    indexed = IndexedFile(columns, "bits", pa.array(["k"]), pa.array(["l"]))
+    (found,) = decode_write_stats(encode_write_stats([WriteStat(path="f", indexed=indexed)]))
+    assert found.indexed == indexed

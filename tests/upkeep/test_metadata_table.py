@@ -361,3 +361,13 @@ def test_a_writer_that_says_so_drops_it_without_a_warning(path: Path) -> None:
     table.delete(some_keys(table, 1))
     assert open_table(path).config.metadata_partitions == ()
     assert not (path / ".hoodie" / "metadata").exists()
+
+
+def test_partitions_that_a_restore_brings_back_have_statistics_again(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t", options={"hoodie.metadata.compact.max.delta.commits": "1"})
+    first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    table.insert_overwrite_table(rows(("c", 1, "x", 1)))
+    check_statistics(tmp_path / "t")
+    table.restore(first.instant)
+    assert content(table) == [("a", 1, "x", 1), ("b", 1, "y", 1)]
+    check_statistics(tmp_path / "t")

@@ -69,3 +69,8 @@ def test_without_a_request_there_is_none_and_later_requests_do_no_harm(tmp_path:
     new_table(tmp_path / "t")
     open_table(tmp_path / "t", options={"hoodie.metadata.enable": "true"}).insert(rows(("a", 1, "x", 1)))
     assert not (tmp_path / "t/.hoodie/metadata").exists()
+
+
+def test_a_table_of_version_6_gets_none(tmp_path: Path) -> None:
+    indexed_table(tmp_path / "t", version=6).insert(rows(("a", 1, "x", 1)))
+    assert not (tmp_path / "t/.hoodie/metadata").exists()

@@ -41,10 +41,9 @@ class PartitionStatsKind:
 
     def records(self, change: Change) -> KeyedRecords:
         """The statistics of the partitions that the action has touched."""
-        undone = change.deleted if change.is_undone else ()
         empty = {*change.gone, *change.emptied}
         found: dict[str, bytes] = {}
-        for path in dict.fromkeys([*change.written, *undone]):
+        for path in dict.fromkeys([*change.written, *change.undone]):
             if path in empty:
                 continue
             for column, statistics in self._of_partition(path, change).items():

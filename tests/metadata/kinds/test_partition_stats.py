@@ -66,12 +66,12 @@ def test_a_file_that_lacks_a_column_has_nulls_in_it() -> None:
 def test_partitions_without_files_have_none() -> None:
     gone = [partition_key("p", "c"), partition_key("p", "d")]
     assert KIND.records(Change(emptied=["p"])).dropped.to_pylist() == gone
-    assert KIND.records(Change(deleted={"p": ["f"]}, gone=["p"], is_undone=True)).dropped.to_pylist() == gone
+    assert KIND.records(Change(deleted={"p": ["f"]}, gone=["p"], undone=["p"])).dropped.to_pylist() == gone
 
 
 def test_what_is_rolled_back_is_computed_anew_and_what_is_cleaned_is_not() -> None:
     known = {"g": {"c": numbers(3, 4), "d": TEXTS}}
-    undone = Change(deleted={"p": ["f"]}, is_undone=True, live=lambda _: ["g"], known=lambda _: known)
+    undone = Change(deleted={"p": ["f"]}, undone=["p"], live=lambda _: ["g"], known=lambda _: known)
     assert found(KIND.records(undone))["p", "c"] == numbers(3, 4)
     assert not KIND.records(Change(deleted={"p": ["f"]}))
 
