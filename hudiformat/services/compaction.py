@@ -137,7 +137,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             instant=claimed.instant.time,
             visibility=state.visibility,
             history=schema_history(state),
-            indexes=indexes_of(state),
+            indexes=indexes_of(state) if state.config.metadata_partitions else None,
         )
         return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
 

@@ -46,8 +46,6 @@ from hudiformat.timeline import (
 from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice, Visibility
 
-NO_INDEXES = Indexes()
-
 Groups = frozenset[tuple[str, str]]
 """File groups as (partition path, file id)."""
 
@@ -137,7 +135,7 @@ class WritePlan:
     compactions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_tasks: bool = True
     history: SchemaHistory | None = None
-    indexes: Indexes = NO_INDEXES
+    indexes: Indexes | None = None
 
     @property
     def inflight(self) -> Instant:
@@ -195,7 +193,7 @@ class WritePlan:
 
     def indexer(self) -> FileIndexer | None:
         """What collects what the metadata table keeps of a file, if it keeps anything."""
-        return FileIndexer(self.indexes, self.schema.arrow_with_meta) if self.indexes else None
+        return None if self.indexes is None else FileIndexer(self.indexes, self.schema.arrow_with_meta)
 
     def slice_reader(self, merger: RecordMerger | None = None) -> SliceReader:
         """What reads the file slices that existed when the write began."""
@@ -241,7 +239,7 @@ def write_plan(
         in_clustering=state.in_clustering,
         in_tasks=in_tasks,
         history=schema_history(state) if state.has_ids() else None,
-        indexes=indexes_of(state),
+        indexes=indexes_of(state) if state.config.metadata_partitions else None,
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),

@@ -49,8 +49,8 @@ def not_kept_up(state: TableState) -> list[str]:
     return found
 
 
-def indexes_of(state: TableState) -> Indexes:
-    """What a write has to collect for the metadata table.
+def indexes_of(state: TableState) -> Indexes | None:
+    """What a write has to collect for the metadata table; None for nothing.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -58,7 +58,8 @@ def indexes_of(state: TableState) -> Indexes:
         UnsupportedFeatureError: statistics of a column that is inside a list or a map.
     """
     partitions = state.config.metadata_partitions
-    return Indexes(indexed_columns(state), filters=BLOOM_FILTERS in partitions, keys=RECORD_INDEX in partitions)
+    indexes = Indexes(indexed_columns(state), filters=BLOOM_FILTERS in partitions, keys=RECORD_INDEX in partitions)
+    return indexes or None
 
 
 def indexed_columns(state: TableState) -> tuple[str, ...]:
