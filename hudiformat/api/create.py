@@ -15,6 +15,8 @@ from hudiformat.options import (
     CdcMode,
     IndexType,
     member_of,
+    merge_mode_of,
+    options_of,
     parse_boolean,
     parse_write_options,
 )
@@ -99,12 +101,14 @@ def create_table(
         },
     )
     _check_keys(config, schema)
+    chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
+    options_of(config, chosen)  # what contradicts the arguments is refused before anything is written
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
     # The properties come last: a creation that is stopped before leaves no table, and one that is stopped after them
     # leaves a table without a metadata table.
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
     _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name))
-    return open_table(storage, options={key: value for key, value in options.items() if key not in TABLE_KEYS})
+    return open_table(storage, options=chosen)
 
 
 def _set_up_metadata_table(
@@ -158,25 +162,22 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
 
 
 def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMode:
-    key = "hoodie.record.merge.mode"
-    default = MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
-    text = str(options.get(key, default.value)).upper()
-    if text not in (MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value):
-        raise UnsupportedFeatureError(f"{key}={text}", feature=f"merge mode {text}")
-    if text == MergeMode.EVENT_TIME_ORDERING.value and not ordering:
-        raise OptionError(f"{key}={text} needs ordering columns", option=key)
-    return MergeMode(text)
+    asked = merge_mode_of(options)
+    if asked is MergeMode.EVENT_TIME_ORDERING and not ordering:
+        key = "hoodie.record.merge.mode"
+        raise OptionError(f"{key}={asked.value} needs ordering columns", option=key)
+    return asked or (MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING)
 
 
 def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:
-    """The properties of a table that describe its index.
+    """The properties of a table that describe its index: writers with another one may not find its keys.
 
     Hudi's procedures get no options, and fail on a bucket index where the properties do not name the columns of its
     hash and of the record key as writers name them (HoodieIndexConfig.Builder.validateBucketIndexConfig).
     """
     chosen = parse_write_options(options)
     if chosen.index_type is not IndexType.BUCKET:
-        return {}
+        return {"hoodie.index.type": chosen.index_type.value} if "hoodie.index.type" in options else {}
     return {
         "hoodie.index.type": chosen.index_type.value,
         "hoodie.bucket.index.num.buckets": str(chosen.num_buckets),

@@ -1,6 +1,6 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
-from hudiformat.options.agreement import options_of
+from hudiformat.options.agreement import merge_mode_of, options_of
 from hudiformat.options.keys import (
     KEEP_OPERATIONS,
     MAY_DROP,
@@ -54,6 +54,7 @@ __all__ = [
     "SortMode",
     "WriteOptions",
     "member_of",
+    "merge_mode_of",
     "options_of",
     "parse_boolean",
     "parse_write_options",

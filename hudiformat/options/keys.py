@@ -1,7 +1,7 @@
 """Hudi's keys of options, and what becomes of each: the field that it sets, and the parser of its text.
 
-An unknown key is an error that names the closest known one.  A ``hoodie.*`` key that Hudi has (``hudi_keys.txt`` lists
-them) and that has no effect here warns once.
+An unknown key is an error that names the closest known one.  ``answers.py`` says what becomes of Hudi's other keys: one
+that is refused is an error, and one that has no effect here warns once, unless its value asks for nothing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import difflib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
+from hudiformat.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
 from hudiformat.options.parsers import (
     Keys,
     member_of,
@@ -64,10 +63,10 @@ def parse_write_options(options: Mapping[str, str] | None) -> WriteOptions:
         OptionError: an unknown key, or a value that a key does not take.
         UnsupportedFeatureError: a value that Hudi has and hudiformat does not support.
     """
-    given = {key: str(value) for key, value in (options or {}).items()}
-    for key in given:
-        if not any(key in keys for keys in (*_PARTS.values(), _KEYS, TABLE_KEYS)):
-            _refuse_unknown(key)
+    given = {_known_name(key): str(value) for key, value in (options or {}).items()}
+    for key, value in given.items():
+        if not is_honoured(key):
+            _judge(key, value)
     defaults = WriteOptions()
     parts = {name: replace(getattr(defaults, name), **_parsed(keys, given)) for name, keys in _PARTS.items()}
     result = replace(defaults, **_parsed(_KEYS, given), **parts)
@@ -79,26 +78,40 @@ def _parsed(keys: Keys, given: Mapping[str, str]) -> dict[str, Any]:
     return {keys[key][0]: keys[key][1](key, value) for key, value in given.items() if key in keys}
 
 
-def _refuse_unknown(key: str) -> None:
-    """Raise an OptionError for an unknown key; warn once for a key of Hudi's that has no effect here."""
-    if key not in _hudi_keys():
+def is_honoured(key: str) -> bool:
+    """Whether a key sets something, or has to agree with the table's properties."""
+    return any(key in keys for keys in (*_PARTS.values(), _KEYS, TABLE_KEYS, FACT_KEYS))
+
+
+def _known_name(key: str) -> str:
+    """The name under which a key is known; an older name of Hudi's may be known by itself."""
+    return key if is_honoured(key) else current_name(key)
+
+
+def _judge(key: str, value: str) -> None:
+    """Raise for an unknown or a refused key; warn once for a key of Hudi's that has no effect here."""
+    if key not in hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
-        close = difflib.get_close_matches(key, known | _hudi_keys(), n=1, cutoff=0.6)
+        close = difflib.get_close_matches(key, known | hudi_keys().keys(), n=1, cutoff=0.6)
         hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
         raise OptionError(f"unknown option {key!r}{hint}", option=key)
+    if asks_for_nothing(key, value):
+        return
+    rule = rule_of(key)
+    if rule.answer is Answer.REFUSED:
+        raise UnsupportedFeatureError(f"{key}={value} is refused: {rule.why}", feature=key)
     if key not in _warned:
         _warned.add(key)
-        message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out"
+        message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out: {rule.why}"
         warnings.warn(message, HudiFormatWarning, stacklevel=4)
 
 
-@cache
-def _hudi_keys() -> frozenset[str]:
-    text = resources.files("hudiformat.options").joinpath("hudi_keys.txt").read_text("utf-8")
-    return frozenset(line for line in text.splitlines() if line.startswith("hoodie."))
-
-
 _warned: set[str] = set()
+
+
+def _drops_duplicates(key: str, value: str) -> DuplicatePolicy:
+    return DuplicatePolicy.DROP if parse_boolean(key, value) else DuplicatePolicy.NONE
+
 
 _KEYS: Keys = {
     "hoodie.index.type": (
@@ -129,6 +142,7 @@ _KEYS: Keys = {
     "hoodie.combine.before.insert": ("combine_before_insert", parse_boolean),
     "hoodie.combine.before.upsert": ("combine_before_upsert", parse_boolean),
     "hoodie.merge.allow.duplicate.on.inserts": ("allow_duplicates", parse_boolean),
+    "hoodie.datasource.write.insert.drop.duplicates": ("insert_duplicates", _drops_duplicates),
     "hoodie.datasource.insert.dup.policy": ("insert_duplicates", member_of(DuplicatePolicy)),
     "hoodie.bulkinsert.sort.mode": (
         "bulk_insert_sort",
@@ -157,6 +171,7 @@ _SIZING_KEYS: Keys = {
     "hoodie.copyonwrite.record.size.estimate": ("record_size_estimate", parse_integer),
     "hoodie.record.size.estimation.threshold": ("estimation_threshold", parse_share),
     "hoodie.record.size.estimator.average.metadata.size": ("metadata_size", parse_any_integer),
+    "_hoodie.record.size.estimator.max.commits": ("estimation_commits", parse_integer),
 }
 
 TABLE_KEYS = (
@@ -164,10 +179,38 @@ TABLE_KEYS = (
     "hoodie.datasource.write.hive_style_partitioning",
     "hoodie.datasource.write.partitionpath.urlencode",
     "hoodie.record.merge.mode",
+    "hoodie.write.record.merge.mode",
+    "hoodie.datasource.write.payload.class",
+    "hoodie.write.payload.class",
+    "hoodie.compaction.payload.class",
+    "hoodie.write.record.merge.strategy.id",
+    "hoodie.record.merge.strategy.id",
     "hoodie.table.cdc.enabled",
     "hoodie.table.cdc.supplemental.logging.mode",
 )
 """Keys that a table is created with and that stay in its properties."""
+
+FACT_KEYS = (
+    "hoodie.table.name",
+    "hoodie.datasource.write.table.name",
+    "hoodie.table.type",
+    "hoodie.datasource.write.table.type",
+    "hoodie.write.table.version",
+    "hoodie.timeline.layout.version",
+    "hoodie.table.recordkey.fields",
+    "hoodie.datasource.write.recordkey.field",
+    "hoodie.table.partition.fields",
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.table.ordering.fields",
+    "hoodie.table.precombine.field",
+    "hoodie.datasource.write.precombine.field",
+    "hoodie.payload.ordering.field",
+    "hoodie.table.keygenerator.class",
+    "hoodie.datasource.write.keygenerator.class",
+    "hoodie.table.keygenerator.type",
+    "hoodie.datasource.write.keygenerator.type",
+)
+"""Keys that repeat what the arguments of a creation, or the properties of a table, say: they have to agree."""
 
 PERSISTED_KEYS = (
     "hoodie.index.type",

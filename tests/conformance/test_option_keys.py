@@ -1,0 +1,11 @@
+"""The list of Hudi's configuration keys is what its classes define."""
+
+from __future__ import annotations
+
+from hudiformat.options.answers import hudi_keys
+from tests.conformance.hudi import RealHudi
+from tests.conformance.option_keys import OTHER, keys_of
+
+
+def test_the_list_of_keys_is_that_of_hudis_classes(hudi: RealHudi) -> None:
+    assert {name: key for name, key in hudi_keys().items() if key.group != OTHER} == keys_of(hudi)
