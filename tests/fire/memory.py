@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import StorageError
+from hudiformat.exclusion import heartbeats, locks, ticking
 from hudiformat.storage import Capabilities, FileInfo, OutputFile
-from hudiformat.transaction import heartbeats, locks, ticking
 
 
 class FakeTime:
