@@ -207,7 +207,8 @@ def test_tables_that_cannot_be_read_are_refused_by_name(tmp_path: Path, key: str
     assert caught.value.feature == feature
 
 
-def test_the_metadata_table_may_be_asked_for_where_there_is_none(tmp_path: Path) -> None:
+def test_the_metadata_table_may_be_asked_for(tmp_path: Path) -> None:
+    """It is Hudi's own default."""
     create(tmp_path / "t")
     table = open_table(tmp_path / "t", options={"hoodie.metadata.enable": "true"})
     assert table.snapshot().num_rows == 0
