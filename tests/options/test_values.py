@@ -104,4 +104,5 @@ def test_three_operations_replace_file_groups() -> None:
         Operation.UPSERT,
         Operation.BULK_INSERT,
         Operation.DELETE,
+        Operation.ALTER_SCHEMA,
     }
