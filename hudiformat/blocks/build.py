@@ -11,7 +11,7 @@ from hudiformat.avro.arrays import one_batch
 from hudiformat.blocks.block import LogBlock, encode_positions
 from hudiformat.blocks.content import avro_data, delete, hfile_data, parquet_data
 from hudiformat.blocks.frame import BlockHeader, BlockType, CommandType, HeaderKey
-from hudiformat.errors import DataError, EncodeError, UnsupportedFeatureError
+from hudiformat.errors import DataError, EncodeError, SchemaError, UnsupportedFeatureError
 
 _FORMATS: dict[str, tuple[BlockType, Callable[..., bytes | memoryview]]] = {
     "avro": (BlockType.AVRO_DATA, avro_data.encode),
@@ -125,10 +125,10 @@ def _positions(positions: Iterable[int] | None, base_instant: str | None) -> dic
 
 
 def _key_array(keys: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
-    if isinstance(keys, pa.ChunkedArray):
-        return keys.combine_chunks()
-    if isinstance(keys, pa.Array):
-        return keys
+    if isinstance(keys, (pa.Array, pa.ChunkedArray)):
+        if not (pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type) or keys.type == pa.string_view()):
+            raise SchemaError(f"recordKey: expected texts, found an array of {keys.type}", column="recordKey")
+        return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     try:
         return pa.array(keys, pa.string())
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

@@ -64,7 +64,8 @@ def test_which_operations_keep_one_row_per_key(
     tmp_path: Path, options: dict[str, str], operations: set[Operation]
 ) -> None:
     state = new_table(tmp_path / "t", options=options).context.state()
-    assert {one for one in Operation if write_plan(state, one, INSTANT).combines} == operations
+    with_rows = {one for one in Operation if one is not Operation.ALTER_SCHEMA}
+    assert {one for one in with_rows if write_plan(state, one, INSTANT).combines} == operations & with_rows
 
 
 def test_a_delete_has_no_ordering_fields_and_neither_has_a_table_by_commit_time(tmp_path: Path) -> None:
