@@ -28,6 +28,7 @@ from hudiformat.metadata.kinds import (
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
+from hudiformat.metadata.record_locations import RecordLocation, record_locations
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
@@ -59,6 +60,7 @@ __all__ = [
     "Part",
     "PartitionStatsKind",
     "RecordIndexKind",
+    "RecordLocation",
     "StatEncoder",
     "bloom_filters",
     "column_stats",
@@ -71,6 +73,7 @@ __all__ = [
     "listing",
     "load_definitions",
     "merged_records",
+    "record_locations",
     "statistics_columns",
     "statistics_of_files",
     "statistics_of_partition",

@@ -58,9 +58,19 @@ def open_partition(storage: Storage, config: TableConfig, timeline: Timeline, pa
 
     Source: HoodieBackedTableMetadata.readSliceWithFilter.
     """
+    return open_metadata(storage, config, timeline).parts(partition)
+
+
+def open_metadata(storage: Storage, config: TableConfig, timeline: Timeline) -> OpenMetadata:
+    """The metadata table of the table at the root of *storage*; *config* and *timeline* are those of the table.
+
+    Raises:
+        CorruptTableError: the metadata table is damaged.
+        UnsupportedFeatureError: it cannot be read yet.
+    """
     own = FolderStorage(storage, METADATA_FOLDER)
     own_config = load_table_config(own)
-    return OpenMetadata.of(storage, config, timeline, own_config, load_timeline(own, own_config)).parts(partition)
+    return OpenMetadata.of(storage, config, timeline, own_config, load_timeline(own, own_config))
 
 
 @dataclass(frozen=True, slots=True)

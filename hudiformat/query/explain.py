@@ -23,7 +23,7 @@ def explain(
         CorruptTableError: a base file is damaged.
         StorageError: it cannot be read.
     """
-    reasons = {} if pruner is None else _reasons(state, slices, pruner, with_logs=query.with_logs)
+    reasons = {} if pruner is None else _reasons(state, query, slices, pruner)
     return ScanExplanation(
         tuple(
             ExplainedSlice(one, reasons[one]) if one in reasons else _opened(state, query, one, pruner)
@@ -33,13 +33,13 @@ def explain(
 
 
 def _reasons(
-    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+    state: TableState, query: SliceQuery, slices: Sequence[FileSlice], pruner: PartitionPruner
 ) -> dict[FileSlice, str]:
     paths = {one.partition_path for one in slices}
     gone = {path for path in paths if not pruner.may_hold(path)}
     reasons = {one: PARTITION_PATH for one in slices if one.partition_path in gone}
     left = [one for one in slices if one not in reasons]
-    return reasons | skipped_by_index(state, left, pruner, with_logs=with_logs)
+    return reasons | skipped_by_index(state, left, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
 
 
 def _opened(state: TableState, query: SliceQuery, one: FileSlice, pruner: PartitionPruner | None) -> ExplainedSlice:

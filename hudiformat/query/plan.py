@@ -223,7 +223,7 @@ def _sliced(state: TableState, query: SliceQuery, slices: list[FileSlice]) -> Sl
     """The plan, without slices in which the filter cannot be true."""
     pruner = _pruner(query.reader, query.filter)
     if pruner is not None:
-        slices = without_skipped(state, slices, pruner, with_logs=query.with_logs)
+        slices = without_skipped(state, slices, pruner, with_logs=query.with_logs, is_newest=query.is_newest)
     return SlicePlan(query, slices)
 
 

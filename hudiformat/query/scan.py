@@ -73,6 +73,11 @@ class SliceQuery:
     written_by: pc.Expression | None = None
 
     @property
+    def is_newest(self) -> bool:
+        """Whether the newest rows are asked for, neither those of a moment before nor those of some writes."""
+        return self.reader.as_of is None and not self.reader.incremental
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of the rows.
 

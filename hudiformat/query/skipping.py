@@ -19,7 +19,16 @@ from hudiformat.avro import keeps_order, resolve
 from hudiformat.basefile import possible
 from hudiformat.blocks.wanted import columns_of
 from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, SchemaError
-from hudiformat.metadata import BLOOM_FILTERS, COLUMN_STATS, ColumnRange, ColumnStats, bloom_filters, column_stats
+from hudiformat.metadata import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    RECORD_INDEX,
+    ColumnRange,
+    ColumnStats,
+    bloom_filters,
+    column_stats,
+    record_locations,
+)
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.table import TableState, schema_history
@@ -27,23 +36,26 @@ from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
 from hudiformat.view import FileSlice
 
 _MOST_CASES = 64
+_MOST_KEYS = 1000
+"""Of more keys the files are read at once: each is a look-up of its own in the record index."""
 
 
 def without_skipped(
-    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
 ) -> list[FileSlice]:
     """Those of *slices* in which the pruner's filter can be true; their log files count only *with_logs*.
 
-    A part of the metadata table that cannot be read is skipped with a warning.
+    Where the query *is_newest*, asking for the newest rows of the table, indexes that know these alone are used too.  A
+    part of the metadata table that cannot be read is skipped with a warning.
 
-    Source: ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
+    Source: RecordLevelIndexSupport, ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
     """
-    skipped = skipped_by_index(state, slices, pruner, with_logs=with_logs)
+    skipped = skipped_by_index(state, slices, pruner, with_logs=with_logs, is_newest=is_newest)
     return [one for one in slices if one not in skipped]
 
 
 def skipped_by_index(
-    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, is_newest: bool = False
 ) -> dict[FileSlice, str]:
     """Those of *slices* in which the pruner's filter cannot be true, and the part of the metadata table that says so.
 
@@ -54,7 +66,7 @@ def skipped_by_index(
         return skipped
     for partition, find in _INDEXES.items():
         left = [one for one in slices if one not in skipped]
-        if not left or not state.has_metadata_partition(partition):
+        if not left or not state.has_metadata_partition(partition) or (partition in _OF_NEWEST and not is_newest):
             continue
         try:
             skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
@@ -96,8 +108,26 @@ def _by_bloom_filters(
     return skipped
 
 
-_INDEXES: Mapping[str, Callable[..., set[FileSlice]]] = {COLUMN_STATS: _by_statistics, BLOOM_FILTERS: _by_bloom_filters}
+def _by_record_index(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
+) -> set[FileSlice]:
+    # The index knows one place of a key.  Where keys belong to partitions, it may be in others too.
+    is_unique = state.options.is_global or not state.config.partition_fields
+    where = key_filter(pruner.filter, state.config) if is_unique and with_logs else None
+    if where is None or where.keys is None or len(where.keys) > _MOST_KEYS:
+        return set()
+    found = set(record_locations(state.storage, state.config, state.timeline, where.keys).values())
+    return {one for one in slices if (one.partition_path, one.file_id) not in found}
+
+
+_INDEXES: Mapping[str, Callable[..., set[FileSlice]]] = {
+    RECORD_INDEX: _by_record_index,
+    COLUMN_STATS: _by_statistics,
+    BLOOM_FILTERS: _by_bloom_filters,
+}
 """What each part of the metadata table rules out, the cheapest first."""
+_OF_NEWEST = (RECORD_INDEX,)
+"""Those that know only where records are now, and have forgotten deleted ones."""
 
 
 def _stored(pruner: PartitionPruner) -> pa.Schema:

@@ -19,7 +19,7 @@ from hudiformat.metadata import ColumnRange
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.query.skipping import _of_column, without_skipped
 from hudiformat.storage import LocalStorage
-from tests.tables import GoldenTable, multiset
+from tests.tables import GoldenTable, content, multiset, new_table, rows
 
 GOLDEN = "v9-mor-metadata-table-h120"
 K, V, P, TS, NAME = (pc.field(name) for name in ("k", "v", "p", "ts", "name"))
@@ -208,3 +208,23 @@ def test_what_is_true_of_a_row_is_possible(rows: list[list[dict[str, Any]]], con
             cases = _of_column(SCHEMA.field(name), ranges, may_be_null=may_be_null)
             if cases and table.filter(condition).num_rows:
                 assert any(possible(condition, SCHEMA, cases)), (cases, table.filter(condition))
+
+
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "SIMPLE"])
+def test_a_key_is_looked_up_in_the_record_index_where_it_is_in_one_place(tmp_path: Path, index: str) -> None:
+    options = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true"}
+    table = new_table(tmp_path / "t", options={**options, "hoodie.index.type": index})
+    table.upsert(rows(*((f"k{number}", 1, "uvwxyz"[number % 6], number) for number in range(12))))
+    before = table.upsert(rows(("k1", 2, "v", 2))).instant
+    table.delete(rows(("k2", 3, "w")))
+    for key, count in (("k1", 1), ("k2", 0), ("k7", 1), ("no key", 0)):
+        explained = table.scan(filter=key == K).explain()
+        if index == "SIMPLE":  # a key may be in several partitions, of which the index knows one
+            assert "record_index" not in explained.left_out
+            continue
+        assert (len(explained.read), explained.left_out["record_index"]) == (count, 6 - count)
+        assert table.snapshot(filter=key == K)["k"].to_pylist() == [key] * count
+    assert "record_index" not in table.scan(filter=K == "k2", as_of=before).explain().left_out
+    assert content(table, as_of=before, filter=K == "k2") == [("k2", 1, "w", 2)]
+    many = table.scan(filter=K.isin([str(number) for number in range(2000)])).explain()
+    assert "record_index" not in many.left_out
