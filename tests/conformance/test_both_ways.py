@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -132,6 +133,11 @@ def block_types(table: hf.Table) -> set[hf.BlockType]:
     return {block.type for path in paths for block in hf.LogReader(path)}
 
 
+def dropped_metadata_table(version: int) -> AbstractContextManager[object]:
+    """What a write warns of: the metadata table that Hudi has made is dropped in version 6, and kept up above."""
+    return pytest.warns(hf.HudiFormatWarning, match="metadata table") if version < 8 else nullcontext()
+
+
 def write_ours(table: hf.Table) -> None:
     """Commits of every kind, late rows and rows that are deletes among them."""
     table.insert(things(range(40), ts=5))
@@ -160,7 +166,7 @@ def test_hudi_goes_on_with_a_table_of_ours(hudi: RealHudi, tmp_path: Path, index
     assert table.timeline.completed[-1].action.value == "commit"
     compacted = assert_reads_alike(hudi, table)
     assert table.read_optimized().num_rows == compacted.num_rows
-    with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
+    with dropped_metadata_table(version):
         table.upsert(things(range(60, 80), ts=11))
     hf.open_table(table.path).delete(things(range(61, 64), ts=0).select(["p", "id"]))
     assert_history_reads_alike(hudi, table := hf.open_table(table.path))
@@ -185,7 +191,7 @@ def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_pat
     small = "hoodie.clustering.plan.strategy.small.file.limit=999999999,hoodie.write.auto.upgrade=false"
     hudi.sql(f"call run_clustering(path => '{table.path}', options => '{small}')")
     assert table.timeline.completed_writes[-1].action.value == "replacecommit"
-    with pytest.warns(hf.HudiFormatWarning, match="metadata table"):
+    with dropped_metadata_table(version):
         table.upsert(things(range(40, 80), ts=11))
     keys = assert_reads_alike(hudi, hf.open_table(table.path))["id"].to_pylist()
     assert len(keys) == len(set(keys))
@@ -197,7 +203,7 @@ def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_pat
 
 def test_hudi_finds_the_rows_that_fill_small_files(hudi: RealHudi, tmp_path: Path) -> None:
     """Merge-on-read: new rows rewrite a small base file, or go to its log where the index sees logs."""
-    table = create(tmp_path / "t", {"hoodie.index.type": "SIMPLE"})
+    table = create(tmp_path / "t", {})
     table.insert(things(range(30), ts=5))
     commit = table.upsert(things(range(20, 50), ts=6))  # updates of rewritten groups among them
     assert {Path(stat.path or "").suffix for stat in commit.stats} == {".parquet"}
