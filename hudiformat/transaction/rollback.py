@@ -133,10 +133,18 @@ def roll_back(state: TableState, target: Instant) -> Instant:
 
 
 def finish_rollbacks(state: TableState) -> TableState:
-    """Finish the rollbacks that were stopped half-way; the table after that."""
+    """Finish the rollbacks that were stopped half-way; the table after that.
+
+    One whose plan is gone is taken off the timeline: a restore has done it, and has deleted it before its writer, which
+    had lost the lock, began it.
+    """
     pending = [one for one in state.timeline.pending if one.action is Action.ROLLBACK]
     for one in pending:
-        _run(state.context.state(), one, _plan(state, one))
+        planned = Instant(one.time, one.action, State.REQUESTED)
+        if one.state is State.INFLIGHT and not state.storage.exists(instant_path(state.config, planned)):
+            remove_pending(state.storage, state.config, one)
+        else:
+            _run(state.context.state(), one, _plan(state, one))
     return state.context.state() if pending else state
 
 

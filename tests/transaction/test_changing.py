@@ -11,7 +11,7 @@ import pytest
 from hudiformat import HudiFormatWarning, LockError, Table, open_storage, open_table
 from hudiformat.exclusion.locks import lock_of
 from hudiformat.table import TableContext
-from hudiformat.timeline import Action, InstantInfo, RollbackPlan
+from hudiformat.timeline import Action, Instant, InstantInfo, RollbackPlan, State, instant_path
 from hudiformat.transaction import announce, rollback
 from hudiformat.transaction.changing import changing, exclusive
 from tests.metadata_tables import PARTITIONS, properties, with_metadata_table
@@ -116,6 +116,17 @@ def test_a_rollback_that_was_stopped_half_way_is_finished_first(table: Table) ->
         assert now.timeline.pending == ()
         assert last.instant not in {one.time for one in now.timeline.instants}
     assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_a_rollback_whose_plan_is_gone_is_taken_off_the_timeline(table: Table) -> None:
+    """It was begun by a writer that had lost the lock, after a restore had done it and deleted its instant."""
+    table.upsert(rows(("a", 1, "x", 1)))
+    state = table.context.state()
+    dangling = Instant(state.next_instant, Action.ROLLBACK, State.INFLIGHT)
+    state.storage.create(instant_path(state.config, dangling), b"")
+    table.upsert(rows(("a", 2, "x", 2)))
+    assert table.timeline.pending == ()
+    assert content(table) == [("a", 2, "x", 2)]
 
 
 def test_the_context_says_whether_the_lock_is_still_held(tmp_path: Path) -> None:
