@@ -137,7 +137,7 @@ def test_columns_that_a_merge_cannot_set(spark: SparkSession, tmp_path: Path, co
 
 
 def test_a_global_index_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    table = create(tmp_path / "table", index="SIMPLE")
+    table = create(tmp_path / "table", index="GLOBAL_SIMPLE")
     with pytest.raises(hf.UnsupportedFeatureError, match="which the index GLOBAL_SIMPLE does not"):
         hudi_spark.merge(
             changes(spark), table.path, when_matched=[Delete()], options={"hoodie.index.type": "GLOBAL_SIMPLE"}
