@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import pickle
 import resource
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat.errors import StorageError
-from hudiformat.storage import Capabilities, FileInfo, FileMap, LocalStorage, Storage, Trail, give_back, local
+from hudiformat.storage import Capabilities, FileInfo, LocalStorage, Storage
 from hudiformat.storage.local import LocalOutputFile
 
 
@@ -252,75 +251,6 @@ def test_what_cannot_be_deleted_is_an_error(storage: LocalStorage) -> None:
         storage.delete("x" * 300)
 
 
-PAGE = mmap.PAGESIZE
-
-
-class Spy(FileMap):
-    """A map that tells what it gave back."""
-
-    given: list[tuple[int, int]]
-
-    def madvise(self, option: int, start: int = 0, length: int | None = None) -> None:
-        assert option == mmap.MADV_DONTNEED
-        length = len(self) if length is None else length
-        self.given.append((start, length))
-        super().madvise(option, start, length)
-
-
-@pytest.fixture
-def spy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spy:
-    monkeypatch.setattr(local, "_STRIDE", 4 * PAGE)
-    monkeypatch.setattr(local, "_MARGIN", PAGE)
-    (tmp_path / "file").write_bytes(b"x" * (20 * PAGE + 5))
-    with (tmp_path / "file").open("rb") as file:
-        found = Spy(file.fileno(), 0, access=mmap.ACCESS_READ)
-    found.given = []
-    return found
-
-
-def test_pages_are_given_back_a_stride_at_a_time_with_a_margin(spy: Spy) -> None:
-    view = memoryview(spy)
-    trail = Trail(view)
-    for position in range(0, len(view), PAGE):
-        trail.reach(position)
-    assert spy.given == [
-        (0, 5 * PAGE),
-        (3 * PAGE, 6 * PAGE),
-        (7 * PAGE, 6 * PAGE),
-        (11 * PAGE, 6 * PAGE),
-        (15 * PAGE, 5 * PAGE + 5),
-    ]
-    assert bytes(view) == b"x" * len(view)
-
-
-def test_a_walk_may_go_backward(spy: Spy) -> None:
-    trail = Trail(memoryview(spy), len(spy))
-    for position in range(len(spy), 10 * PAGE, -PAGE):
-        trail.reach(position)
-    assert spy.given == [(15 * PAGE, 5 * PAGE + 5), (11 * PAGE, 6 * PAGE + 5)]
-
-
-def test_a_local_file_is_a_file_map(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"x")
-    assert isinstance(LocalStorage(tmp_path).map("file").obj, FileMap)
-
-
-def test_nothing_is_given_back_of_what_a_caller_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_STRIDE", 1)
-    theirs = mmap.mmap(-1, 4 * PAGE)  # whose pages are in no file
-    theirs.write(b"x" * 4 * PAGE)
-    for data in (theirs, b"x" * 4 * PAGE):
-        Trail(memoryview(data)).reach(4 * PAGE)
-        assert bytes(data[:]) == b"x" * 4 * PAGE
-
-
-def test_whole_files_are_given_back_once_and_their_views_stay(spy: Spy) -> None:
-    views = [memoryview(spy)[:9], memoryview(spy)[PAGE:]]
-    give_back([*views, b"bytes", memoryview(b"no file")])
-    assert spy.given == [(0, len(spy))]
-    assert bytes(views[1]) == b"x" * (19 * PAGE + 5)
-
-
 @pytest.mark.parametrize("make", [lambda storage: storage.create("a/b", b""), lambda storage: storage.open_new("a/b")])
 def test_a_folder_that_is_deleted_before_its_first_file_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[LocalStorage], object]
@@ -354,32 +284,6 @@ def test_new_files_and_folders_have_the_permissions_that_the_umask_leaves(tmp_pa
     modes = {name: (tmp_path / "table" / name).stat().st_mode & 0o777 for name in ("folder/created", "folder/opened")}
     assert modes == {"folder/created": 0o660, "folder/opened": 0o660}
     assert (tmp_path / "table/folder").stat().st_mode & 0o777 == 0o770
-
-
-@pytest.mark.parametrize("way", ["create", "open_new", "rename"])
-def test_the_folders_above_a_new_file_are_synced_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    storage = LocalStorage(tmp_path / "table")
-    synced: list[Path] = []
-    monkeypatch.setattr(local, "_sync_folder", synced.append)
-    storage.create("file", b"", sync=False)
-    if way == "create":
-        storage.create("a/b/file", b"")
-    elif way == "rename":
-        storage.rename("file", "a/b/file")
-    else:
-        with storage.open_new("a/b/file") as file:
-            file.sync()
-    above = [tmp_path / "table/a/b", tmp_path / "table/a", tmp_path / "table", tmp_path]
-    assert [folder for folder in above if folder not in synced] == []
-    synced.clear()
-    storage.create("a/b/other", b"")
-    assert synced == [tmp_path / "table/a/b"]  # those above are known to be on disk
-    storage.delete_folder("a")
-    synced.clear()
-    storage.create("a/b/file", b"")
-    assert tmp_path / "table" in synced
 
 
 @pytest.fixture
