@@ -25,6 +25,7 @@ from hudiformat.table import (
     AMBIGUOUS_KEYS,
     DELETED_FIELD,
     WRITABLE_VERSIONS,
+    Clock,
     RowKeys,
     TableClock,
     TableSchema,
@@ -55,6 +56,7 @@ def create_table(
     table_type: str = "MERGE_ON_READ",
     version: int = 9,
     options: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
 ) -> Table:
     """A new, empty table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
@@ -64,6 +66,7 @@ def create_table(
     and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
     of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
     them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table, from version 8 on.
+    *clock* is as for ``open_table``.
 
     Raises:
         TableExistsError: there is a table at *path*.
@@ -107,17 +110,21 @@ def create_table(
     # The properties come last: a creation that is stopped before leaves no table, and one that is stopped after them
     # leaves a table without a metadata table.
     storage.create(PROPERTIES_FILE, format_table_config(config, saved_at=datetime.now(timezone.utc)))
-    _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name))
-    return open_table(storage, options=chosen)
+    _set_up_metadata_table(storage, config, options, TableSchema.from_arrow(schema, name), clock)
+    return open_table(storage, options=chosen, clock=clock)
 
 
 def _set_up_metadata_table(
-    storage: Storage, config: TableConfig, options: Mapping[str, str], schema: TableSchema
+    storage: Storage,
+    config: TableConfig,
+    options: Mapping[str, str],
+    schema: TableSchema,
+    clock: Clock | None,
 ) -> None:
     """Give a new table a metadata table, if the options ask for one."""
     chosen = parse_write_options(options)
     if chosen.metadata_enable and config.version >= VERSION_WITH_COMPLETION_TIMES:
-        added = set_up_metadata_table(storage, config, chosen, schema, TableClock(config.timeline_zone))
+        added = set_up_metadata_table(storage, config, chosen, schema, clock or TableClock(config.timeline_zone))
         update_table_config(storage, added, saved_at=datetime.now(timezone.utc))
 
 

@@ -5,8 +5,7 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 
 from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.folder import FolderStorage
-from hudiformat.storage.local import LocalStorage
-from hudiformat.storage.mapping import FileMap, Trail, give_back
+from hudiformat.storage.local import FileMap, LocalStorage, Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
 from hudiformat.storage.streams import ArrowSink, arrow_stream, reading

@@ -14,7 +14,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.storage.mapping import FileMap
+from hudiformat.storage.local import FileMap
 
 RANGE = 8 << 20
 """Bytes of one request, as in Arrow's readers: so many that its round trip hardly counts."""

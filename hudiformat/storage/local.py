@@ -1,4 +1,4 @@
-"""The local file system.
+"""The local file system, and mapped files whose memory can be released.
 
 Hudi's JVM writes a checksum ``.name.crc`` beside every file, and checks it when it reads the file.  Before a file is
 replaced or deleted its checksum has to be deleted, or Hudi refuses the new content.
@@ -13,7 +13,8 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +23,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from hudiformat.errors import StorageError
-from hudiformat.storage.mapping import FileMap
 from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
-from hudiformat.storage.syncing import forget_synced, sync_entry, sync_folder
 from hudiformat.wire import is_below_root
 
 T = TypeVar("T")
@@ -129,7 +128,7 @@ class LocalStorage:
             finally:
                 temporary.unlink(missing_ok=True)
             if sync:
-                sync_entry(target, self._root)
+                _sync_entry(target, self._root)
         except OSError as error:
             raise _storage_error("create", target, error) from error
 
@@ -145,7 +144,7 @@ class LocalStorage:
             _checksum_file(new).unlink(missing_ok=True)
             old.rename(new)
             _checksum_file(old).unlink(missing_ok=True)
-            sync_entry(new, self._root)
+            _sync_entry(new, self._root)
         except OSError as error:
             raise _storage_error("rename", old, error, f" to {new}") from error
 
@@ -173,7 +172,7 @@ class LocalStorage:
             if target.is_symlink():
                 target.unlink()  # what it leads to may lie outside
                 return True
-            forget_synced(target)
+            _forget_synced(target)
             shutil.rmtree(target)
         except FileNotFoundError:
             return False
@@ -242,7 +241,7 @@ class LocalOutputFile:
         try:
             os.fsync(self._handle)
             if not self._folder_synced:  # the name of a new file is on disk only with its folder
-                sync_entry(self._path, self._root)
+                _sync_entry(self._path, self._root)
                 self._folder_synced = True
         except OSError as error:
             raise _storage_error("sync", self._path, error) from error
@@ -330,11 +329,66 @@ _FILE_MODE = 0o666  # less the umask
 def _make_folder(folder: Path, root: Path) -> None:
     if not folder.is_dir():
         is_new = not root.is_dir()
-        forget_synced(next(one for one in [*reversed(folder.parents), folder] if not one.is_dir()))
+        _forget_synced(next(one for one in [*reversed(folder.parents), folder] if not one.is_dir()))
         folder.mkdir(parents=True, exist_ok=True)
         if is_new:
             with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable
-                sync_folder(root.parent)
+                _sync_folder(root.parent)
+
+
+@dataclass
+class _Folder:
+    """A folder in the tree of those whose names this process has synced, or that hold one of these.
+
+    A file is on disk only if the names of all folders above it are.
+    """
+
+    is_synced: bool = False
+    inner: dict[str, _Folder] = field(default_factory=dict)
+
+
+_all_folders = _Folder()
+
+
+def _sync_entry(path: Path, root: Path) -> None:
+    """Sync the name of *path*, and those of the folders above it and below *root* that have not been synced yet."""
+    _sync_folder(path.parent)
+    found = []
+    for folder in path.parents:
+        known = _known(folder)
+        if known.is_synced or folder == root:
+            break
+        _sync_folder(folder.parent)
+        found.append(known)
+    for known in found:  # only now: one that is known stands for all above it
+        known.is_synced = True
+
+
+def _forget_synced(folder: Path) -> None:
+    """Forget that *folder*, and what is in it, was synced."""
+    *above, name = folder.parts
+    at = _all_folders
+    for part in above:
+        inner = at.inner.get(part)
+        if inner is None:
+            return
+        at = inner
+    at.inner.pop(name, None)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _known(folder: Path) -> _Folder:
+    at = _all_folders
+    for part in folder.parts:
+        at = at.inner.setdefault(part, _Folder())
+    return at
 
 
 def _checksum_file(path: Path) -> Path:
@@ -343,3 +397,42 @@ def _checksum_file(path: Path) -> Path:
 
 def _storage_error(action: str, path: Path, error: OSError, rest: str = "") -> StorageError:
     return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=str(path))
+
+
+_STRIDE = 32 << 20  # bytes
+_MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
+
+
+class FileMap(mmap.mmap):
+    """A read-only map of a file: its pages can be released at any time, and are read again when they are used."""
+
+
+class Trail:
+    """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
+
+    Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
+    stay valid.  For bytes that are no :class:`FileMap` nothing is done.
+    """
+
+    def __init__(self, data: memoryview, start: int = 0) -> None:
+        self._map = data.obj if isinstance(data.obj, FileMap) else None
+        self._last = start
+
+    def reach(self, position: int) -> None:
+        """Report that the reader has come to *position*, in bytes from the start of the file."""
+        if self._map is None or abs(position - self._last) < _STRIDE:
+            return
+        first = max(min(self._last, position) - _MARGIN, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+        last = min(max(self._last, position) + _MARGIN, len(self._map))
+        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+        self._last = position
+
+
+def give_back(views: Iterable[bytes | memoryview]) -> None:
+    """Release the memory of the mapped files that *views* are parts of; the views stay valid.
+
+    For bytes in no :class:`FileMap` nothing is done.
+    """
+    maps = {view.obj for view in views if isinstance(view, memoryview) and isinstance(view.obj, FileMap)}
+    for file_map in maps:
+        file_map.madvise(mmap.MADV_DONTNEED)

@@ -260,8 +260,8 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All cases in CI; elsewhere some actions, and not version 8, whose tables are read as those of version 9 are."""
-    for version in (6, 8, 9) if THOROUGH else (6, 9):
+    """All actions in CI, some elsewhere; version 8, whose tables are read as those of version 9 are, in a long run."""
+    for version in (6, 8, 9) if LONG else (6, 9):
         for name in ACTIONS if THOROUGH else SHORT:
             yield Case(version, MOR, name)
             if "compaction" not in name:
@@ -317,9 +317,9 @@ QUERIES = {
     "incremental from": Query(lambda table, earlier: table.incremental(earlier)),
     "cdc": Query(lambda table, _earlier: table.cdc("000"), of_changes=True),
 }
-# snapshot() reads as scan() does: only a long run tries both.
+# snapshot() reads as scan() does, and others as those that are named here: only a long run tries all.
 OFTEN = ("snapshot", "read_optimized", "file_slices", "snapshot as of", "incremental", "cdc")
-ASKED = [name for name in QUERIES if LONG or (THOROUGH and name != "scan") or name in OFTEN]
+ASKED = [name for name in QUERIES if LONG or name in OFTEN]
 
 Answer = tuple[str, ...] | HudiFormatError
 """The rows as sorted texts, or what the query raised."""
@@ -418,12 +418,10 @@ def query_during(race: Race, query: Query, moment: int, *, is_after: bool = Fals
 def moments(case: Case, name: str, count: int) -> Iterator[tuple[int, bool]]:
     """The numbers of some of *count* requests, or of all, and whether the action happens after the request.
 
-    In CI these are all; for version 8 and for change data, which takes longest, they are half.  Between two requests a
-    query reads nothing but files that are open, so just after a request is the same as just before the next one: only
-    a long run tries both.
+    Between two requests a query reads nothing but files that are open, so just after a request is the same as just
+    before the next one: only a long run tries both.
     """
-    alike = case.version == 8 or name == "cdc"
-    step = 1 if LONG else 1 + alike if THOROUGH else 2 if name == "snapshot" else 8
+    step = 1 if LONG else 2 if name == "snapshot" else 5 if THOROUGH else 8
     for moment in range(zlib.crc32(f"{case} {name}".encode()) % step, count, step):
         yield moment, False
         if LONG:

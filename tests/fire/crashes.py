@@ -13,14 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from hudiformat import HudiFormatError, StorageError, Table
+from hudiformat import HudiFormatError, StorageError, Table, open_table
 from tests.faults import READS, FaultyStorage
 from tests.fire.memory import MemoryStorage, in_time_of
-from tests.fire.scenes import MOR, OPERATIONS, SERVICES, Kind, Rows, content, fill, rows, table_in
+from tests.fire.scenes import MOR, OPERATIONS, SERVICES, Kind, Rows, content, fill, rows, save, table_in
+from tests.metadata_statistics import check_bloom_filters, check_record_index, check_statistics
 
 T = TypeVar("T")
+ALL_INDEXES = {"files", "column_stats", "partition_stats", "bloom_filters", "record_index"}
 AGING = 3
 """After one of so many moments the table lives on until its timeline is archived; after the others, for one write."""
 
@@ -193,6 +197,8 @@ def live_on(kind: Kind, storage: MemoryStorage, now: Rows, *, finished: Rows | N
     seen = without_probe(content(table()))
     assert seen in (now, finished), f"the next writer sees {seen}, not {now}"
     now = seen
+    if kind.has_indexes:
+        check_indexes(storage)
     if not ages:
         return
     if kind.table_type == MOR:
@@ -206,6 +212,22 @@ def live_on(kind: Kind, storage: MemoryStorage, now: Rows, *, finished: Rows | N
     assert seen == now, f"once archived, a reader sees {seen}, not {now}"
     findings = table().verify()
     assert not findings, f"once archived, verify() finds {findings}"
+    if kind.has_indexes:
+        check_indexes(storage)
+
+
+def check_indexes(storage: MemoryStorage) -> None:
+    """The indexes of the metadata table say what the files contain; but for the record index none was dropped.
+
+    A rollback of what its base file has already drops that one, and a delete that may have lost leaves its key in it.
+    """
+    with TemporaryDirectory() as folder:
+        save(storage, Path(folder))
+        check_statistics(Path(folder))
+        check_bloom_filters(Path(folder))
+        check_record_index(Path(folder), exact=False)
+        found = set(open_table(folder).config.metadata_partitions)
+    assert found | {"record_index"} == ALL_INDEXES, f"the metadata table has only {found}"
 
 
 def without_probe(found: Rows) -> Rows:

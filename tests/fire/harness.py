@@ -78,7 +78,7 @@ def run_work(job: tuple[Work, int]) -> Result:
     return Result(work, len(tried), tuple((case, wrong) for case, wrong in tried if wrong is not None))
 
 
-def run(attack: str, *, every: int, processes: int) -> Iterator[Result]:
-    """Try an attack in several processes; results as they come."""
+def run(attack: str, *, every: int, processes: int, about: str = "") -> Iterator[Result]:
+    """Try an attack in several processes, all of it or the works whose names contain *about*; results as they come."""
     with get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(run_work, [(work, every) for work in works(attack)])
+        yield from pool.imap_unordered(run_work, [(work, every) for work in works(attack) if about in str(work)])

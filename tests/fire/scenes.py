@@ -54,6 +54,15 @@ SERVICES = {
 """Everything that follows a write by itself, as soon as it can."""
 
 
+INDEXES = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.compact.max.delta.commits": "3",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of table, and how it is written."""
@@ -64,6 +73,7 @@ class Kind:
     mode: str = "SINGLE_WRITER"
     appends: bool = True
     has_metadata_table: bool = False
+    has_indexes: bool = False  # a metadata table of hudiformat's own, with all indexes that it makes
 
     @property
     def is_non_blocking(self) -> bool:
@@ -73,13 +83,14 @@ class Kind:
     @property
     def options(self) -> dict[str, str]:
         others = {} if self.mode == "SINGLE_WRITER" else {"hoodie.write.concurrency.mode": self.mode, **BESIDE_OTHERS}
-        return {**ALONE, **others, "hoodie.index.type": self.index}
+        return {**ALONE, **others, **(INDEXES if self.has_indexes else {}), "hoodie.index.type": self.index}
 
     def __str__(self) -> str:
         kind = "MOR" if self.table_type == MOR else "COW"
         mode = {"SINGLE_WRITER": "alone", "OPTIMISTIC_CONCURRENCY_CONTROL": "optimistic"}.get(self.mode, "non-blocking")
-        more = ("" if self.appends else ", object store") + (", metadata table" if self.has_metadata_table else "")
-        return f"{self.version} {kind} {self.index} {mode}{more}"
+        more = "" if self.appends else ", object store"
+        metadata = ", metadata table" if self.has_metadata_table else ", all indexes" if self.has_indexes else ""
+        return f"{self.version} {kind} {self.index} {mode}{more}{metadata}"
 
 
 def rows(*values: tuple[Any, ...]) -> pa.Table:
@@ -120,7 +131,12 @@ def new_table(storage: MemoryStorage, kind: Kind) -> Table:
         partition_by=["p"],
         table_type=kind.table_type,
         version=kind.version,
-        options={"hoodie.index.type": kind.index, "hoodie.bucket.index.num.buckets": "2"},
+        options={
+            **(INDEXES if kind.has_indexes else {}),
+            "hoodie.index.type": kind.index,
+            "hoodie.bucket.index.num.buckets": "2",
+        },
+        clock=SceneClock(storage.time),
     )
     return table_in(storage, storage.time, kind)
 
@@ -141,10 +157,7 @@ def fill(kind: Kind) -> MemoryStorage:
 def with_metadata_table(storage: MemoryStorage) -> MemoryStorage:
     """The table with a metadata table, which the tests' builder makes in a folder."""
     with TemporaryDirectory() as folder:
-        for path, file in storage.files.items():
-            target = Path(folder) / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.data)
+        save(storage, Path(folder))
         add_metadata_table(Path(folder))
         return load(Path(folder), storage.time)
 
@@ -241,6 +254,16 @@ def kinds() -> Iterator[Kind]:
     yield Kind(6, COW, appends=False)
     yield Kind(has_metadata_table=True)
     yield Kind(table_type=COW, mode="OPTIMISTIC_CONCURRENCY_CONTROL", has_metadata_table=True)
+    yield Kind(has_indexes=True)
+    yield Kind(8, COW, index="GLOBAL_SIMPLE", mode="OPTIMISTIC_CONCURRENCY_CONTROL", has_indexes=True)
+
+
+def save(storage: MemoryStorage, folder: Path) -> None:
+    """The files of a storage in memory as files of a folder."""
+    for path, file in storage.files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.data)
 
 
 def load(folder: Path, time: FakeTime) -> MemoryStorage:
