@@ -145,7 +145,8 @@ class MetadataTable:
     def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
         """Drop the delta commits of rolled-back writes; those that are in a base file are undone by records."""
         every = [target for rollback in rollbacks for target in rollback.commits_rollback]
-        listed = self._listed_of(every)
+        recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
+        listed = self._listed_of({target for target in every if target not in recorded or self._is_compacted(target)})
         compacted = [target for target in every if self._is_compacted(target) or target in listed]
         for target in every:
             if target not in compacted:
@@ -176,18 +177,16 @@ class MetadataTable:
         return end is not None and any(one.action is Action.COMMIT and one.time > end for one in timeline.completed)
 
     def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
-        """The files of writes that have no delta commit here and are listed all the same, by write and partition path.
+        """The files of the writes at *times* that are listed, by write and partition path.
 
-        The metadata table was made after them.  A restore that was stopped has deleted some of them before it goes on,
-        and does not know their names any more.
+        A write may have no delta commit here, where the metadata table was made after it.  A restore that was stopped
+        has deleted some files of a write before it goes on, and does not know their names any more.
         """
-        recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
-        wanted = set(times) - recorded
         found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root) if wanted else ():
+        for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root) if times else ():
             for file in files:
                 name = parse_data_file(file.name)
-                if name is not None and name.instant in wanted:
+                if name is not None and name.instant in times:
                     found[name.instant][path].append(file.name)
         return {time: dict(paths) for time, paths in found.items()}
 

@@ -259,12 +259,17 @@ def test_what_is_in_a_base_file_already_is_said_to_be_gone(tmp_path: Path, again
     check_listing(tmp_path / "t")
 
 
-def test_a_restore_undoes_what_is_in_a_base_file_and_what_is_not_yet(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_restore_undoes_what_is_in_a_base_file_and_what_is_not_yet(tmp_path: Path, is_stopped: bool) -> None:
     table = with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.compact.max.delta.commits": "3"})
     done = [table.bulk_insert(rows((f"k{step}", step, "x", step))).instant for step in range(6)]
     own = Path(table.path) / ".hoodie" / "metadata" / ".hoodie" / "timeline"
     compacted = max(path.name[:17] for path in own.glob("*.commit"))
     assert done[1] < compacted < done[5]
+    if is_stopped:  # after it has deleted files, whose names the next attempt does not see any more
+        for number in (1, 5):
+            (made,) = (tmp_path / "t" / "x").glob(f"*_{done[number]}.parquet")
+            made.unlink()
     table.restore(done[0])
     assert content(table) == [("k0", 0, "x", 0)]
     check_listing(tmp_path / "t")
