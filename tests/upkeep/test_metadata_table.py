@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 import pytest
@@ -22,6 +23,7 @@ from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
 from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
+from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing
 from tests.metadata_statistics import check_metadata_table, check_statistics
 from tests.metadata_tables import (
@@ -36,6 +38,8 @@ from tests.metadata_tables import (
     with_options,
 )
 from tests.tables import content, multiset, new_table, rows, tree
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -259,19 +263,47 @@ def test_what_is_in_a_base_file_already_is_said_to_be_gone(tmp_path: Path, again
     check_listing(tmp_path / "t")
 
 
-@pytest.mark.parametrize("is_stopped", [False, True])
-def test_a_restore_undoes_what_is_in_a_base_file_and_what_is_not_yet(tmp_path: Path, is_stopped: bool) -> None:
+def test_a_restore_undoes_what_is_in_a_base_file_and_what_is_not_yet(tmp_path: Path) -> None:
     table = with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.compact.max.delta.commits": "3"})
     done = [table.bulk_insert(rows((f"k{step}", step, "x", step))).instant for step in range(6)]
     own = Path(table.path) / ".hoodie" / "metadata" / ".hoodie" / "timeline"
     compacted = max(path.name[:17] for path in own.glob("*.commit"))
     assert done[1] < compacted < done[5]
-    if is_stopped:  # after it has deleted files, whose names the next attempt does not see any more
-        for number in (1, 5):
-            (made,) = (tmp_path / "t" / "x").glob(f"*_{done[number]}.parquet")
-            made.unlink()
     table.restore(done[0])
     assert content(table) == [("k0", 0, "x", 0)]
+    check_listing(tmp_path / "t")
+
+
+@dataclass
+class FailsOnce:
+    """A fault at the operation whose name and path are ``what``."""
+
+    what: str
+    has_failed: bool = False
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        if what == self.what and not self.has_failed:
+            self.has_failed = True
+            raise StorageError(f"the storage fails: {what}")
+        return action()
+
+
+def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(tmp_path: Path) -> None:
+    """It does not see these files any more, and a base file of the metadata table has them."""
+    table = with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.compact.max.delta.commits": "3"})
+    done = [table.upsert(rows(("k", step, "x", step))).instant for step in range(6)]
+    fault = FailsOnce(f"delete_folder .hoodie/.temp/{done[1]}")
+    failing = open_table(FaultyStorage(table.context.storage, fault), clock=table.context.clock)
+    with pytest.raises(StorageError, match="the storage fails"):
+        failing.restore(done[0])
+    own = Path(table.path) / ".hoodie" / "metadata" / ".hoodie" / "timeline"
+    assert done[2] < max(path.name[:17] for path in own.glob("*.commit"))
+    assert not any(done[2] in path.name for path in (tmp_path / "t").rglob("*") if "metadata" not in path.parts)
+    table.restore(done[0])
+    assert content(table) == [("k", 0, "x", 0)]
+    state = table.context.state()
+    listed = {file.name for _, files in listing(state.storage, state.config, state.timeline) for file in files}
+    assert not any(time in name for name in listed for time in done[1:])
     check_listing(tmp_path / "t")
 
 
