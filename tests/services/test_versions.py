@@ -183,7 +183,7 @@ def test_a_process_that_dies_leaves_the_one_version_or_the_other(
     grown(tmp_path / "t", version)
     expected = content(open_table(tmp_path / "t"))
     seen = set()
-    for moment in itertools.count(1, every(11)):
+    for moment in itertools.count(1, every(11, thorough=11)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy", dirs_exist_ok=False))
         table = open_table(path, clock=Clock())
         faulty = Table(replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after))))
