@@ -176,7 +176,7 @@ def decode_avro_file(data: bytes, *, path: str) -> dict[str, Any]:
         schema = parse_value_schema(reader.metadata.get(SCHEMA_KEY, b""))
         records, block = next(reader.blocks(), (0, b""))
         content = _inflated(block, reader.metadata.get(CODEC_KEY, b"null"), len(data))
-        record = decode_value(content, schema) if records else None
+        record = decode_value(content, schema, size=len(data)) if records else None
     except (DecodeError, SchemaError) as error:
         raise CorruptTableError(f"{path}: expected an Avro file, which it is not: {error}", path=path) from error
     if not isinstance(record, dict):

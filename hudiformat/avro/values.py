@@ -7,7 +7,7 @@ many items as its count says, and none of them takes a byte.  So schemas are lim
 - no type contains itself;
 - every value takes at least a byte, and so does every record besides the records in it.
 
-What is decoded then costs time and memory in proportion to its bytes.
+What is decoded then takes time in proportion to its bytes; memory is counted (:mod:`hudiformat.avro.memory`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import fastavro
 
+from hudiformat.avro.memory import TooMuchMemoryError, counted, limited_memory
 from hudiformat.errors import CorruptBlockError, SchemaError
 
 MAX_SCHEMA_SIZE = 1 << 20
@@ -56,14 +57,20 @@ def parse_value_schema(text: str | bytes) -> ValueSchema:
         raise SchemaError(f"expected an Avro schema: {error!r}") from error
 
 
-def decode_value(data: bytes | memoryview, schema: ValueSchema, *, names: bool = False) -> Any:
+def decode_value(data: bytes | memoryview, schema: ValueSchema, *, names: bool = False, size: int | None = None) -> Any:
     """The value of *schema* that *data* begins with; with *names*, records in unions are pairs of a name and a record.
 
+    *size* is the number of bytes that *data* takes in its file, if it is compressed there: the value may take some
+    times as much memory.
+
     Raises:
-        CorruptBlockError: the bytes are no such value.
+        CorruptBlockError: the bytes are no such value, or one of millions of tiny parts.
     """
     try:
-        return fastavro.schemaless_reader(BytesIO(data), schema, None, return_record_name=names)
+        with limited_memory(len(data) if size is None else size):
+            return fastavro.schemaless_reader(BytesIO(data), schema, None, return_record_name=names)
+    except TooMuchMemoryError as error:
+        raise CorruptBlockError(f"expected a record of the Avro schema, found {error}") from error
     except Exception as error:  # fastavro raises whatever the damage leads to, from EOFError to KeyError
         raise CorruptBlockError(f"expected a record of the Avro schema, but it cannot be decoded: {error!r}") from error
 
@@ -136,7 +143,7 @@ class _Limiter:
         kind = definition["type"]
         key = "items" if kind == "array" else "values"
         copy, size = self.limit(definition.get(key), namespace, depth + 1)
-        return {"type": kind, key: copy}, size + 1
+        return counted({"type": kind, key: counted(copy)}), size + 1
 
     def _record(self, definition: dict[str, Any], namespace: str, depth: int) -> tuple[dict[str, Any], int]:
         full, scope = self._declare(definition, namespace)
@@ -156,7 +163,7 @@ class _Limiter:
             raise _refused(full, "has no field but records")
         self._sizes[full] = total
         self._records.add(full)
-        return {"type": "record", "name": full, "fields": fields}, total
+        return counted({"type": "record", "name": full, "fields": fields}), total
 
     def _is_record(self, copy: Any) -> bool:
         return copy in self._records if isinstance(copy, str) else isinstance(copy, dict) and copy["type"] == "record"
@@ -167,7 +174,7 @@ class _Limiter:
         if type(size) is not int or not 0 < size <= _MAX_FIXED:
             raise _refused(full, f"is a fixed of {size!r} bytes, where 1 to {_MAX_FIXED} were expected")
         self._sizes[full] = 1
-        return {"type": "fixed", "name": full, "size": size, **_logical(definition)}, 1
+        return counted({"type": "fixed", "name": full, "size": size, **_logical(definition)}), 1
 
     def _enum(self, definition: dict[str, Any], namespace: str, _depth: int) -> tuple[dict[str, Any], int]:
         full, _ = self._declare(definition, namespace)
