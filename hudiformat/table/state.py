@@ -15,9 +15,9 @@ from functools import cached_property
 
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
-from hudiformat.metadata import FILES
+from hudiformat.metadata import FILES, RECORD_INDEX
 from hudiformat.naming import base_name, next_instant
-from hudiformat.options import WriteOptions
+from hudiformat.options import IndexType, WriteOptions
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.effective import as_restored
 from hudiformat.table.internal_schema import LATEST_SCHEMA
@@ -232,10 +232,19 @@ class TableState:
         """The storage, whose root is the table's base path."""
         return self.context.storage
 
-    @property
+    @cached_property
     def options(self) -> WriteOptions:
-        """What the user asked for when the table was opened."""
-        return self.context.options
+        """What the user asked for when the table was opened.
+
+        Where that is the record index and the table has none, GLOBAL_SIMPLE takes its place, as in Hudi.
+
+        Source: SparkMetadataTableGlobalRecordLevelIndex.tagLocation, Hudi 1.2.0.
+        """
+        options = self.context.options
+        has_index = options.metadata_enable is not False and RECORD_INDEX in self.config.metadata_partitions
+        if options.index_type.uses_record_index and not has_index:
+            return replace(options, index_type=IndexType.GLOBAL_SIMPLE)
+        return options
 
     @property
     def logs_name_slices(self) -> bool:

@@ -143,7 +143,8 @@ class Turns:
 
     def _table(self, *, often: bool = True) -> Table:
         options = {
-            "hoodie.index.type": "GLOBAL_SIMPLE",
+            "hoodie.index.type": self._random.choice(["RECORD_INDEX", "GLOBAL_SIMPLE"]),
+            "hoodie.record.index.update.partition.path": "true",
             "hoodie.clean.commits.retained": "2",
             "hoodie.metadata.compact.max.delta.commits": "3" if often else "100",
             "hudiformat.sync": "false",
