@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,15 @@ from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice, list_partitions
 
 NUMBER, PATH, GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
+
+
+class NamedKeys(NamedTuple):
+    """Keys that the record index says are in a file slice, and their numbers; where ``doubtful``, its rows decide."""
+
+    file_slice: FileSlice
+    numbers: Integers
+    keys: pa.Array
+    doubtful: Booleans
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +70,23 @@ class ExistingRows:
                 if self._partition(path).may_hold(one, self.record_keys):
                     yield from self._rows_of(one)
 
-    def _by_index(self, record_index: RecordIndex) -> Iterator[pa.Table]:
+    def named(self, record_index: RecordIndex) -> Iterator[NamedKeys]:
+        """The keys that *record_index* has, by the file slice that it names."""
         distinct = self.record_keys.take(pa.array(self.index.rows))
         codes, places = record_index.find(self.storage, distinct)
         doubtful = self._are_elsewhere(codes, [place.partition_path for place in places])
         for code, numbers in rows_by_code(codes):
             file_slice = None if code == NOWHERE else self._slice(*places[code])
-            if file_slice is None:  # the index knows of a later commit, with which this write is going to conflict
-                continue
-            checked = doubtful[numbers] | self._are_deleted(file_slice, distinct.take(pa.array(numbers)))
-            if not checked.all():
-                yield self._trusted(numbers[~checked], file_slice)
-            if checked.any():
-                yield from self._rows_of(file_slice, numbers[checked])
+            if file_slice is not None:  # else the index knows of a later commit, with which this write will conflict
+                keys = distinct.take(pa.array(numbers))
+                yield NamedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
+
+    def _by_index(self, record_index: RecordIndex) -> Iterator[pa.Table]:
+        for file_slice, numbers, _, doubtful in self.named(record_index):
+            if not doubtful.all():
+                yield self._trusted(numbers[~doubtful], file_slice)
+            if doubtful.any():
+                yield from self._rows_of(file_slice, numbers[doubtful])
 
     def _are_elsewhere(self, codes: Integers, paths: list[str]) -> Booleans:
         """Which keys have a row of another partition than that of their place; all keys of an insert."""

@@ -63,6 +63,19 @@ class RecordIndex:
         opened = open_metadata(storage, config, timeline)
         return cls(opened.visibility, opened.valid)
 
+    def count(self, storage: Storage) -> int:
+        """The number of its file groups; *storage* is that of the table.
+
+        Raises:
+            CorruptTableError: it has none.
+        """
+        return len(self._opened(storage).slices(RECORD_INDEX))
+
+    @staticmethod
+    def groups_of(keys: pa.Array, count: int) -> Integers:
+        """The number of the file group of each of *keys*, of *count*."""
+        return file_groups_of(keys, count)
+
     def find(self, storage: Storage, keys: pa.Array) -> FoundLocations:
         """Where each of *keys* is, texts that differ; *storage* is that of the table.
 
@@ -71,7 +84,7 @@ class RecordIndex:
 
         Source: HoodieBackedTableMetadata.readRecordIndexLocationsWithKeys, Hudi 1.2.0.
         """
-        opened = OpenMetadata(FolderStorage(storage, METADATA_FOLDER), self.visibility, self.valid)
+        opened = self._opened(storage)
         slices = opened.slices(RECORD_INDEX)
         groups = file_groups_of(keys, len(slices))
         codes = np.full(len(keys), NOWHERE)
@@ -90,6 +103,9 @@ class RecordIndex:
                 ]
                 codes[rows[order[found]]] = np.array(of_value, np.int64)[np.asarray(encoded.indices)]
         return FoundLocations(codes, tuple(places))
+
+    def _opened(self, storage: Storage) -> OpenMetadata:
+        return OpenMetadata(FolderStorage(storage, METADATA_FOLDER), self.visibility, self.valid)
 
 
 def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[Integers, pa.Array, str]]:
