@@ -7,7 +7,6 @@ instant are the same bytes, so each is decoded once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.metadata.definitions import load_definitions
 from hudiformat.metadata.kinds import RECORD_INDEX
-from hudiformat.metadata.partition import Deletes, OpenMetadata, Part, open_metadata
+from hudiformat.metadata.partition import OpenMetadata, newest_records, open_metadata
 from hudiformat.metadata.record_locations import RecordLocation, decode_location
 from hudiformat.metadata.updates import file_groups_of
 from hudiformat.storage import FolderStorage, Storage
@@ -106,23 +105,3 @@ class RecordIndex:
 
     def _opened(self, storage: Storage) -> OpenMetadata:
         return OpenMetadata(FolderStorage(storage, METADATA_FOLDER), self.visibility, self.valid)
-
-
-def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[Integers, pa.Array, str]]:
-    """The newest record of each of *keys* in a file group whose *parts* are in merge order.
-
-    *keys* are binary, and ascend.  Rows of *keys* come with their records and the Avro schema (JSON) of these.
-    """
-    left = np.arange(len(keys))
-    for part in reversed(list(parts)):
-        if not len(left):
-            return
-        wanted = keys.take(pa.array(left))
-        if isinstance(part, Deletes):
-            dropped = pa.array([key.encode() for key in part.keys], pa.binary())
-            left = left[~np.asarray(pc.is_in(wanted, value_set=dropped))]
-            continue
-        found, values = part.file.find(wanted)
-        if len(found):
-            yield left[found], values, part.schema
-            left = np.delete(left, found)

@@ -80,6 +80,7 @@ class Parsed:
 
     ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
     never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
+    ``of_metadata_table`` is the same of the table's metadata table.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,11 @@ class Parsed:
         self.config: TableConfig | None = None
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
+
+    @cached_property
+    def of_metadata_table(self) -> Parsed:
+        """What has been parsed of the metadata table."""
+        return Parsed()
 
     def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
         """Remember the content of a commit, unless it names many files."""
@@ -176,6 +182,8 @@ class TableState:
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
     _unknown: set[str] = field(default_factory=set)
     _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
+    under_the_lock: dict[str, TableState] = field(default_factory=dict)
+    """By its folder, the state of the table's metadata table, read with this one by who has the lock to change both."""
     read_at: float = field(default_factory=time.monotonic)
     """When this was read, by the monotonic clock of the process."""
 

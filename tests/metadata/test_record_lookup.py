@@ -14,8 +14,7 @@ from hudiformat import Table, UnsupportedFeatureError, open_table
 from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.metadata import RecordIndex, RecordLocation, record_locations
 from hudiformat.metadata.definitions import DEFINITIONS_FILE
-from hudiformat.metadata.partition import Deletes, HFileRecords
-from hudiformat.metadata.record_lookup import newest_records
+from hudiformat.metadata.partition import Deletes, HFileRecords, newest_records
 from tests.tables import GoldenTable, new_table, rows
 
 GOLDEN = "v9-mor-metadata-table-h120"
