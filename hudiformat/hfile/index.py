@@ -6,7 +6,7 @@ only the index blocks on its way.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -130,6 +130,21 @@ class DataIndex:
         if not self._root or key < self._root[0].key:
             return None
         return next(self.blocks(key), None)
+
+    def floors(self, keys: Sequence[bytes]) -> Iterator[tuple[IndexEntry, int, int]]:
+        """The data blocks that may hold some of *keys*, which ascend; of each the first such key, and that behind them.
+
+        Raises:
+            DecodeError: as for :meth:`blocks`.
+        """
+        start = bisect_left(keys, self._root[0].key) if self._root else len(keys)
+        while start < len(keys):
+            blocks = self.blocks(keys[start])
+            entry, following = next(blocks), next(blocks, None)
+            # Java sorts some characters otherwise, so the next block may begin with a lower key.
+            end = len(keys) if following is None else max(bisect_left(keys, following.key, start), start + 1)
+            yield entry, start, end
+            start = end
 
     def blocks(self, start: bytes = b"") -> Iterator[IndexEntry]:
         """The data blocks in file order, from the block that may hold *start* on.

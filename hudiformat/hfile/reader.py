@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError
 from hudiformat.hfile.block import Block, BlockType, all_there, decode_block
+from hudiformat.hfile.chain import Longs
 from hudiformat.hfile.entries import decode_entries
 from hudiformat.hfile.file_info import decode_file_info, suffix_size
 from hudiformat.hfile.index import DataIndex, IndexEntry, decode_data_index, decode_meta_index
 from hudiformat.hfile.names import name_of, text_bytes
+from hudiformat.hfile.search import FEW, find_in
 from hudiformat.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 
 
@@ -103,6 +106,36 @@ class HFileReader:
         batch = self._batch(entry)
         row = pc.index(batch["key"], pa.scalar(wanted, pa.binary())).as_py()
         return None if row < 0 else bytes(batch["value"][row].as_py())
+
+    def find(self, keys: pa.Array) -> tuple[Longs, pa.Array]:
+        """The rows of *keys* that the file has entries for, in order, and the value of each.
+
+        *keys* are binary, and ascend.  Each block that may hold some of them is read once: where few are looked for,
+        its bytes are searched for each; else its entries are decoded, as in a scan.
+
+        Raises:
+            DecodeError: a data block, or an index block on the way to it, is damaged.
+        """
+        wanted = keys.to_pylist()
+        rows, values = [np.empty(0, np.int64)], [pa.array([], pa.binary())]
+        with all_there():
+            for entry, start, end in self._index.floors(wanted):
+                found, some = self._find_in(entry, keys.slice(start, end - start), wanted[start:end])
+                rows.append(found + start)
+                values.append(some)
+        return np.concatenate(rows), pa.chunked_array(values).combine_chunks()
+
+    def _find_in(self, entry: IndexEntry, keys: pa.Array, wanted: list[bytes]) -> tuple[Longs, pa.Array]:
+        """As :meth:`find`, in one data block."""
+        if len(keys) <= FEW:
+            found = find_in(self._block(entry, BlockType.DATA).content, wanted, suffix=self._suffix)
+            if found is not None:
+                rows = np.flatnonzero([value is not None for value in found])
+                return rows, pa.array([found[row] for row in rows], pa.binary())
+        batch = self._batch(entry)
+        at = pc.index_in(keys, value_set=batch["key"])
+        there = at.is_valid()
+        return np.flatnonzero(there.to_numpy(zero_copy_only=False)), batch["value"].take(at.filter(there))
 
     def scan(self, start: bytes | str = b"", stop: bytes | str | None = None) -> Iterator[pa.RecordBatch]:
         """The entries with *start* <= key < *stop*, block by block; without *stop*, to the end.

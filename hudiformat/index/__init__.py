@@ -1,5 +1,6 @@
 """Record key -> file group."""
 
+from hudiformat.index.existing import ExistingRows
 from hudiformat.index.global_index import route
 from hudiformat.index.rows import (
     NOT_IN_BASE_FILE,
@@ -18,6 +19,7 @@ __all__ = [
     "NEW",
     "NOT_IN_BASE_FILE",
     "Booleans",
+    "ExistingRows",
     "Integers",
     "KeyedRows",
     "LocatedRows",

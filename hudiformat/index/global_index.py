@@ -13,19 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import RECORD_KEY
 from hudiformat.errors import DataError
+from hudiformat.index.existing import GROUP, NUMBER, PATH, ExistingRows
 from hudiformat.index.rows import Booleans, Integers, KeyedRows, LocatedRows, rows_by_value
-from hudiformat.index.tagging import PartitionIndex
 from hudiformat.merge import KeyIndex, comparable
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.storage import Storage
 from hudiformat.transaction import WritePlan
-from hudiformat.view import FileSlice, list_partitions
 
 _BATCH_ROWS = 65_536
 _NO_GROUP = ""
-_NUMBER, _PATH, _GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +65,19 @@ def route(plan: WritePlan, storage: Storage, rows: pa.Table, record_keys: pa.Arr
     """
     fields = plan.ordering_fields
     index = KeyIndex.of(pa.chunked_array([record_keys]))
-    parts = list(_live(plan, storage, record_keys, index, fields))
+    parts = list(ExistingRows(plan, storage, record_keys, paths, index, fields).found())
     if not parts:
         every = np.arange(0 if plan.operation is Operation.DELETE else rows.num_rows)
         return _unmoved(rows, record_keys, paths, every)
     live = pa.concat_tables(parts)
-    at, of_row = _pairs(index.numbers(), np.asarray(live[_NUMBER]), len(index))
+    at, of_row = _pairs(index.numbers(), np.asarray(live[NUMBER]), len(index))
     if plan.operation is Operation.INSERT:
         _refuse_duplicates(plan, record_keys, at)
         return _unmoved(rows, record_keys, paths, np.setdiff1d(np.arange(rows.num_rows), at))
     existing = live.take(pa.array(of_row))
-    found_in, groups = existing[_PATH].combine_chunks(), existing[_GROUP].combine_chunks()
-    elsewhere = np.asarray(pc.not_equal(found_in, paths.take(pa.array(at))))
-    moves = elsewhere & _may_move(plan, rows.take(pa.array(at)), existing, fields)
+    found_in, groups = existing[PATH].combine_chunks(), existing[GROUP].combine_chunks()
+    moves: Booleans = np.array(pc.not_equal(found_in, paths.take(pa.array(at))))
+    moves[moves] = _may_move(plan, rows.take(pa.array(at[moves])), existing.filter(pa.array(moves)), fields)
     new = np.setdiff1d(np.arange(rows.num_rows), at[~moves])  # also rows that leave every partition that has their key
     if plan.operation is Operation.DELETE:
         new = np.empty(0, np.int64)
@@ -101,31 +98,6 @@ def _unmoved(rows: pa.Table, record_keys: pa.Array, paths: pa.Array, indices: In
     return Routes(
         rows.take(chosen), record_keys.take(chosen), paths.take(chosen), pa.nulls(len(chosen), pa.string()), {}
     )
-
-
-def _live(
-    plan: WritePlan, storage: Storage, record_keys: pa.Array, index: KeyIndex, fields: tuple[str, ...]
-) -> Iterator[pa.Table]:
-    """The rows of the table with one of *record_keys*: the key's number, where it is, and its ordering values."""
-    reader = plan.slice_reader()
-    for path, file_slice in _slices(plan, storage, record_keys):
-        for batch in reader.scan(storage, file_slice, columns=[RECORD_KEY, *fields]):
-            table = pa.Table.from_batches([batch])
-            rows, numbers = index.find(table[RECORD_KEY])
-            where = {
-                name: pa.repeat(pa.scalar(text, pa.string()), len(rows))
-                for name, text in ((_PATH, path), (_GROUP, file_slice.file_id))
-            }
-            ordering = {name: table[name].take(pa.array(rows)) for name in fields}
-            yield pa.table({_NUMBER: pa.array(numbers, pa.int64()), **where, **ordering})
-
-
-def _slices(plan: WritePlan, storage: Storage, record_keys: pa.Array) -> Iterator[tuple[str, FileSlice]]:
-    for path, _ in list_partitions(storage):
-        partition = PartitionIndex(storage, plan, path)
-        for file_slice in partition.slices:
-            if partition.may_hold(file_slice, record_keys):
-                yield path, file_slice
 
 
 def _pairs(numbers: Integers, live: Integers, count: int) -> tuple[Integers, Integers]:

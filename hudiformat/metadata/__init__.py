@@ -29,6 +29,7 @@ from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
 from hudiformat.metadata.record_locations import RecordLocation, record_locations
+from hudiformat.metadata.record_lookup import NOWHERE, FoundLocations, RecordIndex
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
@@ -42,6 +43,7 @@ __all__ = [
     "DEFINITIONS_KEY",
     "FILES",
     "METADATA_FOLDER",
+    "NOWHERE",
     "PARTITION_STATS",
     "RECORD_INDEX",
     "BloomFilters",
@@ -52,6 +54,7 @@ __all__ = [
     "ColumnStatsKind",
     "Definitions",
     "FilesKind",
+    "FoundLocations",
     "IndexDefinition",
     "IndexKind",
     "KeyedRecords",
@@ -59,6 +62,7 @@ __all__ = [
     "OpenMetadata",
     "Part",
     "PartitionStatsKind",
+    "RecordIndex",
     "RecordIndexKind",
     "RecordLocation",
     "StatEncoder",

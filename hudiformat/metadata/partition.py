@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
@@ -119,6 +124,26 @@ class OpenMetadata:
     def parts_of(self, file_slice: FileSlice) -> Iterator[Part]:
         """The base file and log blocks of one slice in merge order."""
         return _parts(self.storage, file_slice, self.visibility, self.valid)
+
+
+def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array, str]]:
+    """The newest record of each of *keys* in a file group whose *parts* are in merge order.
+
+    *keys* are binary, and ascend.  Rows of *keys* come with their records and the Avro schema (JSON) of these.
+    """
+    left = np.arange(len(keys))
+    for part in reversed(list(parts)):
+        if not len(left):
+            return
+        wanted = keys.take(pa.array(left))
+        if isinstance(part, Deletes):
+            dropped = pa.array([key.encode() for key in part.keys], pa.binary())
+            left = left[~np.asarray(pc.is_in(wanted, value_set=dropped))]
+            continue
+        found, values = part.file.find(wanted)
+        if len(found):
+            yield left[found], values, part.schema
+            left = np.delete(left, found)
 
 
 def _refuse_pending(own: Storage, own_config: TableConfig, own_timeline: Timeline) -> None:

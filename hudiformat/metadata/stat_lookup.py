@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from hudiformat.basefile import ColumnStatistics
-from hudiformat.metadata.partition import Deletes, Part
+from hudiformat.metadata.partition import Deletes, Part, newest_records
 from hudiformat.metadata.stat_records import StatRecord, decode_stat_record, partition_key
 
 
@@ -39,22 +39,14 @@ def statistics_of_partition(parts: Sequence[Part], path: str, columns: Iterable[
         DecodeError: a file of the metadata table is damaged.
     """
     found = {}
-    for column in columns:
-        record = _last(parts, partition_key(path, column))
-        if record is not None and record.is_tight and record.statistics is not None:
-            found[column] = record.statistics
+    column_of = {partition_key(path, column).encode(): column for column in columns}
+    keys = sorted(column_of)
+    for rows, values, schema in newest_records(parts, pa.array(keys, pa.binary())):
+        for row, value in zip(rows, values.to_pylist(), strict=True):
+            record = decode_stat_record(value, schema)
+            if record.is_tight and record.statistics is not None:
+                found[column_of[keys[row]]] = record.statistics
     return found
-
-
-def _last(parts: Sequence[Part], key: str) -> StatRecord | None:
-    """The newest record of *key*; None if it was dropped after it."""
-    for part in reversed(parts):
-        if isinstance(part, Deletes):
-            if key in part.keys:
-                return None
-        elif (value := part.file.get(key)) is not None:
-            return decode_stat_record(value, part.schema)
-    return None
 
 
 def _newest(parts: Sequence[Part], prefix: str) -> dict[str, StatRecord]:

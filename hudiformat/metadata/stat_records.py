@@ -111,8 +111,11 @@ def merge_stat_records(older: Stored, newer: Stored, encoder: StatEncoder) -> St
 
     Source: HoodieTableMetadataUtil.mergeColumnStatsRecords.
     """
-    before, after = decode_stat_record(*older), decode_stat_record(*newer)
-    if after.is_tight or after.statistics is None or before.statistics is None:
+    after = decode_stat_record(*newer)
+    if after.is_tight or after.statistics is None:
+        return newer
+    before = decode_stat_record(*older)
+    if before.statistics is None:
         return newer
     kind = after.statistics.kind
     total = as_kind(before.statistics, kind) + after.statistics

@@ -184,7 +184,6 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.*storage.level", "nothing is cached between stages"),
     ("hoodie.*index.use.caching", "nothing is cached between stages"),
     ("hoodie.bucket.index.*", "buckets are a fixed number, and pruned wherever that is possible"),
-    ("hoodie.record.index.*", "it is a setting of the record index"),
     ("hoodie.expression.index.*", "it is a setting of an expression index"),
     ("hoodie.index.name", "it is a setting of an expression index"),
     ("hoodie.consistency.*", "storages are consistent today"),

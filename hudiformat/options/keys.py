@@ -131,6 +131,7 @@ _KEYS: Keys = {
     ),
     "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
     "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
+    "hoodie.record.index.update.partition.path": ("record_moves", parse_boolean),
     "hoodie.logfile.max.size": ("log_max_size", parse_integer),
     "hoodie.logfile.data.block.max.size": ("block_max_size", parse_integer),
     "hoodie.logfile.data.block.format": (

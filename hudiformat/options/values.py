@@ -57,7 +57,12 @@ class IndexType(Enum):
     @property
     def is_global(self) -> bool:
         """Whether a record key is looked up in all partitions."""
-        return self in (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM)
+        return self in (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM) or self.uses_record_index
+
+    @property
+    def uses_record_index(self) -> bool:
+        """Whether record keys are looked up in the global record index of the metadata table."""
+        return self in (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
 
     @property
     def uses_bloom_filters(self) -> bool:
@@ -77,6 +82,8 @@ SUPPORTED_INDEX_TYPES = (
     IndexType.BUCKET,
     IndexType.GLOBAL_SIMPLE,
     IndexType.GLOBAL_BLOOM,
+    IndexType.RECORD_INDEX,
+    IndexType.GLOBAL_RECORD_LEVEL_INDEX,
 )
 """The indexes that hudiformat writes with."""
 
@@ -307,8 +314,9 @@ class WriteOptions:
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
     ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` chooses whose
-    rules assign new rows, Spark's or Flink's.  ``simple_moves`` and ``bloom_moves``: whether a row that a global index
-    finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file that has it.
+    rules assign new rows, Spark's or Flink's.  ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that
+    a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file
+    that has it.
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
     ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
@@ -319,6 +327,7 @@ class WriteOptions:
     bucket_engine: str = "simple"
     simple_moves: bool = True
     bloom_moves: bool = True
+    record_moves: bool = False
     log_max_size: int = 1024 * _MIB
     block_max_size: int = 256 * _MIB
     block_format: str = "avro"
@@ -352,6 +361,8 @@ class WriteOptions:
     @property
     def moves_partitions(self) -> bool:
         """Whether a row that a global index finds in another partition moves to its own."""
+        if self.index_type.uses_record_index:
+            return self.record_moves
         return self.bloom_moves if self.index_type.uses_bloom_filters else self.simple_moves
 
     @property

@@ -33,6 +33,8 @@ from hudiformat.transaction import base_file_stat, changing, delete_files
 from hudiformat.upkeep import MetadataTable
 from hudiformat.view import FileSlice
 
+_FIRST = "00000000000000"
+"""What the instants that set the metadata table up begin with."""
 _KEPT_VERSIONS = 2
 _CLEAN_AFTER = 3
 """Commits after a compaction until the files that it replaced are deleted: a reader may still read them before."""
@@ -44,6 +46,8 @@ def serve_metadata_table(seen: TableState) -> None:
     *seen* is the state of the table, just read.
     """
     options = seen.options.services
+    if not _has_work(MetadataTable.of(seen)):
+        return
     with changing(seen.context, seen) as state:
         if FILES not in state.config.metadata_partitions:  # it has been dropped meanwhile
             return
@@ -61,9 +65,27 @@ def serve_metadata_table(seen: TableState) -> None:
             archive(table.own.storage, table.own.config, limits)
 
 
-def _clean(table: MetadataTable) -> bool:
-    since = _since_compaction(table.own.timeline)
+def _has_work(table: MetadataTable) -> bool:
+    """Whether a service may be due, by a look at the timelines alone."""
+    commits, options = len(table.own.timeline.completed_writes), table.outer.options.services
+    return _may_clean(table.own.timeline) or _is_due(table) or commits > options.archive_max_commits + 1
+
+
+def _may_clean(own: Timeline) -> bool:
+    """Whether there may be more slices than are kept: a compaction has added some since the last clean."""
+    since = _since_compaction(own)
     if since is None or len(since) < _CLEAN_AFTER:
+        return False
+    if any(one.action is Action.CLEAN for one in own.pending):
+        return True
+    cleaned = max((one.time for one in own.completed if one.action is Action.CLEAN), default="")
+    newer = [one for one in own.completed if one.action is Action.COMMIT and one.time > cleaned]
+    has_more = bool(cleaned) or not (own.first_active or "").startswith(_FIRST)  # compactions that were archived
+    return len(newer) >= (1 if has_more else _KEPT_VERSIONS)
+
+
+def _clean(table: MetadataTable) -> bool:
+    if not _may_clean(table.own.timeline):
         return False
     services = replace(WriteOptions().services, clean_policy=CleanPolicy.BY_VERSIONS, clean_versions=_KEPT_VERSIONS)
     return clean(replace(table.own.context, options=WriteOptions(services=services))) is not None

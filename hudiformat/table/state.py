@@ -15,9 +15,9 @@ from functools import cached_property
 
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
-from hudiformat.metadata import FILES
+from hudiformat.metadata import FILES, RECORD_INDEX
 from hudiformat.naming import base_name, next_instant
-from hudiformat.options import WriteOptions
+from hudiformat.options import IndexType, WriteOptions
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.effective import as_restored
 from hudiformat.table.internal_schema import LATEST_SCHEMA
@@ -80,6 +80,7 @@ class Parsed:
 
     ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
     never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
+    ``of_metadata_table`` is the same of the table's metadata table.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,11 @@ class Parsed:
         self.config: TableConfig | None = None
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
+
+    @cached_property
+    def of_metadata_table(self) -> Parsed:
+        """What has been parsed of the metadata table."""
+        return Parsed()
 
     def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
         """Remember the content of a commit, unless it names many files."""
@@ -176,6 +182,8 @@ class TableState:
     _listed: dict[str, list[FileInfo]] = field(default_factory=dict)
     _unknown: set[str] = field(default_factory=set)
     _partitions: dict[str, Sequence[FileInfo]] = field(default_factory=dict)
+    under_the_lock: dict[str, TableState] = field(default_factory=dict)
+    """By its folder, the state of the table's metadata table, read with this one by who has the lock to change both."""
     read_at: float = field(default_factory=time.monotonic)
     """When this was read, by the monotonic clock of the process."""
 
@@ -232,10 +240,19 @@ class TableState:
         """The storage, whose root is the table's base path."""
         return self.context.storage
 
-    @property
+    @cached_property
     def options(self) -> WriteOptions:
-        """What the user asked for when the table was opened."""
-        return self.context.options
+        """What the user asked for when the table was opened.
+
+        Where that is the record index and the table has none, GLOBAL_SIMPLE takes its place, as in Hudi.
+
+        Source: SparkMetadataTableGlobalRecordLevelIndex.tagLocation, Hudi 1.2.0.
+        """
+        options = self.context.options
+        has_index = options.metadata_enable is not False and RECORD_INDEX in self.config.metadata_partitions
+        if options.index_type.uses_record_index and not has_index:
+            return replace(options, index_type=IndexType.GLOBAL_SIMPLE)
+        return options
 
     @property
     def logs_name_slices(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.basefile import FileIndexer, Indexes
+from hudiformat.errors import HudiFormatWarning
 from hudiformat.merge import RecordMerger
+from hudiformat.metadata import RecordIndex
 from hudiformat.naming import record_key_buckets
 from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
 from hudiformat.query import SliceReader
@@ -119,7 +122,8 @@ class WritePlan:
     new rows of a write whose rows have been counted before its tasks run.  ``compactions`` are the pending compactions
     of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
     failed attempts may leave files behind.  ``history`` are the names that columns have in files of other instants.
-    ``indexes`` say what the metadata table keeps of the files.
+    ``indexes`` say what the metadata table keeps of the files.  ``record_index`` says where record keys are, if it is
+    the index of the write.
     """
 
     root: str
@@ -136,6 +140,7 @@ class WritePlan:
     in_tasks: bool = True
     history: SchemaHistory | None = None
     indexes: Indexes | None = None
+    record_index: RecordIndex | None = None
 
     @property
     def inflight(self) -> Instant:
@@ -226,8 +231,9 @@ def write_plan(
 
     Raises:
         CorruptTableError: a commit or a pending plan that is needed is damaged.
+        UnsupportedFeatureError: the record index, by which keys are to be found, cannot be read.
     """
-    return WritePlan(
+    plan = WritePlan(
         root=state.storage.root,
         config=state.config,
         schema=_schema_of_files(state, schema),
@@ -244,6 +250,23 @@ def write_plan(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),
     )
+    return replace(plan, record_index=_record_index(state)) if plan.looks_everywhere else plan
+
+
+def _record_index(state: TableState) -> RecordIndex | None:
+    """The record index, where it is the index of a write; a warning where it would be and the table has none."""
+    if state.options.index_type.uses_record_index:
+        return RecordIndex.of(state.storage, state.config, state.timeline)
+    asked = state.context.options.index_type
+    if asked.uses_record_index:
+        warnings.warn(
+            f"{state.storage.root}: hoodie.index.type is {asked.value}, but the table has no record index: all its "
+            "keys are read, as with GLOBAL_SIMPLE; create tables with hoodie.metadata.enable=true and "
+            "hoodie.metadata.global.record.level.index.enable=true to have one",
+            HudiFormatWarning,
+            stacklevel=5,
+        )
+    return None
 
 
 def _schema_of_files(state: TableState, schema: TableSchema | None) -> TableSchema:

@@ -66,9 +66,16 @@ class MetadataTable:
     @classmethod
     def of(cls, outer: TableState) -> MetadataTable:
         """The metadata table of the table with the state *outer*, which has one with the partition ``files``."""
-        storage = FolderStorage(outer.storage, METADATA_FOLDER)
-        context = TableContext(storage, load_table_config(storage), WriteOptions(), outer.context.clock)
-        return cls(outer, context.state())
+        known = outer.under_the_lock.get(METADATA_FOLDER)
+        if known is not None:
+            return cls(outer, known)
+        storage, parsed = FolderStorage(outer.storage, METADATA_FOLDER), outer.context.parsed.of_metadata_table
+        config = load_table_config(storage) if parsed.config is None else parsed.config
+        return cls(outer, TableContext(storage, config, WriteOptions(), outer.context.clock, parsed=parsed).state())
+
+    def keep(self) -> None:
+        """Have :meth:`of` give this once more for the same state of the table, whose lock is held until then."""
+        self.outer.under_the_lock[METADATA_FOLDER] = self.own
 
     @property
     def next_instant(self) -> str:
@@ -95,6 +102,7 @@ class MetadataTable:
 
         What an earlier attempt at the same instant recorded is removed first.
         """
+        self.outer.under_the_lock.clear()  # from here on it is another
         table = self.without(instant.time)
         if isinstance(metadata, RollbackMetadata):
             return table._undo(instant.time, [metadata])  # noqa: SLF001 - of the same class
@@ -212,7 +220,7 @@ class MetadataTable:
                 continue
             name = LogFileName(file_id=file_id, instant=time, version=1, write_token=str(WriteToken(0, 0, 0)))
             schema = self.own.schema.avro_with_meta
-            with LogWriter(partition, name, storage=self.own.storage) as writer:
+            with LogWriter(partition, name, storage=self.own.storage, sync=self.outer.options.sync) as writer:
                 blocks = encode_log_blocks(found, partition=partition, instant=time, schema=schema)
                 appended = writer.append(*blocks)
             yield WriteStat(

@@ -100,11 +100,13 @@ def _why_not(state: TableState) -> str | None:
 
 def _why_not_as_it_is(state: TableState) -> str | None:
     config = state.config
+    state.under_the_lock.clear()  # what was read when this writer had the lock before may be old
     try:
         table = MetadataTable.of(state)
         if table.own.config.version != config.version:
             return f"has version {table.own.config.version}, the table {config.version}"
         _ = table.own.schema
+        table.keep()
     except SchemaError:
         return "has no commit"
     except (CorruptTableError, NotATableError, UnsupportedFeatureError) as error:

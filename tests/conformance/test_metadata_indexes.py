@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import hudiformat.spark
 from hudiformat import Table, create_table, open_table
 from tests.conformance.hudi import RealHudi
 from tests.effort import LONG, steps
 from tests.metadata.tables import check_listing
 from tests.metadata_statistics import check_bloom_filters, check_record_index, check_statistics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.hudi
 
@@ -143,12 +149,46 @@ class Turns:
 
     def _table(self, *, often: bool = True) -> Table:
         options = {
-            "hoodie.index.type": "GLOBAL_SIMPLE",
+            "hoodie.index.type": self._random.choice(["RECORD_INDEX", "GLOBAL_SIMPLE"]),
+            "hoodie.record.index.update.partition.path": "true",
             "hoodie.clean.commits.retained": "2",
             "hoodie.metadata.compact.max.delta.commits": "3" if often else "100",
             "hudiformat.sync": "false",
         }
         return open_table(self._path, options=options)
+
+
+class TasksTurns(Turns):
+    """As :class:`Turns`, with hudiformat's writes by the tasks of a Spark job."""
+
+    def __init__(self, spark: SparkSession, hudi: RealHudi, path: Path, *, table_type: str) -> None:
+        super().__init__(hudi, path, table_type=table_type, version=9, random=Random(9))  # noqa: S311 - of a test
+        self._spark = spark
+
+    def by_tasks(self, operation: str) -> None:
+        """Write rows by two tasks."""
+        options = {"hoodie.index.type": "RECORD_INDEX", "hudiformat.sync": "false"}
+        with TemporaryDirectory() as folder:
+            pq.write_table(self.some(), f"{folder}/rows.parquet")
+            frame = self._spark.read.parquet(f"{folder}/rows.parquet").repartition(2)
+            getattr(hudiformat.spark, operation)(frame, str(self._path), options=options)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
+def test_tasks_of_spark_and_hudi_take_turns(
+    spark: SparkSession, hudi: RealHudi, tmp_path: Path, table_type: str
+) -> None:
+    path = tmp_path / "t"
+    turns = TasksTurns(spark, hudi, path, table_type=table_type)
+    turns.by_hudi()
+    partitions = open_table(path).config.metadata_partitions
+    for operation in ("upsert", "delete", "insert_overwrite"):
+        turns.by_tasks(operation)
+    check(hudi, path, partitions)
+    turns.by_hudi()
+    turns.by_tasks("upsert")
+    check(hudi, path, partitions)
 
 
 KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]

@@ -6,6 +6,7 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -152,6 +153,54 @@ def test_a_prefix_of_the_highest_bytes_has_no_end() -> None:
     assert rows(reader.prefix_scan(b"\xff\xff")) == entries[1:]
     assert rows(reader.prefix_scan(b"\xfe")) == entries[:1]
     assert rows(reader.prefix_scan(b"")) == entries
+
+
+def found(reader: HFileReader, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """What :meth:`HFileReader.find` gives for *keys*, with their keys."""
+    at, values = reader.find(pa.array(keys, pa.binary()))
+    return [(keys[row], value) for row, value in zip(at, values.to_pylist(), strict=True)]
+
+
+@pytest.mark.parametrize("few", [0, 3, 1000])
+def test_many_keys_are_found_whether_their_blocks_are_searched_or_decoded(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudiformat.hfile.reader.FEW", few)
+    reader = HFileReader(BLOCKS)
+    assert found(reader, [key for key, _ in MANY]) == MANY
+    assert found(reader, [b"a", b"key 00007", b"key 00007x", b"key 00123", b"key 00499", b"z"]) == [
+        MANY[7],
+        MANY[123],
+        MANY[499],
+    ]
+    assert found(reader, []) == found(reader, [b"", b"a"]) == []
+    assert found(HFileReader(hfile([])), [b"a"]) == []
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
+def test_all_keys_of_golden_files_are_found(archive: Path) -> None:
+    for data in golden_files(archive).values():
+        reader = HFileReader(data)
+        entries = sorted(dict(reversed(list(reader))).items())
+        assert found(reader, [key for key, _ in entries]) == entries
+
+
+def test_only_blocks_that_may_hold_a_key_are_read() -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source)
+    source.ranges.clear()
+    assert len(found(reader, [b"key 00001", b"key 00002", b"key 00300"])) == 3
+    assert len(source.ranges) == 2
+
+
+def test_keys_out_of_order_over_blocks_are_looked_for_to_the_end() -> None:
+    parts = [data_block([(key, b"v")]) for key in (b"\xf0\x90\x80\x80", b"\xee\x80\x80")]
+    starts = (0, len(parts[0]))
+    root = [IndexEntry(b"a", starts[0], len(parts[0])), IndexEntry(b"\xee\x80\x80", starts[1], len(parts[1]))]
+    reader = HFileReader(put_together(parts, root, entry_count=2))
+    assert found(reader, [b"\xee\x80\x80", b"\xf0\x90\x80\x80"]) == [(b"\xee\x80\x80", b"v")]
+    reader = HFileReader(put_together(parts, [replace(root[0], key=b"z"), root[1]], entry_count=2))
+    assert found(reader, [b"z", b"zz"]) == []
 
 
 def test_of_equal_keys_the_first_is_got_and_all_are_scanned() -> None:

@@ -63,27 +63,32 @@ def test_what_each_index_can_do() -> None:
         IndexType.BUCKET,
         IndexType.GLOBAL_SIMPLE,
         IndexType.GLOBAL_BLOOM,
+        IndexType.RECORD_INDEX,
+        IndexType.GLOBAL_RECORD_LEVEL_INDEX,
     }
-    assert {one for one in supported if one.is_global} == {IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM}
+    by_record = {IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX}
+    assert {one for one in supported if one.uses_record_index} == by_record
+    assert {one for one in supported if one.is_global} == {IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM} | by_record
     assert {one for one in supported if one.uses_bloom_filters} == {IndexType.BLOOM, IndexType.GLOBAL_BLOOM}
     assert {one for one in supported if one.indexes_log_files} == {IndexType.INMEMORY}
 
 
 @pytest.mark.parametrize(
-    ("index", "simple", "bloom", "moves"),
+    ("index", "own"),
     [
-        (IndexType.GLOBAL_SIMPLE, True, False, True),
-        (IndexType.GLOBAL_SIMPLE, False, True, False),
-        (IndexType.GLOBAL_BLOOM, True, False, False),
-        (IndexType.GLOBAL_BLOOM, False, True, True),
+        (IndexType.GLOBAL_SIMPLE, 0),
+        (IndexType.GLOBAL_BLOOM, 1),
+        (IndexType.RECORD_INDEX, 2),
+        (IndexType.GLOBAL_RECORD_LEVEL_INDEX, 2),
     ],
 )
-def test_each_global_index_has_an_option_of_its_own_for_moving_rows(
-    index: IndexType, simple: bool, bloom: bool, moves: bool
-) -> None:
-    options = WriteOptions(index_type=index, simple_moves=simple, bloom_moves=bloom)
-    assert options.is_global
-    assert options.moves_partitions is moves
+def test_each_global_index_has_an_option_of_its_own_for_moving_rows(index: IndexType, own: int) -> None:
+    for moves in (True, False):
+        simple, bloom, record = (moves if number == own else not moves for number in range(3))
+        options = WriteOptions(index_type=index, simple_moves=simple, bloom_moves=bloom, record_moves=record)
+        assert options.is_global
+        assert options.moves_partitions is moves
+    assert WriteOptions(index_type=index).moves_partitions is (own in (0, 1))  # as in Hudi
 
 
 def test_an_uncompressed_file_has_arrows_codec_none() -> None:

@@ -37,7 +37,8 @@ WAYS: dict[str, tuple[Operation, dict[str, str]]] = {
 }
 FILES = set(Operation) - {Operation.ALTER_SCHEMA}
 """The operations that write or remove files; schemas that change are compared by themselves."""
-INDEXES = ["SIMPLE", "BLOOM", "INMEMORY", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"]
+INDEXES = ["SIMPLE", "BLOOM", "INMEMORY", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX"]
+RECORDS = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
 KINDS = [(index, kind) for index in INDEXES for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 
 
@@ -148,7 +149,7 @@ def of(kind: tuple[str, str], storage: Path | RecordingStorage, way: str) -> Tab
 def may_run(kind: tuple[str, str], way: str) -> bool:
     index, table_type = kind
     if way == "partial update":
-        return table_type == "MERGE_ON_READ" and index in ("SIMPLE", "BLOOM", "INMEMORY")
+        return table_type == "MERGE_ON_READ" and index in ("SIMPLE", "BLOOM", "INMEMORY", "RECORD_INDEX")
     return index != "BUCKET" or way not in ("insert or drop", "insert or fail")  # refused by name
 
 
@@ -165,6 +166,8 @@ def prepared(folder: Path, kind: tuple[str, str]) -> Path:
         options = {"hoodie.index.type": index}
         if index == "BUCKET":
             options["hoodie.bucket.index.num.buckets"] = "2"
+        if index == "RECORD_INDEX":
+            options |= RECORDS
         table = new_table(path, table_type=table_type, options=options)
         table.insert(rows(("a", 1, "x", 0), ("b", 1, "y", 0)))
     return path

@@ -1,6 +1,7 @@
 """Writing with a global index: a row's key is looked up in all partitions, and a row may relocate to another one.
 
-    tag -> one row per record key -> join with the rows of all newest slices, by record key -> where each belongs
+    tag -> one row per record key -> join with the rows of all newest slices, or with what the record index knows of the
+        keys, by record key -> where each belongs
         -> count the new rows, plan, assign, shuffle, write as after any look-up
 
 The rules are those of hudiformat.index.global_index.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
@@ -20,6 +22,7 @@ from hudiformat.errors import DataError
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
+from hudiformat.spark.write.record_lookup import named_rows
 from hudiformat.spark.write.shuffle import slices_of, write_found, write_shuffled
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
 from hudiformat.storage import open_storage
@@ -46,18 +49,45 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
             rows = one_per_key(rows, [KEY], plan.ordering_fields)
         if not plan.looks_everywhere:
             return write_shuffled(cached(rows.drop(*TAGS.names), stack), plan, schema)
-        slices = slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))])
         is_insert = plan.operation is Operation.INSERT
-        found = _absent(rows, plan, slices, stack) if is_insert else _routed(rows, plan, slices)
-        return write_found(cached(found, stack), plan, schema, slices)
+        table = _TableRows.of(plan, stack)
+        found = _absent(rows, plan, table, stack) if is_insert else _routed(rows, plan, table)
+        return write_found(cached(found, stack), plan, schema, table.slices)
 
 
-def _absent(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
+@dataclass(frozen=True)
+class _TableRows:
+    """The rows of the table: those of all newest ``slices``, or where these are None, by the record index."""
+
+    plan: WritePlan
+    slices: Sequence[FileSlice] | None
+    stack: ExitStack
+
+    @classmethod
+    def of(cls, plan: WritePlan, stack: ExitStack) -> _TableRows:
+        if plan.record_index is not None:
+            return cls(plan, None, stack)
+        return cls(plan, slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))]), stack)
+
+    def joined(self, rows: DataFrame, ordering: pa.Schema) -> DataFrame:
+        """The rows with the locations of their keys in the table and the *ordering* values there, or null."""
+        plan = self.plan
+        if self.slices is None:
+            assert plan.record_index is not None  # noqa: S101 - else there are slices
+            rows = cached(rows, self.stack)
+            live = named_rows(rows, plan, plan.record_index, ordering, self.stack)
+        else:
+            live = live_rows(rows.sparkSession, plan.root, plan.slice_reader(), self.slices, ordering, group=GROUP)
+        location = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
+        return rows.join(live.groupBy(KEY).agg(functions.collect_list(location).alias(_LOCATIONS)), KEY, "left")
+
+
+def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStack) -> DataFrame:
     """The rows of an insert whose keys are nowhere.
 
     Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
     """
-    joined = cached(_with_locations(rows, plan, slices, pa.schema([])), stack)
+    joined = cached(table.joined(rows, pa.schema([])), stack)
     is_there = functions.col(_LOCATIONS).isNotNull()
     if (
         plan.options.insert_duplicates is DuplicatePolicy.FAIL
@@ -67,12 +97,12 @@ def _absent(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack
     return joined.where(~is_there).drop(_LOCATIONS).withColumn(NEW, functions.lit(True))
 
 
-def _routed(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice]) -> DataFrame:
+def _routed(rows: DataFrame, plan: WritePlan, table: _TableRows) -> DataFrame:
     """The rows: once for each location that they are updated in or leave, and once more if they stay in none."""
     moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
     names = plan.ordering_fields if moves else ()
     ordering = pa.schema([plan.schema.arrow.field(name) for name in names])
-    found = _with_locations(rows, plan, slices, ordering)
+    found = table.joined(rows, ordering)
 
     def leaves(location: Column) -> Column:
         return _may_leave(location, plan, spark_schema(ordering)) if moves else functions.lit(False)
@@ -90,14 +120,6 @@ def _routed(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice]) -> Da
     route = functions.explode(functions.array_distinct(every))  # a file group may have a key twice
     own = [quoted(name) for name in rows.columns if name not in TAGS.names]
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
-
-
-def _with_locations(rows: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], ordering: pa.Schema) -> DataFrame:
-    """The rows with the locations of their keys in the table and the *ordering* values there, or null."""
-    reader = plan.slice_reader()
-    live = live_rows(rows.sparkSession, plan.root, reader, slices, ordering, group=GROUP)
-    location = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
-    return rows.join(live.groupBy(KEY).agg(functions.collect_list(location).alias(_LOCATIONS)), KEY, "left")
 
 
 def _may_leave(location: Column, plan: WritePlan, ordering: StructType) -> Column:

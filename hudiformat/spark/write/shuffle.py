@@ -75,14 +75,15 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
 
 
 def write_found(
-    found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice]
+    found: DataFrame, plan: WritePlan, schema: TableSchema, slices: Sequence[FileSlice] | None
 ) -> Iterator[WriteStat]:
-    """Write rows that have been looked up in *slices*, those of their partitions; deletes have OUT.
+    """Write rows that have been looked up; deletes have OUT.  *slices* are those of their partitions, where known.
 
     Unless the plan has hash buckets, the rows have to be cached.
     """
     if plan.sizing is not None:
-        plan = _planned(plan, _new_rows(found, plan), slices)
+        counts = _new_rows(found, plan)
+        plan = _planned(plan, counts, slices_of(plan, counts) if slices is None else slices)
     return _written(shuffled(found.mapInArrow(partial(_pack_found, plan), PACKED)), plan, schema)
 
 

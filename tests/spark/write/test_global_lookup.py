@@ -63,7 +63,7 @@ class Pair:
 
     def __init__(self, spark: SparkSession, folder: Path, table_type: str, options: dict[str, str]) -> None:
         self.spark, self.options = spark, options
-        self.tables = []
+        self.tables: list[hf.Table] = []
         for name in ("tasks", "one"):
             hf.create_table(
                 folder / name,
@@ -76,6 +76,11 @@ class Pair:
                 options=options,
             )
             self.tables.append(hf.open_table(folder / name, options=options))
+
+    def open(self, options: dict[str, str]) -> None:
+        """Use both with other options from now on."""
+        self.options = options
+        self.tables = [hf.open_table(table.path, options=options) for table in self.tables]
 
     def begin(self, operation: str, rows: list[Row]) -> None:
         """Write *rows* to both in one process."""

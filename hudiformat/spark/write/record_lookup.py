@@ -1,0 +1,93 @@
+"""Looking the keys of a write up in the record index, as a Spark job.
+
+    keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
+         -> where a row of the table has to decide, join with the rows of the file slices that the index names
+
+The rules are those of hudiformat.index.existing.
+Source: SparkMetadataTableGlobalRecordLevelIndex, Hudi 1.2.0, which partitions the keys in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, functions
+from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
+
+from hudiformat.index import ExistingRows
+from hudiformat.merge import KeyIndex
+from hudiformat.metadata import RecordIndex
+from hudiformat.spark.schema import spark_schema
+from hudiformat.spark.write.live_rows import live_rows
+from hudiformat.spark.write.shuffle import slices_of
+from hudiformat.spark.write.tagging import GROUP, KEY, PATH, cached, quoted
+from hudiformat.storage import open_storage
+from hudiformat.transaction import WritePlan
+
+_DOUBT, _NUMBER = "_hudiformat_doubt", "_hudiformat_number"
+_NUMBERED = StructType(
+    [StructField(KEY, StringType()), StructField(PATH, StringType()), StructField(_NUMBER, IntegerType())]
+)
+_NAMED = StructType(
+    [*(StructField(name, StringType()) for name in (KEY, PATH, GROUP)), StructField(_DOUBT, BooleanType())]
+)
+_KEYS_AT_ONCE = 1_000_000
+
+
+def named_rows(
+    rows: DataFrame, plan: WritePlan, index: RecordIndex, ordering: pa.Schema, stack: ExitStack
+) -> DataFrame:
+    """The rows of the table with the keys of *rows*: KEY, PATH, GROUP, and the *ordering* values that matter, or null.
+
+    *rows* have their tags, and are cached.
+    """
+    session = rows.sparkSession
+    count = index.count(open_storage(plan.root))
+    tasks = min(count, int(session.conf.get("spark.sql.shuffle.partitions") or count))
+    keys = rows.select(KEY, PATH).mapInArrow(partial(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
+    named = cached(keys.mapInArrow(partial(_named, plan, index), _NAMED), stack)
+    values = spark_schema(ordering)
+    nothing = [functions.lit(None).cast(field.dataType).alias(field.name) for field in values]
+    trusted = named.where(~functions.col(_DOUBT)).select(KEY, PATH, GROUP, *nothing)
+    doubtful = named.where(_DOUBT).drop(_DOUBT)
+    groups = {(row[0], row[1]) for row in doubtful.select(PATH, GROUP).distinct().collect()}
+    if not groups:
+        return trusted
+    found = slices_of(plan, sorted({path for path, _ in groups}))
+    slices = [one for one in found if (one.partition_path, one.file_id) in groups]
+    live = live_rows(session, plan.root, plan.slice_reader(), slices, ordering, group=GROUP)
+    checked = live.join(doubtful, [KEY, PATH, GROUP], "leftsemi")
+    return trusted.unionByName(checked.select(*map(quoted, trusted.columns)))
+
+
+def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The keys with the number of their file group in the index."""
+    for batch in batches:
+        numbers = pa.array(RecordIndex.groups_of(batch[KEY], count), pa.int32())
+        yield pa.RecordBatch.from_arrays([batch[KEY], batch[PATH], numbers], names=_NUMBERED.names)
+
+
+def _named(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The keys of *batches* that the index has."""
+    storage = open_storage(plan.root)
+    for part in _parts(batches):
+        keys, paths = (part[name].combine_chunks() for name in (KEY, PATH))
+        numbers = KeyIndex.of(pa.chunked_array([keys]))
+        for one in ExistingRows(plan, storage, keys, paths, numbers, ()).named(index):
+            where = [pa.repeat(text, len(one.keys)) for text in (one.file_slice.partition_path, one.file_slice.file_id)]
+            yield pa.RecordBatch.from_arrays([one.keys, *where, pa.array(one.doubtful)], names=_NAMED.names)
+
+
+def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """*batches*, as many together as are looked up at once."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _KEYS_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)

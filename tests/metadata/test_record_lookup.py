@@ -1,0 +1,99 @@
+"""Looking many keys up in the record index at once: as one look-up after the other, with blocks read once."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import Table, UnsupportedFeatureError, open_table
+from hudiformat.hfile import HFileReader, encode_hfile
+from hudiformat.metadata import RecordIndex, RecordLocation, record_locations
+from hudiformat.metadata.definitions import DEFINITIONS_FILE
+from hudiformat.metadata.partition import Deletes, HFileRecords, newest_records
+from tests.tables import GoldenTable, new_table, rows
+
+GOLDEN = "v9-mor-metadata-table-h120"
+INDEXED = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true"}
+
+
+def index_of(table: Table) -> RecordIndex:
+    state = table.context.state()
+    index: RecordIndex = pickle.loads(pickle.dumps(RecordIndex.of(state.storage, state.config, state.timeline)))  # noqa: S301 - made here
+    return index
+
+
+def found(table: Table, keys: list[str]) -> dict[str, RecordLocation]:
+    codes, places = index_of(table).find(table.context.storage, pa.array(keys, pa.string()))
+    return {key: places[code] for key, code in zip(keys, codes, strict=True) if code >= 0}
+
+
+def one_by_one(table: Table, keys: list[str]) -> dict[str, RecordLocation]:
+    state = table.context.state()
+    return record_locations(state.storage, state.config, state.timeline, keys)
+
+
+def test_what_hudis_index_says(golden: Callable[[str], GoldenTable]) -> None:
+    table = open_table(golden(GOLDEN).table)
+    keys = [*dict.fromkeys(table.snapshot(columns=["_hoodie_record_key"])[0].to_pylist()), "", "no key"]
+    assert len(found(table, keys)) > 5
+    assert found(table, keys) == one_by_one(table, keys)
+    assert found(table, []) == {}
+
+
+@pytest.mark.parametrize("often", ["2", "100"])
+def test_what_base_files_and_log_files_say_together(tmp_path: Path, often: str) -> None:
+    options = {**INDEXED, "hoodie.metadata.compact.max.delta.commits": often, "hoodie.index.type": "GLOBAL_SIMPLE"}
+    table = new_table(tmp_path / "t", options=options)
+    table.upsert(rows(*((f"k{number}", 1, "xyz"[number % 3], 1) for number in range(60))))
+    table.upsert(rows(*((f"k{number}", 2, "xyz"[number % 2], 2) for number in range(0, 90, 3))))
+    table.delete(rows(*((f"k{number}", 3, "x") for number in range(0, 60, 4))))
+    keys = [f"k{number}" for number in range(100)]
+    known = found(table, keys)
+    assert known == one_by_one(table, keys)
+    assert len(known) == 55
+
+
+def test_a_partitioned_index_is_refused_by_name(own_golden: Callable[[str], Path]) -> None:
+    path = own_golden(GOLDEN)
+    definitions = json.loads((path / DEFINITIONS_FILE).read_text())
+    definitions["indexDefinitions"]["record_index"]["indexOptions"] = {"isPartitioned": "true"}
+    (path / DEFINITIONS_FILE).write_text(json.dumps(definitions))
+    with pytest.raises(UnsupportedFeatureError, match="a partitioned record index does not find keys in all"):
+        index_of(open_table(path))
+
+
+def records(**values: str) -> HFileRecords:
+    keys = sorted(values)
+    data = encode_hfile(pa.array(keys, pa.string()), pa.array([values[key].encode() for key in keys], pa.binary()))
+    return HFileRecords(HFileReader(data), "s")
+
+
+def test_the_newest_part_that_has_a_key_counts() -> None:
+    parts: list[HFileRecords | Deletes] = [
+        records(a="1", b="1", c="1", d="1"),
+        Deletes(frozenset({"b", "c"})),
+        records(a="2", c="2", e="2"),
+    ]
+    keys = [b"a", b"b", b"c", b"d", b"e", b"f"]
+    newest = {
+        keys[row]: value
+        for at, values, schema in newest_records(parts, pa.array(keys))
+        for row, value in zip(at, values.to_pylist(), strict=True)
+        if schema == "s"
+    }
+    assert newest == {b"a": b"2", b"c": b"2", b"d": b"1", b"e": b"2"}
+
+
+def test_older_parts_are_not_read_once_all_is_found() -> None:
+    def parts() -> list[HFileRecords | Deletes]:
+        damaged = records(a="1")
+        damaged.file._index.floors = None  # type: ignore[assignment] # reading it would fail
+        return [damaged, records(a="2")]
+
+    [(at, values, _)] = newest_records(parts(), pa.array([b"a"]))
+    assert (at.tolist(), values.to_pylist()) == ([0], [b"2"])

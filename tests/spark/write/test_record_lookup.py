@@ -1,0 +1,65 @@
+"""Tasks look keys up in the record index, and write what one process writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from hudiformat.query import SliceReader
+from tests.effort import LONG
+from tests.metadata_statistics import check_record_index, check_statistics
+from tests.spark.write.test_global_lookup import POLICY, Pair, rows_of
+
+pytest.importorskip("pyspark.sql")
+
+from hudiformat.spark.write import record_lookup
+from hudiformat.spark.write.record_lookup import _parts
+from hudiformat.spark.write.tagging import KEY
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RECORDS = {
+    "hoodie.index.type": "RECORD_INDEX",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": "3",
+}
+
+
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
+def test_tasks_write_what_one_process_does(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
+    pair = Pair(spark, tmp_path, table_type, {**RECORDS, "hoodie.record.index.update.partition.path": "true"})
+    pair.begin("upsert", rows_of(1, deletes=True))
+    pair.write("upsert", rows_of(2, deletes=True))
+    pair.write("delete", [(f"k{number}", 0, "q", 0, False) for number in range(20, 30)])
+    pair.open(RECORDS)
+    pair.write("upsert", rows_of(3))
+    pair.open({**RECORDS, POLICY: "drop"})
+    pair.write("insert", rows_of(4))
+    for table in pair.tables:
+        check_record_index(Path(table.path), exact=False)
+        check_statistics(Path(table.path))
+
+
+def test_no_row_is_read_where_the_index_says_enough(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = Pair(spark, tmp_path, "MERGE_ON_READ", RECORDS)
+    pair.begin("upsert", [(f"k{number}", 1, "x", 1, False) for number in range(20)])
+    asked: list[SliceReader] = []
+    monkeypatch.setattr(record_lookup, "live_rows", asked.append)
+    pair.write("upsert", [(f"k{number}", 2, "x", 2, False) for number in range(15, 25)])
+    assert asked == []
+    assert isinstance(pair.tables[0], hf.Table)
+
+
+def test_keys_are_looked_up_many_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_lookup, "_KEYS_AT_ONCE", 3)
+    batches = [pa.record_batch({KEY: [f"k{number}"] * 2}) for number in range(5)]
+    assert [part.num_rows for part in _parts(batches)] == [4, 4, 2]
+    assert list(_parts([])) == []
