@@ -32,6 +32,7 @@ from hudiformat.metadata.record_locations import RecordLocation, record_location
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
+from hudiformat.metadata.value_types import is_indexable
 from hudiformat.timeline import METADATA_FOLDER
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "encode_log_blocks",
     "file_groups_of",
     "has_value_types",
+    "is_indexable",
     "listing",
     "load_definitions",
     "merged_records",

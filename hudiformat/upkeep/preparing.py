@@ -11,7 +11,7 @@ HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hudiformat.errors import (
     CorruptTableError,
@@ -54,15 +54,26 @@ def prepare_metadata_table(state: TableState) -> TableState:
     _refuse_others(state, unwanted)
     if not unwanted:
         return state
+    refuse_pending_services(state, unwanted)
+    _warn(f"{root}: {', '.join(unwanted)} of the metadata table are dropped, as {DROP_KEY} says")
+    return drop_partitions(state, unwanted)
+
+
+def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> None:
+    """Refuse to drop some partitions of the metadata table while it is compacted: all of it can go, or none.
+
+    Raises:
+        UnsupportedFeatureError: a service of the metadata table is pending.
+    """
+    if set(unwanted) >= set(state.config.metadata_partitions):
+        return
     pending = [one for one in MetadataTable.of(state).own.timeline.pending if one.action is not Action.DELTA_COMMIT]
     if pending:
         raise UnsupportedFeatureError(
-            f"{root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table is pending: let "
-            "Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
+            f"{state.storage.root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table "
+            "is pending: let Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
             feature="dropping a partition of a metadata table that is being compacted",
         )
-    _warn(f"{root}: {', '.join(unwanted)} of the metadata table are dropped, as {DROP_KEY} says")
-    return drop_partitions(state, unwanted)
 
 
 def _unwanted(state: TableState) -> list[str]:
