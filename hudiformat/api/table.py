@@ -310,7 +310,8 @@ class Table(ReadableTable):
         """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.
 
         All log files are merged first.  A process that dies leaves the table in the one version or the other; the same
-        call finishes what it began.  The metadata table is deleted, with a warning.
+        call finishes what it began.  The metadata table is deleted, with a warning; with
+        ``hoodie.metadata.enable=true`` its indexes are built again.
 
         Raises:
             OptionError: there is no such version.

@@ -8,14 +8,14 @@ Source: ScheduleIndexActionExecutor, RunIndexActionExecutor, Hudi 1.2.0; spec/me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 
 from hudiformat.basefile import kind_of
 from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError
-from hudiformat.metadata import COLUMN_STATS, FILES, PARTITION_STATS, is_indexable
+from hudiformat.metadata import COLUMN_STATS, FILES, PARTITION_STATS, has_value_types, is_indexable, load_definitions
 from hudiformat.options import IndexingOptions
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
@@ -37,6 +37,7 @@ from hudiformat.upkeep import (
     finish_indexings,
     indexed_columns,
     refuse_pending_services,
+    wanted_partitions,
 )
 
 Progress = Callable[[str, int, int], None]
@@ -90,11 +91,43 @@ def drop_index(context: TableContext, name: str) -> bool:
         return True
 
 
-def rebuild_indexes(context: TableContext, names: Sequence[str], *, columns: Sequence[str] = ()) -> list[Instant]:
-    """Build those of the indexes *names* that the table has not; *columns* are those of ``column_stats``."""
-    built = []
-    for name in (one for one in KEPT_UP if one in names):
-        built += create_index(context, name, columns=columns if name == COLUMN_STATS else ())
+def build_metadata_table(state: TableState) -> None:
+    """Build the metadata table of a table that has none, with the indexes that the options ask for.
+
+    Those that this process has dropped, because they were in an unknown state, are built too.
+    """
+    wanted = {*wanted_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
+    rebuild_indexes(state.context, dict.fromkeys(wanted, ()))
+    state.context.parsed.dropped_indexes = ()
+
+
+def indexes_with_columns(state: TableState) -> dict[str, tuple[str, ...]]:
+    """The indexes that a table has, each with the columns that its definition names, if it has any.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+    """
+    definitions = load_definitions(state.storage, state.config)
+    names = state.config.metadata_partitions
+    return {name: definitions[name].fields if name in definitions else () for name in names}
+
+
+def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]]) -> list[Instant]:
+    """Build those of *indexes* that can be built and that the table has not; the instants that built them.
+
+    They are given with the columns of ``column_stats``, of which those are left out that have no statistics in the
+    table's version.
+
+    Raises:
+        UnsupportedFeatureError, LockError: as for :func:`create_index`.
+    """
+    built: list[Instant] = []
+    if context.state().config.version < VERSION_WITH_COMPLETION_TIMES:
+        return built
+    for name in (one for one in KEPT_UP if one in indexes):
+        state = context.state()
+        columns = [one for one in indexes[name] if name == COLUMN_STATS and _is_indexable(state, one)]
+        built += create_index(context, name, columns=columns)
     return built
 
 
@@ -132,13 +165,18 @@ def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:
 
 
 def _check_columns(state: TableState, columns: Sequence[str]) -> None:
-    schema, has_types = state.schema.arrow_with_meta, state.config.version > VERSION_WITH_COMPLETION_TIMES
+    schema = state.schema.arrow_with_meta
     for column in columns:
         kind = kind_of(schema, column)
         if kind is None:
             raise SchemaError(f"no column {column!r}; the columns are {', '.join(schema.names)}", column=column)
-        if not is_indexable(kind, has_types=has_types):
+        if not _is_indexable(state, column):
             raise SchemaError(f"column {column} of type {kind} has no statistics in Hudi", column=column)
+
+
+def _is_indexable(state: TableState, column: str) -> bool:
+    kind = kind_of(state.schema.arrow_with_meta, column)
+    return kind is not None and is_indexable(kind, has_types=has_value_types(None, state.config))
 
 
 def _missing(state: TableState, name: str) -> list[str]:

@@ -79,7 +79,8 @@ class Parsed:
     """What has been parsed of files of a table, so that it need not be parsed again.  It is not pickled.
 
     ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
-    never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
+    never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations;
+    ``dropped_indexes`` are those of a metadata table that has been dropped as it was in an unknown state.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,7 @@ class Parsed:
         self.config: TableConfig | None = None
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
+        self.dropped_indexes: tuple[str, ...] = ()
 
     def keep(self, instant: Instant, metadata: CommitMetadata) -> None:
         """Remember the content of a commit, unless it names many files."""

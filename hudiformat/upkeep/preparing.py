@@ -31,6 +31,8 @@ from hudiformat.upkeep.dropping import INFLIGHT_KEY, drop_partitions
 from hudiformat.upkeep.kinds import DROP_KEY, not_kept_up
 from hudiformat.upkeep.metadata_table import MetadataTable
 
+_BY_OTHERS = "built by a writer that has it on: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
+
 
 def prepare_metadata_table(state: TableState) -> TableState:
     """Make sure that the metadata table can be kept up, or is dropped; the state of the table after that.
@@ -48,7 +50,9 @@ def prepare_metadata_table(state: TableState) -> TableState:
         return drop_partitions(state, config.metadata_partitions)
     reason = _why_not(state)
     if reason is not None:
-        _warn(f"{root}: the metadata table {reason}, and is dropped; a writer of Hudi's that has it on builds it anew")
+        again = "built again after the write" if state.options.metadata_enable else _BY_OTHERS
+        _warn(f"{root}: the metadata table {reason}, and is dropped; it is {again}")
+        state.context.parsed.dropped_indexes = config.metadata_partitions
         return drop_partitions(state, config.metadata_partitions)
     unwanted = _unwanted(state)
     _refuse_others(state, unwanted)

@@ -260,3 +260,39 @@ def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path]) -> None:
         check_listing(path)
         check_metadata_table(path)
         assert rows_of(open_table(path)) == expected
+
+
+ENABLED = {"hoodie.metadata.enable": "true", "hudiformat.sync": "false"}
+
+
+def test_a_write_that_has_the_metadata_table_on_builds_it(tmp_path: Path) -> None:
+    grown(tmp_path / "t")
+    table = open_table(tmp_path / "t", options={**ENABLED, "hoodie.metadata.index.bloom.filter.enable": "true"})
+    table.upsert(rows(("a", 5, "x", 7)))
+    built = ("bloom_filters", "column_stats", "files", "partition_stats")
+    assert open_table(tmp_path / "t").config.metadata_partitions == built
+    check(tmp_path / "t")
+
+
+def test_a_metadata_table_that_is_dropped_is_built_again(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    table.create_index("record_index")
+    (tmp_path / "t/.hoodie/metadata/.hoodie/hoodie.properties").write_bytes(b"damaged")
+    table = open_table(tmp_path / "t", options=ENABLED)
+    with pytest.warns(match="is dropped; it is built again after the write"):
+        table.upsert(rows(("a", 5, "x", 7)))
+    assert "record_index" in open_table(tmp_path / "t").config.metadata_partitions
+    check(tmp_path / "t")
+
+
+def test_another_version_keeps_the_indexes(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    table.create_index("column_stats", columns=["v"])
+    table.create_index("record_index")
+    table = open_table(tmp_path / "t", options=ENABLED)
+    for version in (8, 9):
+        table.change_version(version)
+        assert open_table(tmp_path / "t").config.metadata_partitions == ("column_stats", "files", "record_index")
+        assert indexed_columns(tmp_path / "t")[-1] == "v"
+        table.upsert(rows(("a", version, "x", 7)))
+        check(tmp_path / "t")
