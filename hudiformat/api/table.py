@@ -175,6 +175,41 @@ class Table(ReadableTable):
         )
         return services.write_and_serve(partial(evolve_table, self.context, changes))
 
+    def create_index(self, name: str, *, columns: Sequence[str] = ()) -> list[Instant]:
+        """Build an index of the metadata table for the rows that are there; writers keep it up from then on.
+
+        *name* is ``files``, the metadata table with its list of files, ``column_stats``, ``partition_stats``,
+        ``bloom_filters`` or ``record_index``; what it needs is built first.  *columns* are those of ``column_stats``;
+        without them ``hoodie.metadata.index.column.stats.column.list`` or the first 32 whose type has statistics.
+
+        Returns the instants that built it, none where all was there.  The table's lock is held meanwhile.  A process
+        that dies leaves the table as it was; the next writer, or the same call, deletes what it has begun.  Hudi's
+        writers keep up only indexes that their options enable, and drop others.
+
+        Raises:
+            OptionError: there is no index of that name, or it exists with other columns.
+            SchemaError: one of the columns has no statistics.
+            UnsupportedFeatureError: the table cannot be written.
+            LockError: another writer keeps the table's lock.
+
+        Source: RunIndexActionExecutor; spec/metadata-table.md.
+        """
+        return services.create_index(self.context, name, columns=columns)
+
+    def drop_index(self, name: str) -> bool:
+        """Drop an index of the metadata table; whether there was one.
+
+        With ``column_stats`` go ``partition_stats``, with ``files`` the whole metadata table.
+
+        Raises:
+            OptionError: there is no index of that name in any table.
+            UnsupportedFeatureError: the table cannot be written, or its metadata table is being compacted.
+            LockError: another writer keeps the table's lock.
+
+        Source: BaseHoodieWriteClient.dropIndex; spec/metadata-table.md.
+        """
+        return services.drop_index(self.context, name)
+
     def verify(self, *, contents: bool = True) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.
 
@@ -275,7 +310,8 @@ class Table(ReadableTable):
         """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.
 
         All log files are merged first.  A process that dies leaves the table in the one version or the other; the same
-        call finishes what it began.  The metadata table is deleted, with a warning.
+        call finishes what it began.  The metadata table is deleted, with a warning; with
+        ``hoodie.metadata.enable=true`` its indexes are built again.
 
         Raises:
             OptionError: there is no such version.

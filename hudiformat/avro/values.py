@@ -7,21 +7,26 @@ many items as its count says, and none of them takes a byte.  So schemas are lim
 - no type contains itself;
 - every value takes at least a byte, and so does every record besides the records in it.
 
-What is decoded then takes time in proportion to its bytes; memory is counted (:mod:`hudiformat.avro.memory`).
+What is decoded then takes time in proportion to its bytes.  Its memory is counted: a record of one byte is a dict of
+200 bytes once it is decoded, and forged files have millions of them.  fastavro knows no limit, but it hands values of a
+logical type to a function of ours: :func:`_counted` gives a type one that counts.
 """
 
 from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
 from typing import Any, TypeAlias
 
 import fastavro
+import fastavro.read
 
-from hudiformat.avro.memory import TooMuchMemoryError, counted, limited_memory
 from hudiformat.errors import CorruptBlockError, SchemaError
 
 MAX_SCHEMA_SIZE = 1 << 20
@@ -32,6 +37,11 @@ _LOGICAL = ("date", "decimal", "uuid")
 _LOGICAL_TIMES = ("time-", "timestamp-", "local-timestamp-")
 _MAX_PRECISION = 38
 _MAX_FIXED = 1 << 16
+_COUNTED = "counted"
+_PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string", "enum", "fixed")
+_TYPES = (*_PLAIN, "array", "map", "record", "error")
+_PLACE, _FIELD = 64, 8  # bytes: of a value in a list or a dict, its key included; of the value of a field
+_SLACK, _TIMES = 96 << 20, 9  # Hudi's own commit metadata takes some seven times its bytes
 
 ValueSchema: TypeAlias = Any
 """A schema within the limits, as fastavro takes it."""
@@ -67,9 +77,9 @@ def decode_value(data: bytes | memoryview, schema: ValueSchema, *, names: bool =
         CorruptBlockError: the bytes are no such value, or one of millions of tiny parts.
     """
     try:
-        with limited_memory(len(data) if size is None else size):
+        with _limited_memory(len(data) if size is None else size):
             return fastavro.schemaless_reader(BytesIO(data), schema, None, return_record_name=names)
-    except TooMuchMemoryError as error:
+    except _TooMuchMemoryError as error:
         raise CorruptBlockError(f"expected a record of the Avro schema, found {error}") from error
     except Exception as error:  # fastavro raises whatever the damage leads to, from EOFError to KeyError
         raise CorruptBlockError(f"expected a record of the Avro schema, but it cannot be decoded: {error!r}") from error
@@ -143,7 +153,7 @@ class _Limiter:
         kind = definition["type"]
         key = "items" if kind == "array" else "values"
         copy, size = self.limit(definition.get(key), namespace, depth + 1)
-        return counted({"type": kind, key: counted(copy)}), size + 1
+        return _counted({"type": kind, key: _counted(copy)}), size + 1
 
     def _record(self, definition: dict[str, Any], namespace: str, depth: int) -> tuple[dict[str, Any], int]:
         full, scope = self._declare(definition, namespace)
@@ -163,7 +173,7 @@ class _Limiter:
             raise _refused(full, "has no field but records")
         self._sizes[full] = total
         self._records.add(full)
-        return counted({"type": "record", "name": full, "fields": fields}), total
+        return _counted({"type": "record", "name": full, "fields": fields}), total
 
     def _is_record(self, copy: Any) -> bool:
         return copy in self._records if isinstance(copy, str) else isinstance(copy, dict) and copy["type"] == "record"
@@ -174,7 +184,7 @@ class _Limiter:
         if type(size) is not int or not 0 < size <= _MAX_FIXED:
             raise _refused(full, f"is a fixed of {size!r} bytes, where 1 to {_MAX_FIXED} were expected")
         self._sizes[full] = 1
-        return counted({"type": "fixed", "name": full, "size": size, **_logical(definition)}), 1
+        return _counted({"type": "fixed", "name": full, "size": size, **_logical(definition)}), 1
 
     def _enum(self, definition: dict[str, Any], namespace: str, _depth: int) -> tuple[dict[str, Any], int]:
         full, _ = self._declare(definition, namespace)
@@ -214,3 +224,79 @@ def _logical(definition: dict[str, Any]) -> dict[str, Any]:
 
 def _refused(what: Any, why: str) -> SchemaError:
     return SchemaError(f"refused the Avro schema: {reprlib.repr(what)} {why}")
+
+
+class _TooMuchMemoryError(Exception):
+    """The values take more memory than they may."""
+
+
+class _Left(threading.local):
+    """The bytes that the values which a thread decodes may still take."""
+
+    bytes: float = float("inf")
+
+
+_left = _Left()
+
+
+@contextmanager
+def _limited_memory(size: int) -> Iterator[None]:
+    """Within it, values that are decoded may take nine times *size* bytes, and 96 MiB more.
+
+    Raises:
+        _TooMuchMemoryError: they take more; before they do.
+    """
+    before = _left.bytes
+    _left.bytes = _SLACK + _TIMES * size
+    try:
+        yield
+    finally:
+        _left.bytes = before
+
+
+def _counted(definition: Any) -> Any:
+    """The type *definition* of a schema, its values counted; a union's are those of its branches.
+
+    A reference to a named type stays: the named type is counted where it is defined.
+    """
+    if isinstance(definition, list):
+        return [_counted(branch) for branch in definition]
+    if isinstance(definition, str):
+        return {"type": definition, "logicalType": _COUNTED} if definition in _PLAIN else definition
+    logical = definition.get("logicalType")
+    if logical is None:
+        return {**definition, "logicalType": _COUNTED}
+    return {**definition, "logicalType": _counted_name(logical)}
+
+
+def _counted_name(logical: str) -> str:
+    return logical if logical.startswith(_COUNTED) else f"{_COUNTED}-{logical}"
+
+
+def _count(value: Any, _schema: Any, _wanted: Any) -> Any:
+    """*value*; its bytes are taken from what is left."""
+    fields = len(value) * _FIELD if isinstance(value, dict) else 0
+    _left.bytes -= sys.getsizeof(value) + _PLACE + fields
+    if _left.bytes < 0:
+        raise _TooMuchMemoryError(f"values that take over {_TIMES} times the bytes that they come from")
+    return value
+
+
+def _counting(reader: Callable[..., Any]) -> Callable[..., Any]:
+    def read_counted(value: Any, schema: Any, wanted: Any) -> Any:
+        return _count(reader(value, schema, wanted), schema, wanted)
+
+    return read_counted
+
+
+def _register() -> None:
+    """Tell fastavro of the logical types of this module."""
+    known = dict(fastavro.read.LOGICAL_READERS)
+    for name, reader in known.items():
+        kind, _, logical = name.partition("-")
+        fastavro.read.LOGICAL_READERS[f"{kind}-{_counted_name(logical)}"] = _counting(reader)
+    for kind in _TYPES:
+        fastavro.read.LOGICAL_READERS[f"{kind}-{_COUNTED}"] = _count
+
+
+_register()

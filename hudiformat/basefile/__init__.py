@@ -6,6 +6,7 @@ Layout: spec/base-file.md.
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
+from hudiformat.basefile.footers import Footer, read_footer
 from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes
 from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
@@ -63,6 +64,7 @@ __all__ = [
     "ColumnStatistics",
     "FileIndexer",
     "FileKeys",
+    "Footer",
     "IndexedFile",
     "Indexes",
     "KeyFilter",
@@ -80,6 +82,7 @@ __all__ = [
     "read_base_file",
     "read_column_names",
     "read_file_keys",
+    "read_footer",
     "row_groups_to_read",
     "scan_base_file",
     "scan_base_rows",

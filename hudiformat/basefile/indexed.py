@@ -18,6 +18,13 @@ class Indexes:
     filters: bool = False
     keys: bool = False
 
+    def are_in(self, others: Indexes | None) -> bool:
+        """Whether *others* keep all that these do."""
+        if others is None:
+            return not self
+        columns = set(self.columns) <= set(others.columns)
+        return columns and self.filters <= others.filters and self.keys <= others.keys
+
     def __bool__(self) -> bool:
         return bool(self.columns) or self.filters or self.keys
 
@@ -26,7 +33,8 @@ class Indexes:
 class IndexedFile:
     """What the indexes of the metadata table keep of a file that a write has made.
 
-    ``columns`` are the statistics of its columns, ``bloom_filter`` is that of a base file, as its footer has it.
+    ``columns`` are the statistics of its columns, ``bloom_filter`` is that of a base file, as its footer has it, with
+    the type ``bloom_type``.
     ``keys`` are the record keys that are in the file group now, as far as they may not have been before, and
     ``dropped`` those that are in it no more.
     """
@@ -35,6 +43,7 @@ class IndexedFile:
     bloom_filter: str | None = None
     keys: pa.Array | None = None
     dropped: pa.Array | None = None
+    bloom_type: str = "SIMPLE"
 
 
 class FileIndexer:

@@ -91,6 +91,18 @@ def row_groups_to_read(
         return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
 
 
+@contextmanager
+def opened_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
+    """The base file at *path*, opened; what reads it within the block raises as this does.
+
+    Raises:
+        CorruptTableError: the file is not a Parquet file.
+        StorageError: the file cannot be read.
+    """
+    with _opened(storage, path) as (_, file):
+        yield file
+
+
 def read_file_keys(storage: Storage, path: str) -> FileKeys:
     """Return the key range and the bloom filters in the footer of the base file at *path*.
 

@@ -78,7 +78,7 @@ def column_statistics(column: pa.Array | pa.ChunkedArray) -> ColumnStatistics:
     if pat.is_floating(values.type) and upper is not None and pc.any(pc.is_nan(values)).as_py():
         upper = math.nan
     if lower is not None and (pat.is_string(kind) or pat.is_binary(kind)):
-        lower, upper = _short_lower(lower), _short_upper(upper)
+        lower, upper = shortened(lower, upper)
     return ColumnStatistics(kind, lower, upper, len(column), column.null_count)
 
 
@@ -173,6 +173,11 @@ def _highest(left: Any, right: Any) -> Any:
     if left is None or right is None:
         return right if left is None else left
     return left if left != left or left >= right else right  # noqa: PLR0124 - NaN
+
+
+def shortened(lower: str | bytes, upper: str | bytes) -> tuple[str | bytes, str | bytes]:
+    """The bounds of texts or bytes as statistics keep them: long ones are cut, and still are bounds."""
+    return _short_lower(lower), _short_upper(upper)
 
 
 def _short_lower(value: str | bytes) -> str | bytes:

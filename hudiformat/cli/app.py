@@ -11,6 +11,7 @@ import click
 
 import hudiformat
 from hudiformat.cli.blocks import blocks
+from hudiformat.cli.index import index
 from hudiformat.cli.output import warn
 from hudiformat.cli.plan import plan
 from hudiformat.cli.read import read
@@ -50,7 +51,7 @@ def app() -> None:
 
 for command in (
     *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, clean, rollback),
-    version,
+    *(index, version),
 ):
     app.add_command(command)
 

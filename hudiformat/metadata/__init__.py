@@ -33,6 +33,7 @@ from hudiformat.metadata.record_lookup import NOWHERE, FoundLocations, RecordInd
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
+from hudiformat.metadata.value_types import is_indexable
 from hudiformat.timeline import METADATA_FOLDER
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "encode_log_blocks",
     "file_groups_of",
     "has_value_types",
+    "is_indexable",
     "listing",
     "load_definitions",
     "merged_records",

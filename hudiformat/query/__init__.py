@@ -14,11 +14,11 @@ from hudiformat.query.plan import (
     read_rows,
     slice_reader,
 )
-from hudiformat.query.renamed import named_block, scan_batches, scan_rows
+from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
-from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folders, spill_folder
+from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folders, spill_folder, spilling
 
 __all__ = [
     "CHANGE_SCHEMA",
@@ -47,4 +47,6 @@ __all__ = [
     "scan_rows",
     "slice_reader",
     "spill_folder",
+    "spilling",
+    "stored_schema_of",
 ]

@@ -2,6 +2,7 @@
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.indexing import create_index, drop_index
 from hudiformat.services.inline import serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.rolling_back import roll_back
@@ -15,7 +16,9 @@ __all__ = [
     "change_version",
     "clean",
     "compact",
+    "create_index",
     "delete_savepoint",
+    "drop_index",
     "log_compact",
     "plan_clean",
     "restore",

@@ -20,6 +20,7 @@ from hudiformat.transaction import (
     delete_markers,
     delete_strays,
     publish,
+    refuse_new_indexes,
 )
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
@@ -53,6 +54,7 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
             # The schema as it is by now: a write that began before this service may have changed it meanwhile.
             metadata = replace(metadata, extra_metadata=_schemas(current, instant))
             check_publishable(current, state, instant, metadata)
+            refuse_new_indexes(current, writing, instant)
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
             done = publish(current, instant, metadata)
     except HudiFormatError:

@@ -12,6 +12,7 @@ from hudiformat.errors import HudiFormatWarning
 from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
+from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive, instants_to_archive
@@ -48,6 +49,8 @@ def _serve(state: TableState) -> None:
         state = context.state()
     if FILES in state.config.metadata_partitions:
         serve_metadata_table(state)
+    elif state.options.metadata_enable:
+        build_metadata_table(state)
     if options.archive_automatic and len(state.timeline.completed_writes) > options.archive_max_commits:
         limits = ArchiveLimits(
             max_commits=options.archive_max_commits,

@@ -13,6 +13,7 @@ from hudiformat.errors import CommitError, HudiFormatWarning, OptionError
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.execution import mergeable_slices
+from hudiformat.services.indexing import indexes_with_columns, rebuild_indexes
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.table import (
     TableContext,
@@ -33,6 +34,7 @@ from hudiformat.timeline import (
     recover_table_config,
 )
 from hudiformat.transaction import changing, roll_back_failed_writes
+from hudiformat.upkeep import KEPT_UP
 
 _ROUNDS = 10
 """How often what other writers have added meanwhile is merged once more."""
@@ -44,9 +46,10 @@ def change_version(context: TableContext, to: int) -> TableConfig:
 
     What other writers have left half-way is rolled back, what is planned is run, and all log files are merged first, as
     Hudi does it: log files have other names in version 6, and their slices would be mixed up.  The metadata table is
-    deleted, because each version has its own.  The new timeline is written beside the old one, and the properties,
-    which are replaced in one step, say which of them counts: a process that dies leaves the table in the one version or
-    the other, and the same call finishes what it began.
+    deleted, because each version has its own; with ``hoodie.metadata.enable=true`` its indexes are built again at the
+    end.  The new timeline is written beside the old one, and the properties, which are replaced in one step, say which
+    of them counts: a process that dies leaves the table in the one version or the other, and the same call finishes
+    what it began.
 
     Raises:
         OptionError: there is no such version.
@@ -65,11 +68,16 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     config_of_version(state.config, to, path=path)  # refuses before anything is changed
     if state.config.version == to:
         return _finished(context, path)
-    context = _without_metadata_table(state)
-    _settle(context)
-    with changing(context) as state:
-        _refuse_unsettled(state)
-        return _changed(state, to, path)
+    indexes = indexes_with_columns(state)
+    bare = _without_metadata_table(state)
+    _settle(bare)
+    with changing(bare) as current:
+        _refuse_unsettled(current)
+        config = _changed(current, to, path)
+    if not (indexes and context.options.metadata_enable):
+        return config
+    rebuild_indexes(replace(context, config=config), indexes)
+    return context.state().config
 
 
 def _finished(context: TableContext, path: str) -> TableConfig:
@@ -126,10 +134,12 @@ def _refuse_unsettled(state: TableState) -> None:
 def _without_metadata_table(state: TableState) -> TableContext:
     """The table with options that have the first change drop the metadata table, whatever partitions it has."""
     partitions = state.config.metadata_partitions
-    if partitions and state.options.metadata_enable is not False:
+    left = [name for name in partitions if name not in KEPT_UP] if state.options.metadata_enable else partitions
+    if left and state.options.metadata_enable is not False:
         warnings.warn(
-            f"{state.storage.root}: the metadata table ({', '.join(partitions)}) belongs to table version "
-            f"{state.config.version}, and is deleted; a writer of Hudi's that has it on builds it anew",
+            f"{state.storage.root}: the metadata table ({', '.join(left)}) belongs to table version "
+            f"{state.config.version}, and is deleted; it is built again by a writer that has it on: Hudi's by default, "
+            "and here by the same call with hoodie.metadata.enable=true",
             HudiFormatWarning,
             stacklevel=4,
         )

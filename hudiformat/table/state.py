@@ -80,7 +80,8 @@ class Parsed:
 
     ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
     never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
-    ``of_metadata_table`` is the same of the table's metadata table.
+    ``of_metadata_table`` is the same of the table's metadata table; ``dropped_indexes`` are those of a metadata table
+    that has been dropped as it was in an unknown state.
     """
 
     def __init__(self) -> None:
@@ -88,6 +89,7 @@ class Parsed:
         self.config: TableConfig | None = None
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
+        self.dropped_indexes: tuple[str, ...] = ()
 
     @cached_property
     def of_metadata_table(self) -> Parsed:

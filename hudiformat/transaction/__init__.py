@@ -17,7 +17,7 @@ from hudiformat.transaction.files import (
 )
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
-from hudiformat.transaction.publishing import announce, check_publishable, publish
+from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
 from hudiformat.transaction.sweeping import sweep_before_archiving
@@ -59,6 +59,7 @@ __all__ = [
     "partial_schema",
     "publish",
     "read_staged",
+    "refuse_new_indexes",
     "roll_back_failed_writes",
     "run_restore",
     "stage",

@@ -21,7 +21,7 @@ from hudiformat.table import TableContext, TableState
 from hudiformat.timeline import Action
 from hudiformat.transaction.restoring import finish_restores
 from hudiformat.transaction.rollback import finish_rollbacks
-from hudiformat.upkeep import prepare_metadata_table
+from hudiformat.upkeep import finish_indexings, prepare_metadata_table
 
 
 @contextmanager
@@ -30,8 +30,8 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
 
     The table may have changed since *seen*, so it is read again under the lock.  Where there are no other writers,
     *seen* is used as it is, unless *again*.  Restores and rollbacks that were stopped half-way are finished first:
-    nothing may be built on what they are going to delete.  The metadata table is prepared: what cannot be kept up is
-    dropped.
+    nothing may be built on what they are going to delete.  An index that was built half-way is finished or deleted.
+    The metadata table is prepared: what cannot be kept up is dropped.
 
     Raises:
         LockError: another writer keeps the table's lock.
@@ -47,6 +47,8 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
             state = finish_restores(state)
         if any(pending.action is Action.ROLLBACK for pending in state.timeline.pending):
             state = finish_rollbacks(state)
+        if any(pending.action is Action.INDEXING for pending in state.timeline.pending):
+            state = finish_indexings(state)
         yield prepare_metadata_table(state) if state.config.metadata_partitions else state
 
 

@@ -28,7 +28,8 @@ from hudiformat.timeline import (
     load_timeline,
     remove_pending,
 )
-from hudiformat.upkeep import MetadataTable
+from hudiformat.transaction.plan import WritePlan
+from hudiformat.upkeep import MetadataTable, indexes_of
 
 _PARALLEL_REQUESTS = 16
 _SHARED = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
@@ -131,6 +132,22 @@ def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> Non
         raise WriteConflictError(
             f"{root}: the write {instant.time} cannot commit: {undone[0]} has been rolled back since it began; nothing "
             "was written, write again",
+            path=root,
+        )
+
+
+def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant) -> None:
+    """Check that the files of a write have been indexed as the metadata table needs it by now.
+
+    Raises:
+        WriteConflictError: an index was built since the write began.
+    """
+    needed = indexes_of(state) if state.config.metadata_partitions else None
+    if needed is not None and not needed.are_in(plan.indexes):
+        root = state.storage.root
+        raise WriteConflictError(
+            f"{root}: {instant} cannot commit: an index of the metadata table was built since it began, and its files "
+            "are not indexed; nothing was committed, write again",
             path=root,
         )
 

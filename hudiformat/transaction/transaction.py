@@ -53,7 +53,13 @@ from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.partitions import keep_partitions
 from hudiformat.transaction.plan import WritePlan, action_of, write_plan
-from hudiformat.transaction.publishing import check_publishable, publish, refuse_others, refuse_rolled_back
+from hudiformat.transaction.publishing import (
+    check_publishable,
+    publish,
+    refuse_new_indexes,
+    refuse_others,
+    refuse_rolled_back,
+)
 from hudiformat.transaction.rollback import roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 from hudiformat.upkeep import MetadataTable
@@ -189,6 +195,7 @@ class Transaction:
             self._refuse_conflicts(state, metadata)
             schema = self._schema(state, internal)
             check_publishable(state, self._seen, self.instant, metadata)
+            refuse_new_indexes(state, self.plan, self.instant)
             has_ids = internal is not None or state.has_ids()
             ids = internal_schema_of(state, schema, time, changed=internal) if has_ids else {}
             metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})

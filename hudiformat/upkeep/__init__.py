@@ -1,8 +1,25 @@
 """Keeping up a table's metadata table: what each action of the table gives to each of its partitions."""
 
-from hudiformat.upkeep.kinds import indexed_columns, indexes_of
+from hudiformat.upkeep.dropping import drop_partitions
+from hudiformat.upkeep.indexing import IndexBuild, Progress
+from hudiformat.upkeep.kinds import KEPT_UP, indexed_columns, indexes_of
 from hudiformat.upkeep.metadata_table import MetadataTable
-from hudiformat.upkeep.preparing import prepare_metadata_table
-from hudiformat.upkeep.setting_up import set_up_metadata_table
+from hudiformat.upkeep.preparing import prepare_metadata_table, refuse_pending_services
+from hudiformat.upkeep.setting_up import set_up_metadata_table, wanted_partitions
+from hudiformat.upkeep.unfinished import BUILDER, finish_indexings
 
-__all__ = ["MetadataTable", "indexed_columns", "indexes_of", "prepare_metadata_table", "set_up_metadata_table"]
+__all__ = [
+    "BUILDER",
+    "KEPT_UP",
+    "IndexBuild",
+    "MetadataTable",
+    "Progress",
+    "drop_partitions",
+    "finish_indexings",
+    "indexed_columns",
+    "indexes_of",
+    "prepare_metadata_table",
+    "refuse_pending_services",
+    "set_up_metadata_table",
+    "wanted_partitions",
+]

@@ -9,7 +9,7 @@ from hudiformat.metadata import DEFINITIONS_KEY, METADATA_FOLDER, encode_definit
 from hudiformat.table import TableState
 from hudiformat.timeline import update_table_config
 
-_PARTITIONS = "hoodie.table.metadata.partitions"
+PARTITIONS_KEY = "hoodie.table.metadata.partitions"
 INFLIGHT_KEY = "hoodie.table.metadata.partitions.inflight"
 
 
@@ -20,15 +20,15 @@ def drop_partitions(state: TableState, partitions: Iterable[str]) -> TableState:
     """
     gone = set(partitions)
     left = [name for name in state.config.metadata_partitions if name not in gone]
-    changes = {_PARTITIONS: ",".join(left), **({} if left else {INFLIGHT_KEY: ""})}
+    changes = {PARTITIONS_KEY: ",".join(left), **({} if left else {INFLIGHT_KEY: ""})}
     update_table_config(state.storage, changes, saved_at=datetime.now(timezone.utc))
     for folder in sorted(f"{METADATA_FOLDER}/{name}" for name in gone) if left else [METADATA_FOLDER]:
         state.storage.delete_folder(folder)
-    _forget_definitions(state, gone)
+    forget_definitions(state, gone)
     return state.context.state()
 
 
-def _forget_definitions(state: TableState, gone: set[str]) -> None:
+def forget_definitions(state: TableState, gone: set[str]) -> None:
     """Remove the definitions of what is dropped: Hudi takes an index that is defined for one that there is."""
     definitions = load_definitions(state.storage, state.config)
     left = {name: one for name, one in definitions.items() if name not in gone}

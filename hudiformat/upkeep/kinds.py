@@ -18,6 +18,7 @@ from hudiformat.metadata import (
     BloomFiltersKind,
     ColumnStatsKind,
     FilesKind,
+    IndexDefinition,
     IndexKind,
     PartitionStatsKind,
     RecordIndexKind,
@@ -32,7 +33,8 @@ from hudiformat.timeline import TimelineZone
 DROP_KEY = "hoodie.metadata.index.drop"
 """The option that names partitions of the metadata table to drop.  Source: HoodieMetadataConfig.DROP_METADATA_INDEX."""
 
-_KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
+KEPT_UP = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
+"""The partitions that hudiformat keeps up, in the order in which they are built."""
 
 
 def not_kept_up(state: TableState) -> list[str]:
@@ -41,7 +43,7 @@ def not_kept_up(state: TableState) -> list[str]:
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
     """
-    found = [name for name in state.config.metadata_partitions if name not in _KEPT_UP]
+    found = [name for name in state.config.metadata_partitions if name not in KEPT_UP]
     if RECORD_INDEX in state.config.metadata_partitions:
         definition = load_definitions(state.storage, state.config).get(RECORD_INDEX)
         if definition is not None and definition.options.get("isPartitioned") == "true":
@@ -93,24 +95,36 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
         SchemaError: as for ``TableState.schema``.
     """
     partitions = state.config.metadata_partitions
-    found: list[IndexKind] = [FilesKind(own_schema)]
-    if COLUMN_STATS in partitions:
-        found += _statistics(state, schema, own_schema)
-    if BLOOM_FILTERS in partitions:
-        found.append(BloomFiltersKind(own_schema))
-    if RECORD_INDEX in partitions:
+    has_statistics = COLUMN_STATS in partitions
+    kept = [name for name in KEPT_UP if name in partitions and (has_statistics or name != PARTITION_STATS)]
+    names = [FILES, *(name for name in kept if name != FILES)]
+    definition = load_definitions(state.storage, state.config).get(COLUMN_STATS) if has_statistics else None
+    return [kind_of_index(state, name, definition, own_schema, schema) for name in names]
+
+
+def kind_of_index(
+    state: TableState,
+    name: str,
+    definition: IndexDefinition | None,
+    own_schema: str,
+    schema: TableSchema | None = None,
+) -> IndexKind:
+    """The kind of the partition *name*; *definition* is that of the columns' statistics, the others as for kinds_of.
+
+    Raises:
+        SchemaError: as for ``TableState.schema``.
+    """
+    if name == FILES:
+        return FilesKind(own_schema)
+    if name == BLOOM_FILTERS:
+        return BloomFiltersKind(own_schema)
+    if name == RECORD_INDEX:
         is_utc = state.config.timeline_zone is TimelineZone.UTC
-        found.append(RecordIndexKind(own_schema, timezone.utc if is_utc else None))
-    return found
-
-
-def _statistics(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
-    definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
+        return RecordIndexKind(own_schema, timezone.utc if is_utc else None)
     names = statistics_columns(definition, state.schema.avro)
     encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
-    found: list[IndexKind] = [ColumnStatsKind(names, encoder)]
-    if PARTITION_STATS in state.config.metadata_partitions:
-        columns = (state.schema if schema is None else schema).arrow_with_meta
-        kinds = {name: kind for name in names if (kind := kind_of(columns, name)) is not None}
-        found.append(PartitionStatsKind(kinds, encoder))
-    return found
+    if name == COLUMN_STATS:
+        return ColumnStatsKind(names, encoder)
+    columns = (state.schema if schema is None else schema).arrow_with_meta
+    kinds = {name: kind for name in names if (kind := kind_of(columns, name)) is not None}
+    return PartitionStatsKind(kinds, encoder)

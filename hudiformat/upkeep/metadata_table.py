@@ -9,6 +9,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ from hudiformat.timeline import (
     Action,
     CleanMetadata,
     CommitMetadata,
+    IndexCommitMetadata,
     Instant,
     Metadata,
     RestoreMetadata,
@@ -56,7 +58,7 @@ FILE_ID = "files-0000-0"
 """The one file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetadataTable:
     """The metadata table of a table: the states of both, as the metadata table is a table too."""
 
@@ -102,6 +104,8 @@ class MetadataTable:
 
         What an earlier attempt at the same instant recorded is removed first.
         """
+        if isinstance(metadata, IndexCommitMetadata):
+            return None  # its delta commit has built a partition
         self.outer.under_the_lock.clear()  # from here on it is another
         table = self.without(instant.time)
         if isinstance(metadata, RollbackMetadata):
@@ -182,7 +186,19 @@ class MetadataTable:
         if instant is None:
             return time < (timeline.first_active or "")
         end = instant.completion_time
-        return end is not None and any(one.action is Action.COMMIT and one.time > end for one in timeline.completed)
+        if end is None:
+            return False
+        return any(one.action is Action.COMMIT and one.time > end for one in timeline.completed) or any(
+            built > end for built in self._built
+        )
+
+    @cached_property
+    def _built(self) -> list[str]:
+        """When the indexes that were built later than the list of files were completed, those that have a base file."""
+        slices = (one for name in self.outer.config.metadata_partitions for one in self.own.slices(name))
+        times = {one.base_instant for one in slices if one.base_file is not None}
+        deltas = (one for one in self.own.timeline.completed if one.action is Action.DELTA_COMMIT)
+        return [one.completion_time for one in deltas if one.time in times and one.completion_time is not None]
 
     def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
         """The files of the writes at *times* that are listed, by write and partition path.

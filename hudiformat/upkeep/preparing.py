@@ -11,7 +11,7 @@ HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hudiformat.errors import (
     CorruptTableError,
@@ -31,6 +31,8 @@ from hudiformat.upkeep.dropping import INFLIGHT_KEY, drop_partitions
 from hudiformat.upkeep.kinds import DROP_KEY, not_kept_up
 from hudiformat.upkeep.metadata_table import MetadataTable
 
+_BY_OTHERS = "built by a writer that has it on: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
+
 
 def prepare_metadata_table(state: TableState) -> TableState:
     """Make sure that the metadata table can be kept up, or is dropped; the state of the table after that.
@@ -48,21 +50,34 @@ def prepare_metadata_table(state: TableState) -> TableState:
         return drop_partitions(state, config.metadata_partitions)
     reason = _why_not(state)
     if reason is not None:
-        _warn(f"{root}: the metadata table {reason}, and is dropped; a writer of Hudi's that has it on builds it anew")
+        again = "built again after the write" if state.options.metadata_enable else _BY_OTHERS
+        _warn(f"{root}: the metadata table {reason}, and is dropped; it is {again}")
+        state.context.parsed.dropped_indexes = config.metadata_partitions
         return drop_partitions(state, config.metadata_partitions)
     unwanted = _unwanted(state)
     _refuse_others(state, unwanted)
     if not unwanted:
         return state
+    refuse_pending_services(state, unwanted)
+    _warn(f"{root}: {', '.join(unwanted)} of the metadata table are dropped, as {DROP_KEY} says")
+    return drop_partitions(state, unwanted)
+
+
+def refuse_pending_services(state: TableState, unwanted: Collection[str]) -> None:
+    """Refuse to drop some partitions of the metadata table while it is compacted: all of it can go, or none.
+
+    Raises:
+        UnsupportedFeatureError: a service of the metadata table is pending.
+    """
+    if set(unwanted) >= set(state.config.metadata_partitions):
+        return
     pending = [one for one in MetadataTable.of(state).own.timeline.pending if one.action is not Action.DELTA_COMMIT]
     if pending:
         raise UnsupportedFeatureError(
-            f"{root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table is pending: let "
-            "Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
+            f"{state.storage.root}: {', '.join(unwanted)} cannot be dropped while {pending[0]} of the metadata table "
+            "is pending: let Hudi finish it, or set hoodie.metadata.enable=false, which drops the whole metadata table",
             feature="dropping a partition of a metadata table that is being compacted",
         )
-    _warn(f"{root}: {', '.join(unwanted)} of the metadata table are dropped, as {DROP_KEY} says")
-    return drop_partitions(state, unwanted)
 
 
 def _unwanted(state: TableState) -> list[str]:

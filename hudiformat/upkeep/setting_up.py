@@ -1,18 +1,15 @@
-"""Setting up the metadata table of a table that has no commit yet, as Hudi does before its first one.
+"""Setting up a metadata table, and which partitions of how many file groups it gets.
 
-Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem and initializeFileGroups, Hudi 1.2.0.
+A new table gets its metadata table before its first commit, as in Hudi.
+
+Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem, Hudi 1.2.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
-import pyarrow as pa
-
-from hudiformat.blocks import delete_block
-from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     ALWAYS_INDEXED,
     BLOOM_FILTERS,
@@ -27,28 +24,21 @@ from hudiformat.metadata import (
     FilesKind,
     IndexDefinition,
     default_columns,
-    encode_base_file,
     encode_definitions,
     has_value_types,
 )
-from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
-from hudiformat.options import WriteOptions
+from hudiformat.options import IndexingOptions, WriteOptions
 from hudiformat.storage import FolderStorage, Storage
 from hudiformat.table import Clock, TableSchema
 from hudiformat.timeline import (
     PROPERTIES_FILE,
-    Action,
-    CommitMetadata,
     TableConfig,
-    WriteStat,
-    begin_instant,
-    complete,
     format_properties,
     format_table_config,
     metadata_record_schema,
     parse_table_config,
 )
-from hudiformat.view import PARTITION_METADATA_FILE
+from hudiformat.upkeep.building import NewPartition, build_partition
 
 _ALWAYS = {
     "hoodie.table.type": "MERGE_ON_READ",
@@ -64,25 +54,9 @@ _ALWAYS = {
     "hoodie.timeline.history.path": "history",
     "hoodie.archivelog.folder": "history",
 }
-_BULK_INSERT = "BULK_INSERT_PREPPED"
-_TOKEN = str(WriteToken(0, 0, 0))
 _V1, _V2 = "V1", "V2"
-
-
-@dataclass(frozen=True, slots=True)
-class NewPartition:
-    """A partition that is to be set up: its name, and the ids of its file groups."""
-
-    name: str
-    file_ids: tuple[str, ...]
-
-    @classmethod
-    def of(cls, name: str, prefix: str, count: int) -> NewPartition:
-        """*count* file groups whose ids begin with *prefix*.
-
-        Source: HoodieTableMetadataUtil.getFileIDForFileGroup.
-        """
-        return cls(name, tuple(f"{prefix}-{number:04d}-0" for number in range(count)))
+FIRST = "0" * 17
+"""The instant that sets up a metadata table; those after it end with another digit."""
 
 
 def set_up_metadata_table(
@@ -92,21 +66,33 @@ def set_up_metadata_table(
 
     What an earlier attempt has left is deleted first.
     """
+    own, own_config = make_metadata_table(storage, config)
+    avro = TableSchema(metadata_record_schema())
+    names = list(wanted_partitions(config, options))
+    for number, name in enumerate(names):
+        records = [FilesKind(avro.avro_with_meta).records(Change(is_commit=True))] if name == FILES else []
+        partition = new_partition(name, options.indexing)
+        build_partition(own, own_config, partition, records, time=f"{number:017d}", clock=clock, schema=avro)
+    properties = {"hoodie.table.metadata.partitions": ",".join(sorted(names))}
+    found = (index_definition(name, config, options.indexing, schema) for name in names)
+    definitions = {one.name: one for one in found if one is not None}
+    if definitions:
+        storage.create(DEFINITIONS_FILE, encode_definitions(definitions), overwrite=True)
+        properties[DEFINITIONS_KEY] = DEFINITIONS_FILE
+    return properties
+
+
+def make_metadata_table(storage: Storage, config: TableConfig) -> tuple[Storage, TableConfig]:
+    """Make the metadata table of the table *config*, without partitions; its storage and its configuration.
+
+    What an earlier attempt has left is deleted first.
+    """
     storage.delete_folder(METADATA_FOLDER)
     own = FolderStorage(storage, METADATA_FOLDER)
     own_config = _own_config(config)
     own.make_folder(own_config.history_folder)
     own.create(PROPERTIES_FILE, format_table_config(own_config, saved_at=datetime.now(timezone.utc)))
-    avro = TableSchema(metadata_record_schema())
-    partitions = list(_partitions(config, options))
-    for number, partition in enumerate(partitions):
-        _set_up(own, own_config, partition, avro, time=f"{number:017d}", clock=clock)
-    properties = {"hoodie.table.metadata.partitions": ",".join(sorted(one.name for one in partitions))}
-    definitions = {one.name: one for one in _definitions(config, options, schema)}
-    if definitions:
-        storage.create(DEFINITIONS_FILE, encode_definitions(definitions), overwrite=True)
-        properties[DEFINITIONS_KEY] = DEFINITIONS_FILE
-    return properties
+    return own, own_config
 
 
 def _own_config(config: TableConfig) -> TableConfig:
@@ -125,59 +111,43 @@ def _own_config(config: TableConfig) -> TableConfig:
     return parse_table_config(content, path=f"{METADATA_FOLDER}/{PROPERTIES_FILE}")
 
 
-def _partitions(config: TableConfig, options: WriteOptions) -> Iterator[NewPartition]:
+def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
+    """The partitions that the metadata table of the table *config* gets by *options*, in the order of their making."""
     indexing = options.indexing
-    yield NewPartition.of(FILES, "files", 1)
+    yield FILES
     if indexing.column_stats:
-        yield NewPartition.of(COLUMN_STATS, "col-stats", indexing.column_groups)
+        yield COLUMN_STATS
     if indexing.bloom_filters:
-        yield NewPartition.of(BLOOM_FILTERS, "bloom-filters", indexing.bloom_groups)
+        yield BLOOM_FILTERS
     if indexing.record_index:
-        yield NewPartition.of(RECORD_INDEX, "record-index", indexing.record_groups)
+        yield RECORD_INDEX
     if indexing.column_stats and indexing.partition_stats and config.partition_fields:
-        yield NewPartition.of(PARTITION_STATS, "partition-stats", indexing.partition_groups)
+        yield PARTITION_STATS
 
 
-def _definitions(config: TableConfig, options: WriteOptions, schema: TableSchema) -> Iterator[IndexDefinition]:
-    indexing = options.indexing
-    if indexing.record_index:
-        yield IndexDefinition(RECORD_INDEX, RECORD_INDEX, options={"isPartitioned": "false"}, version=_V1)
-    if indexing.column_stats:
+def new_partition(name: str, indexing: IndexingOptions, *, least: int = 1) -> NewPartition:
+    """The partition *name* with as many file groups as the options say, and no fewer than *least*."""
+    prefix, count = {
+        FILES: ("files", 1),
+        COLUMN_STATS: ("col-stats", indexing.column_groups),
+        BLOOM_FILTERS: ("bloom-filters", indexing.bloom_groups),
+        RECORD_INDEX: ("record-index", indexing.record_groups),
+        PARTITION_STATS: ("partition-stats", indexing.partition_groups),
+    }[name]
+    return NewPartition.of(name, prefix, count if name == FILES else max(count, least))
+
+
+def index_definition(
+    name: str, config: TableConfig, indexing: IndexingOptions, schema: TableSchema
+) -> IndexDefinition | None:
+    """The definition of the index *name*, of a table with *schema*; None for one that has none."""
+    if name == RECORD_INDEX:
+        return IndexDefinition(RECORD_INDEX, RECORD_INDEX, options={"isPartitioned": "false"}, version=_V1)
+    if name == COLUMN_STATS:
         has_types = has_value_types(None, config)
-        columns = (*ALWAYS_INDEXED, *indexing.columns)
+        columns = (*ALWAYS_INDEXED, *(one for one in indexing.columns if one not in ALWAYS_INDEXED))
         if not indexing.columns:
             columns = default_columns(schema.avro, indexing.most_columns, has_types=has_types)
         version = _V2 if has_types else _V1
-        yield IndexDefinition(COLUMN_STATS, COLUMN_STATS, COLUMN_STATS, columns, version=version)
-
-
-def _set_up(
-    own: Storage, config: TableConfig, partition: NewPartition, schema: TableSchema, *, time: str, clock: Clock
-) -> None:
-    """Make the file groups of a partition, each by a log file with an empty block, and the list of no files."""
-    begun = begin_instant(own, config, time, Action.DELTA_COMMIT, CommitMetadata(_BULK_INSERT))
-    content = f"#partition metadata\ncommitTime={time}\npartitionDepth=1\n".encode()
-    own.create(f"{partition.name}/{PARTITION_METADATA_FILE}", content, overwrite=True)
-    for file_id in partition.file_ids:
-        name = LogFileName(file_id=file_id, instant=time, version=1, write_token=_TOKEN)
-        with LogWriter(partition.name, name, storage=own) as writer:
-            writer.append(delete_block(pa.array([], pa.string()), instant=time, partition_path=partition.name))
-    stats = {FILES: (_empty_list(own, partition.file_ids[0], time, schema),)} if partition.name == FILES else {}
-    metadata = CommitMetadata(_BULK_INSERT, stats, {"schema": schema.avro})
-    complete(own, config, begun, metadata, completion_time=next_instant(clock(), None))
-
-
-def _empty_list(own: Storage, file_id: str, time: str, schema: TableSchema) -> WriteStat:
-    records = FilesKind(schema.avro_with_meta).records(Change(is_commit=True))
-    content = encode_base_file(records.keys, records.values, schema=schema.avro_with_meta)
-    path = f"{FILES}/{BaseFileName(file_id, _TOKEN, time, 'hfile')}"
-    own.create(path, content)
-    return WriteStat(
-        file_id=file_id,
-        path=path,
-        partition_path=FILES,
-        num_writes=1,
-        num_inserts=1,
-        total_write_bytes=len(content),
-        file_size_in_bytes=len(content),
-    )
+        return IndexDefinition(COLUMN_STATS, COLUMN_STATS, COLUMN_STATS, columns, version=version)
+    return None

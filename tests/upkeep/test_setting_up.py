@@ -65,10 +65,11 @@ def test_one_that_an_earlier_attempt_has_left_is_made_anew(tmp_path: Path) -> No
     check_listing(tmp_path / "t")
 
 
-def test_without_a_request_there_is_none_and_later_requests_do_no_harm(tmp_path: Path) -> None:
+def test_without_a_request_there_is_none_and_later_requests_make_one(tmp_path: Path) -> None:
     new_table(tmp_path / "t")
     open_table(tmp_path / "t", options={"hoodie.metadata.enable": "true"}).insert(rows(("a", 1, "x", 1)))
-    assert not (tmp_path / "t/.hoodie/metadata").exists()
+    assert properties(tmp_path / "t")[PARTITIONS] == "column_stats,files,partition_stats"
+    check_statistics(tmp_path / "t")
 
 
 def test_a_table_of_version_6_gets_none(tmp_path: Path) -> None:

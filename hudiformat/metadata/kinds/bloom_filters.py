@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudiformat.basefile import IndexedFile
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS
 from hudiformat.metadata.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata.index_keys import file_id, partition_id
@@ -11,7 +12,6 @@ from hudiformat.metadata.records import encode_record
 from hudiformat.naming import base_name
 
 _NUMBER, _FIELD, _NAME = 4, "BloomFilterMetadata", "HoodieMetadataBloomFilter"
-_SIMPLE = "SIMPLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class BloomFiltersKind:
     def records(self, change: Change) -> KeyedRecords:
         """The filters of the base files that were written; those of deleted files are dropped."""
         written = {
-            f"{partition_id(path)}{file_id(base_name(stat.path))}": self._encode(stat.indexed.bloom_filter, change.time)
+            f"{partition_id(path)}{file_id(base_name(stat.path))}": self._encode(stat.indexed, change.time)
             for path, stats in change.written.items()
             for stat in stats
             if stat.path and stat.indexed is not None and stat.indexed.bloom_filter is not None
@@ -57,6 +57,7 @@ class BloomFiltersKind:
         """As :meth:`IndexKind.compacted`."""
         return record.value
 
-    def _encode(self, text: str, time: str) -> bytes:
-        fields = {"type": _SIMPLE, "timestamp": time, "bloomFilter": text.encode(), "isDeleted": False}
+    def _encode(self, indexed: IndexedFile, time: str) -> bytes:
+        text = (indexed.bloom_filter or "").encode()
+        fields = {"type": indexed.bloom_type, "timestamp": time, "bloomFilter": text, "isDeleted": False}
         return encode_record(_NUMBER, _FIELD, _NAME, fields, self.schema)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hudiformat.avro import decode_value, memory, parse_value_schema
+from hudiformat.avro import decode_value, parse_value_schema, values
 from hudiformat.errors import CorruptBlockError
 from hudiformat.timeline import CommitMetadata, WriteStat, decode_commit_metadata, encode_commit_metadata
 
@@ -47,10 +47,10 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_values_that_take_many_times_their_bytes_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_SLACK", 1 << 20)
-    schema, values = FORGED[name]
+    monkeypatch.setattr(values, "_SLACK", 1 << 20)
+    schema, many = FORGED[name]
     first = b"\1" if name == "named records" else b""
-    data = first + long(COUNT) + values + b"\0"
+    data = first + long(COUNT) + many + b"\0"
     parsed = parse_value_schema(json.dumps(schema))
     tracemalloc.start()
     try:
@@ -63,7 +63,7 @@ def test_values_that_take_many_times_their_bytes_are_refused(name: str, monkeypa
 
 
 def test_what_is_compressed_counts_with_its_compressed_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_SLACK", 0)
+    monkeypatch.setattr(values, "_SLACK", 0)
     schema = parse_value_schema(json.dumps(array({"type": "bytes"})))
     data = long(1) + long(1000) + b"x" * 1000 + b"\0"
     assert decode_value(data, schema, size=500) == {"f": [b"x" * 1000]}
@@ -72,7 +72,7 @@ def test_what_is_compressed_counts_with_its_compressed_size(monkeypatch: pytest.
 
 
 def test_hudis_commit_metadata_keeps_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_SLACK", 0)
+    monkeypatch.setattr(values, "_SLACK", 0)
     name = "0f2b6e6c-33f6-4f0e-9d0d-6a7f5a3c2b1d-0"
     stat = WriteStat(
         file_id=name,

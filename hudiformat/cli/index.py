@@ -1,0 +1,81 @@
+"""``hudiformat index``: the indexes of a table's metadata table, building and dropping them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import click
+
+from hudiformat.api import open_table
+from hudiformat.cli.output import print_json, print_line, printed_warnings
+from hudiformat.cli.progress import progress_bar
+from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.services import create_index
+
+_EPILOG = """\b
+Examples:
+  hudiformat index TABLE
+  hudiformat index TABLE --create column_stats --columns price,day
+  hudiformat index TABLE --create record_index
+  hudiformat index TABLE --drop bloom_filters
+"""
+
+
+@click.command(epilog=_EPILOG, short_help="Show, build or drop indexes of a table.")
+@click.argument("table", type=click.Path())
+@click.option("--create", "created", metavar="NAME", help="Build this index for the rows that are there.")
+@click.option("--columns", default="", metavar="A,B", help="The columns of column_stats; the default is the first 32.")
+@click.option("--drop", "dropped", metavar="NAME", help="Drop this index.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+@json_option
+def index(
+    table: str, *, created: str | None, columns: str, dropped: str | None, options: tuple[str, ...], as_json: bool
+) -> int:
+    """Show the indexes of a TABLE; with --create build one, with --drop drop one.
+
+    Indexes are files, which is the metadata table with its list of files, column_stats, partition_stats,
+    bloom_filters and record_index.  What an index needs is built first.
+    """
+    if created and dropped:
+        raise click.UsageError("expected --create or --drop, found both")
+    if columns and not created:
+        raise click.UsageError("expected --create column_stats with --columns")
+    opened = open_table(table, options=dict(map(key_and_value, options)))
+    before = opened.context.state().config.metadata_partitions
+    with printed_warnings(), ExitStack() as bars:  # such as a metadata table that is dropped
+        if created:
+            names = [name.strip() for name in columns.split(",") if name.strip()]
+            create_index(opened.context, created, columns=names, progress=_Bars(bars))
+        if dropped:
+            opened.drop_index(dropped)
+    now = opened.context.state().config.metadata_partitions
+    if as_json:
+        print_json({"indexes": list(now), "before": list(before)})
+        return 0
+    for name in sorted({*now, *before}):
+        print_line(f"{name}{_change(name, before, now)}")
+    if not (now or before):
+        print_line("no indexes")
+    return 0
+
+
+def _change(name: str, before: tuple[str, ...], now: tuple[str, ...]) -> str:
+    if name not in before:
+        return ": built"
+    return "" if name in now else ": dropped"
+
+
+class _Bars:
+    """A progress bar for each index that is built."""
+
+    def __init__(self, open_bars: ExitStack) -> None:
+        self._open = open_bars
+        self._name = ""
+        self._show: Callable[[int], None] = lambda _: None
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        if name != self._name:
+            self._open.close()
+            self._name, self._show = name, self._open.enter_context(progress_bar(f"building {name}", total))
+        self._show(done)

@@ -1,0 +1,214 @@
+"""Indexes of the metadata table, built for tables that have data, and dropped.
+
+Building one is an ``indexing`` on the timeline, as Hudi's indexer makes it.  The table's lock is held meanwhile: other
+writers wait, and a write that began before and has not collected what the index needs is repeated.
+
+Source: ScheduleIndexActionExecutor, RunIndexActionExecutor, Hudi 1.2.0; spec/metadata-table.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from hudiformat.basefile import kind_of
+from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError
+from hudiformat.metadata import COLUMN_STATS, FILES, PARTITION_STATS, has_value_types, is_indexable, load_definitions
+from hudiformat.options import IndexingOptions
+from hudiformat.table import TableContext, TableState, refuse_unwritable
+from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
+    Action,
+    IndexCommitMetadata,
+    IndexPartitionInfo,
+    IndexPlan,
+    Instant,
+    transition_inflight,
+    update_table_config,
+)
+from hudiformat.transaction import announce, changing, publish, roll_back_failed_writes
+from hudiformat.upkeep import (
+    BUILDER,
+    KEPT_UP,
+    IndexBuild,
+    drop_partitions,
+    finish_indexings,
+    indexed_columns,
+    refuse_pending_services,
+    wanted_partitions,
+)
+
+Progress = Callable[[str, int, int], None]
+"""Takes the name of an index, the bytes of the table's files that are done, and of all of them."""
+
+_BEFORE_ALL = "0" * 17
+
+
+def create_index(
+    context: TableContext, name: str, *, columns: Sequence[str] = (), progress: Progress | None = None
+) -> list[Instant]:
+    """Build the index *name* and what it needs; the instants that built them, none where all was there.
+
+    *columns* are those of ``column_stats``.
+
+    Raises:
+        OptionError: there is no such index, or it exists with other columns.
+        SchemaError: one of the columns has no statistics.
+        UnsupportedFeatureError: the table cannot be written.
+        LockError: another writer keeps the table's lock.
+    """
+    indexing = _indexing(context, name, columns)
+    refuse_unwritable(context.state())
+    built = []
+    with changing(context) as state:
+        current = roll_back_failed_writes(state)
+        _refuse(current, name, columns)
+        for one in _missing(current, name):
+            built += [_build(IndexBuild(current, one, indexing), progress)]
+            current = current.context.state()
+    return built
+
+
+def drop_index(context: TableContext, name: str) -> bool:
+    """Drop the index *name*; whether there was one.  Without ``files`` there is no metadata table any more.
+
+    Raises:
+        OptionError: there is no index of that name in any table.
+        UnsupportedFeatureError: the table cannot be written.
+        LockError: another writer keeps the table's lock.
+    """
+    _refuse_unknown(name)
+    refuse_unwritable(context.state())
+    with changing(context) as state:
+        present = state.config.metadata_partitions
+        if name not in present:
+            return False
+        dropped = {FILES: present, COLUMN_STATS: (COLUMN_STATS, PARTITION_STATS)}.get(name, (name,))
+        refuse_pending_services(state, dropped)
+        drop_partitions(state, [one for one in present if one in dropped])
+        return True
+
+
+def build_metadata_table(state: TableState) -> None:
+    """Build the metadata table of a table that has none, with the indexes that the options ask for.
+
+    Those that this process has dropped, because they were in an unknown state, are built too.
+    """
+    wanted = {*wanted_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
+    rebuild_indexes(state.context, dict.fromkeys(wanted, ()))
+    state.context.parsed.dropped_indexes = ()
+
+
+def indexes_with_columns(state: TableState) -> dict[str, tuple[str, ...]]:
+    """The indexes that a table has, each with the columns that its definition names, if it has any.
+
+    Raises:
+        CorruptTableError: the definitions of the table's indexes are damaged.
+    """
+    definitions = load_definitions(state.storage, state.config)
+    names = state.config.metadata_partitions
+    return {name: definitions[name].fields if name in definitions else () for name in names}
+
+
+def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]]) -> list[Instant]:
+    """Build those of *indexes* that can be built and that the table has not; the instants that built them.
+
+    They are given with the columns of ``column_stats``, of which those are left out that have no statistics in the
+    table's version.
+
+    Raises:
+        UnsupportedFeatureError, LockError: as for :func:`create_index`.
+    """
+    built: list[Instant] = []
+    if context.state().config.version < VERSION_WITH_COMPLETION_TIMES:
+        return built
+    for name in (one for one in KEPT_UP if one in indexes):
+        state = context.state()
+        columns = [one for one in indexes[name] if name == COLUMN_STATS and _is_indexable(state, one)]
+        built += create_index(context, name, columns=columns)
+    return built
+
+
+def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> IndexingOptions:
+    _refuse_unknown(name)
+    if columns and name != COLUMN_STATS:
+        raise OptionError(f"columns: only {COLUMN_STATS} has columns, {name} has none", option="columns")
+    if context.options.metadata_enable is False:
+        key = "hoodie.metadata.enable"
+        raise OptionError(f"{key}=false switches the metadata table off, and {name} is a part of it", option=key)
+    indexing = context.options.indexing
+    return replace(indexing, columns=tuple(columns)) if columns else indexing
+
+
+def _refuse_unknown(name: str) -> None:
+    if name not in KEPT_UP:
+        raise OptionError(f"index: expected one of {', '.join(KEPT_UP)}, found {name!r}", option="index")
+
+
+def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:
+    config, root = state.config, state.storage.root
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        raise UnsupportedFeatureError(
+            f"{root}: indexes of a table of version {config.version} cannot be built; a writer of Hudi's builds them",
+            feature=f"building an index in table version {config.version}",
+        )
+    if name == PARTITION_STATS and not config.partition_fields:
+        raise OptionError(f"{root}: a table without partitions has no {PARTITION_STATS}", option="index")
+    if not columns:
+        return
+    _check_columns(state, columns)
+    if COLUMN_STATS in config.metadata_partitions and not set(columns) <= set(indexed_columns(state)):
+        there = ", ".join(indexed_columns(state))
+        raise OptionError(f"{root}: {COLUMN_STATS} exists, of {there}; drop it first", option="columns")
+
+
+def _check_columns(state: TableState, columns: Sequence[str]) -> None:
+    schema = state.schema.arrow_with_meta
+    for column in columns:
+        kind = kind_of(schema, column)
+        if kind is None:
+            raise SchemaError(f"no column {column!r}; the columns are {', '.join(schema.names)}", column=column)
+        if not _is_indexable(state, column):
+            raise SchemaError(f"column {column} of type {kind} has no statistics in Hudi", column=column)
+
+
+def _is_indexable(state: TableState, column: str) -> bool:
+    kind = kind_of(state.schema.arrow_with_meta, column)
+    return kind is not None and is_indexable(kind, has_types=has_value_types(None, state.config))
+
+
+def _missing(state: TableState, name: str) -> list[str]:
+    """The partitions of the metadata table that the index *name* needs, those that the others need first."""
+    needed = {FILES, name} | ({COLUMN_STATS} if name == PARTITION_STATS else set())
+    return [one for one in KEPT_UP if one in needed and one not in state.config.metadata_partitions]
+
+
+def _build(build: IndexBuild, progress: Progress | None) -> Instant:
+    """Build an index under the table's lock, and then have the properties name it."""
+    state, name = build.state, build.name
+    writes = state.timeline.completed_writes
+    info = IndexPartitionInfo(
+        metadata_partition_path=name,
+        index_upto_instant=writes[-1].time if writes else _BEFORE_ALL,
+        extra_metadata=BUILDER,
+    )
+    pending = announce(state, Action.INDEXING, IndexPlan(index_partition_infos=(info,)))
+    with _undoing(state):
+        inflight = transition_inflight(state.storage, state.config, pending)
+        build.run(pending.time, lambda done, total: progress(name, done, total) if progress else None)
+        state.context.confirm()
+        update_table_config(state.storage, build.properties(), saved_at=datetime.now(timezone.utc))
+    return publish(state.with_instant(inflight), inflight, IndexCommitMetadata(index_partition_infos=(info,)))
+
+
+@contextmanager
+def _undoing(state: TableState) -> Iterator[None]:
+    """Delete what the block has made where it fails; the table was as before until its end."""
+    try:
+        yield
+    except BaseException:
+        with suppress(HudiFormatError):  # else the next writer does it
+            finish_indexings(state.context.state())
+        raise

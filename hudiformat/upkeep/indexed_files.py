@@ -1,0 +1,141 @@
+"""What the indexes of the metadata table keep of files that exist: an index is built from it.
+
+Statistics come from the footers of base files.  A column is read where its footer says too little, and log files are
+read block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudiformat.basefile import (
+    RECORD_KEY,
+    ColumnStatistics,
+    FileIndexer,
+    IndexedFile,
+    Indexes,
+    StatisticsCollector,
+    read_footer,
+)
+from hudiformat.blocks import BlockType, LogBlock
+from hudiformat.logfile import LogReader
+from hudiformat.merge import read_records
+from hudiformat.naming import join_path
+from hudiformat.query import SliceReader, named_block, scan_batches, stored_schema_of
+from hudiformat.table import SchemaHistory, TableState, schema_history
+from hudiformat.view import FileSlice
+
+_ROWS_OF_LOG = 64
+"""Bytes of a record in a log file, at least, where the number of records is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """Reads what *indexes* keep of the files of the table *state*; ``history`` are the names of columns in them."""
+
+    state: TableState
+    indexes: Indexes
+    history: SchemaHistory | None
+
+    @classmethod
+    def of(cls, state: TableState, indexes: Indexes) -> FileReader:
+        """The reader of a table's files.
+
+        Raises:
+            CorruptTableError: the table's internal schemas cannot be read.
+        """
+        return cls(state, indexes, schema_history(state) if state.has_ids() else None)
+
+    def base_file(self, folder: str, name: str) -> IndexedFile:
+        """The statistics and the bloom filter of a base file.
+
+        Raises:
+            CorruptTableError: it is not a Parquet file.
+            StorageError: it cannot be read.
+        """
+        storage, path, schema = self.state.storage, join_path(folder, name), self._schema
+        renamed = stored_schema_of(path, schema, self.history) is not None
+        footer = read_footer(storage, path, schema, () if renamed else self.indexes.columns)
+        read = self._read(path, self.indexes.columns if renamed else footer.unknown)
+        return IndexedFile(
+            {
+                column: replace(found, size=size, uncompressed=uncompressed)
+                for column in self.indexes.columns
+                if (found := footer.columns.get(column) or read.get(column)) is not None
+                for size, uncompressed in [footer.sizes.get(column, (0, 0))]
+            },
+            footer.keys.filter_text if self.indexes.filters else None,
+            bloom_type=footer.keys.filter_type,
+        )
+
+    def log_file(self, folder: str, name: str) -> IndexedFile:
+        """The statistics of a log file, of all its records; one block is in memory at a time.
+
+        Raises:
+            DecodeError: a block is damaged.
+            StorageError: it cannot be read.
+        """
+        schema = self._schema
+        indexer = FileIndexer(replace(self.indexes, keys=False), schema)
+        for block in LogReader(join_path(folder, name), storage=self.state.storage):
+            if _has_records(block):
+                for batch, written in read_records([named_block(block, self.history)], schema):
+                    indexer.add(batch if written is None else _only(batch, written))
+        return indexer.finish()
+
+    def keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
+        """The record keys of the rows of a slice, by batches.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError: a file is missing or damaged.
+        """
+        state = self.state
+        reader = SliceReader(
+            state.config,
+            state.schema_of_files,
+            state.visibility,
+            merger=state.context.merger,
+            merge_memory=state.options.merge_memory,
+            history=self.history,
+        )
+        for batch in reader.scan(state.storage, file_slice, columns=[RECORD_KEY]):
+            yield batch.column(0).cast(pa.string())
+
+    def estimated_rows(self, file_slice: FileSlice) -> int:
+        """About how many rows a slice has, rather too many.
+
+        Raises:
+            CorruptTableError, StorageError: its base file cannot be read.
+        """
+        base, rows = file_slice.base_file, file_slice.log_bytes // _ROWS_OF_LOG
+        if base is not None:
+            path = join_path(file_slice.partition_path, str(base.name))
+            rows += read_footer(self.state.storage, path, self._schema, ()).rows
+        return rows
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return self.state.schema_of_files.arrow_with_meta
+
+    def _read(self, path: str, columns: Sequence[str]) -> dict[str, ColumnStatistics]:
+        if not columns:
+            return {}
+        schema = self._schema
+        needed = {name if name in schema.names else name.partition(".")[0] for name in columns}
+        some = pa.schema([field for field in schema if field.name in needed], metadata=schema.metadata)
+        collector = StatisticsCollector(columns, some)
+        for batch in scan_batches(self.state.storage, path, some, history=self.history):
+            collector.add(batch)
+        return collector.finish()
+
+
+def _has_records(block: LogBlock) -> bool:
+    return block.type in (BlockType.AVRO_DATA, BlockType.HFILE_DATA, BlockType.PARQUET_DATA)
+
+
+def _only(batch: pa.RecordBatch, written: frozenset[str]) -> pa.RecordBatch:
+    """The columns that partial records have: any value may be in the others."""
+    return batch.select([name for name in batch.schema.names if name in written])

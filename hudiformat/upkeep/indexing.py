@@ -1,0 +1,182 @@
+"""Building an index of a table that has data: the records that its partition of the metadata table begins with.
+
+One file of the table is read at a time, and the record keys of one slice by batches.
+
+Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem, Hudi 1.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hudiformat.basefile import IndexedFile, Indexes
+from hudiformat.metadata import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    DEFINITIONS_FILE,
+    DEFINITIONS_KEY,
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    Change,
+    IndexDefinition,
+    IndexKind,
+    KeyedRecords,
+    encode_definitions,
+    load_definitions,
+)
+from hudiformat.naming import join_path, parse_data_file
+from hudiformat.options import IndexingOptions
+from hudiformat.storage import Storage
+from hudiformat.table import TableSchema, TableState
+from hudiformat.timeline import TableConfig, WriteStat, metadata_record_schema
+from hudiformat.upkeep.building import build_partition
+from hudiformat.upkeep.changes import MetadataChanges
+from hudiformat.upkeep.dropping import PARTITIONS_KEY
+from hudiformat.upkeep.indexed_files import FileReader
+from hudiformat.upkeep.kinds import indexed_columns, kind_of_index
+from hudiformat.upkeep.metadata_table import MetadataTable
+from hudiformat.upkeep.setting_up import FIRST, index_definition, make_metadata_table, new_partition
+from hudiformat.view import FileSlice
+
+_GROUP_BYTES = 128 << 20
+"""Bytes of records in a file group, about: so many are in memory at a time."""
+_ROW_BYTES = {RECORD_INDEX: 128, BLOOM_FILTERS: 8}
+_STATISTICS_BYTES = 256
+
+Progress = Callable[[int, int], None]
+"""Takes the bytes of the table's files that are done, and of all of them."""
+
+
+@dataclass(frozen=True)
+class IndexBuild:
+    """One index that is to be built for the table *state*: its partition of the metadata table is ``name``."""
+
+    state: TableState
+    name: str
+    indexing: IndexingOptions
+
+    def run(self, time: str, progress: Progress) -> None:
+        """Build the partition at the instant *time*; nobody looks at it before the properties name it.
+
+        What an earlier attempt has left is deleted first.
+
+        Raises:
+            CorruptTableError, DecodeError, StorageError: a file of the table is damaged or missing.
+        """
+        own, config, schema = self._own()
+        kind = kind_of_index(self.state, self.name, self.definition, schema.avro_with_meta)
+        partition = new_partition(self.name, self.indexing, least=-(-self._size() // _GROUP_BYTES))
+        own.delete_folder(self.name)
+        records = self._records(kind, progress)
+        time = FIRST if self.name == FILES else time
+        build_partition(own, config, partition, records, time=time, clock=self.state.context.clock, schema=schema)
+
+    def properties(self) -> dict[str, str]:
+        """The properties that name the index; its definition, which they refer to, is written."""
+        storage, config = self.state.storage, self.state.config
+        names = ",".join(sorted({*config.metadata_partitions, self.name}))
+        if self.definition is None or self.name == PARTITION_STATS:
+            return {PARTITIONS_KEY: names}
+        definitions = {**load_definitions(storage, config), self.name: self.definition}
+        path = config.properties.get(DEFINITIONS_KEY) or DEFINITIONS_FILE
+        storage.create(path, encode_definitions(definitions), overwrite=True)
+        return {PARTITIONS_KEY: names, DEFINITIONS_KEY: path}
+
+    @cached_property
+    def definition(self) -> IndexDefinition | None:
+        """The definition of the index; for statistics of partitions that of the columns' statistics.
+
+        Raises:
+            CorruptTableError: the definitions of the table's indexes are damaged.
+        """
+        state = self.state
+        if self.name == PARTITION_STATS:
+            return load_definitions(state.storage, state.config).get(COLUMN_STATS)
+        return index_definition(self.name, state.config, self.indexing, state.schema)
+
+    def _own(self) -> tuple[Storage, TableConfig, TableSchema]:
+        """The metadata table's storage, configuration and schema; it is made where it is the first partition."""
+        if self.name == FILES:
+            return *make_metadata_table(self.state.storage, self.state.config), TableSchema(metadata_record_schema())
+        table = MetadataTable.of(self.state)
+        return table.own.storage, table.own.config, table.own.schema
+
+    @cached_property
+    def _slices(self) -> Sequence[FileSlice]:
+        return self.state.slices()
+
+    @cached_property
+    def _reader(self) -> FileReader:
+        fields = () if self.definition is None or self.name != COLUMN_STATS else self.definition.fields
+        indexes = Indexes(fields, filters=self.name == BLOOM_FILTERS, keys=self.name == RECORD_INDEX)
+        return FileReader.of(self.state, indexes)
+
+    def _size(self) -> int:
+        """About the bytes of all records."""
+        if self.name == COLUMN_STATS:
+            files = sum(len(one.log_files) + 1 for one in self._slices)
+            return files * len(self._reader.indexes.columns) * _STATISTICS_BYTES
+        if self.name in _ROW_BYTES:
+            return sum(map(self._reader.estimated_rows, self._slices)) * _ROW_BYTES[self.name]
+        return 0
+
+    def _records(self, kind: IndexKind, progress: Progress) -> Iterator[KeyedRecords]:
+        if self.name == FILES:
+            yield kind.records(self._listing())
+        elif self.name == PARTITION_STATS:
+            yield from (kind.records(change) for change in self._partitions())
+        else:
+            total = sum(one.size for one in self._slices)
+            done = 0
+            for one in self._slices:
+                yield from map(kind.records, self._changes_of(one))
+                done += one.size
+                progress(done, total)
+
+    def _listing(self) -> Change:
+        """All files of completed writes, those of older slices too."""
+        visibility = self.state.visibility
+        written: dict[str, list[WriteStat]] = {}
+        for folder, files in self.state.files():
+            stats = written.setdefault(folder, [])
+            for file in files:
+                name = parse_data_file(file.name)
+                if name is not None and visibility.is_committed(name.instant):
+                    stats.append(WriteStat(path=join_path(folder, file.name), file_size_in_bytes=file.size))
+        return Change(is_commit=True, written=written)
+
+    def _changes_of(self, one: FileSlice) -> Iterator[Change]:
+        """What the index is given of a slice."""
+        folder = one.partition_path
+        stat = WriteStat(file_id=one.file_id)
+        if self.name == RECORD_INDEX:
+            for keys in self._reader.keys(one):
+                indexed = IndexedFile(keys=keys)
+                yield Change(time=one.base_instant, written={folder: [replace(stat, indexed=indexed)]})
+            return
+        if one.base_file is not None:
+            name = str(one.base_file.name)
+            indexed = self._reader.base_file(folder, name)
+            path = join_path(folder, name)
+            yield Change(time=one.base_instant, written={folder: [replace(stat, path=path, indexed=indexed)]})
+        if self.name == BLOOM_FILTERS:
+            return
+        for log in one.log_files:
+            indexed = self._reader.log_file(folder, str(log.name))
+            path = join_path(folder, str(log.name))
+            yield Change(time=log.name.instant, written={folder: [replace(stat, path=path, indexed=indexed)]})
+
+    def _partitions(self) -> Iterator[Change]:
+        """What the statistics of partitions are given of each partition path."""
+        names: dict[str, list[str]] = {}
+        for one in self._slices:
+            live = names.setdefault(one.partition_path, [])
+            live += [str(one.base_file.name)] if one.base_file is not None else []
+            live += [str(log.name) for log in one.log_files]
+        table = MetadataTable.of(self.state)
+        known = MetadataChanges(self.state, table.own, indexed_columns(self.state))
+        for folder in names:
+            yield Change(written={folder: ()}, live=names.__getitem__, known=known.statistics_of_files)

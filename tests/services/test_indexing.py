@@ -1,0 +1,298 @@
+"""Building indexes of tables that have data, and dropping them."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+
+from hudiformat import (
+    OptionError,
+    SchemaError,
+    StorageError,
+    Table,
+    UnsupportedFeatureError,
+    WriteConflictError,
+    open_table,
+)
+from hudiformat.options.values import Operation
+from hudiformat.services import create_index
+from hudiformat.timeline import Action, IndexCommitMetadata, read_content
+from hudiformat.transaction.transaction import begin_write
+from tests.effort import every
+from tests.faults import FaultyStorage
+from tests.metadata.tables import check_listing
+from tests.metadata_statistics import check_metadata_table, indexed_columns
+from tests.metadata_tables import indexed_table
+from tests.services.test_versions import Dying, rows_of
+from tests.tables import Clock, content, new_table, rows, tree
+
+INDEXES = ["files", "column_stats", "partition_stats", "bloom_filters", "record_index"]
+SHARED = {
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hudiformat.sync": "false",
+}
+
+
+def grown(path: Path, version: int = 9, table_type: str = "MERGE_ON_READ") -> Table:
+    """A table with several slices, log files, deletes and a rollback, and without a metadata table."""
+    options = {"hoodie.index.type": "INMEMORY"} if table_type == "MERGE_ON_READ" else {}
+    table = new_table(path, version=version, table_type=table_type, options=options)
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 2), ("c", 1, "y", 3)))
+    table.upsert(rows(("a", 2, "x", 4), ("d", 2, "y", 5)))
+    if table_type == "MERGE_ON_READ":
+        table.compact()
+    table.rollback(table.upsert(rows(("z", 9, "x", 9))).instant)
+    table.delete(rows(("b", 9, "x")))
+    table.upsert(rows(("a", 3, "x", None), ("e", 2, "z", 5)))
+    return table
+
+
+def check(path: Path) -> None:
+    check_listing(path)
+    check_metadata_table(path)
+    assert open_table(path).verify() == []
+
+
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+@pytest.mark.parametrize("version", [8, 9])
+def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int) -> None:
+    table = grown(tmp_path / "t", version, table_type)
+    expected = content(table)
+    for name in INDEXES:
+        [built] = table.create_index(name)
+        assert built.action is Action.INDEXING
+        assert table.create_index(name) == []
+        check(tmp_path / "t")
+    assert table.context.state().config.metadata_partitions == tuple(sorted(INDEXES))
+    assert content(open_table(tmp_path / "t")) == expected
+    table.upsert(rows(("a", 5, "x", 7), ("f", 5, "y", 8)))
+    table.delete(rows(("c", 9, "y")))
+    check(tmp_path / "t")
+
+
+def test_what_an_index_needs_is_built_first(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    built = table.create_index("partition_stats")
+    done = [read_content(table.context.storage, table.config, one) for one in built]
+    infos = [one.index_partition_infos for one in done if isinstance(one, IndexCommitMetadata)]
+    newest = table.timeline.completed_writes[-1].time
+    found = [(info.metadata_partition_path, info.index_upto_instant) for group in infos for info in group or ()]
+    assert found == [(name, newest) for name in ("files", "column_stats", "partition_stats")]
+    check(tmp_path / "t")
+
+
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    for name in INDEXES:
+        assert len(table.create_index(name)) == 1
+    table.upsert(rows(("a", 1, "x", 1)))
+    check(tmp_path / "t")
+
+
+def test_a_table_without_partitions(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", partition_by=[])
+    table.upsert(rows(("a", 1, "x", 1)))
+    with pytest.raises(OptionError, match="without partitions has no partition_stats"):
+        table.create_index("partition_stats")
+    table.create_index("column_stats")
+    check(tmp_path / "t")
+
+
+def test_columns_can_be_chosen(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    assert len(table.create_index("column_stats", columns=["ts", "v"])) == 2
+    assert indexed_columns(tmp_path / "t")[-2:] == ["ts", "v"]
+    assert table.create_index("column_stats", columns=["v"]) == []
+    with pytest.raises(OptionError, match="exists, of .*; drop it first"):
+        table.create_index("column_stats", columns=["p"])
+    assert table.drop_index("column_stats")
+    table.create_index("column_stats", columns=["p"])
+    assert indexed_columns(tmp_path / "t")[-1] == "p"
+    check(tmp_path / "t")
+
+
+def test_indexes_can_be_dropped(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    expected = content(table)
+    for name in INDEXES:
+        table.create_index(name)
+    assert table.drop_index("record_index")
+    assert not table.drop_index("record_index")
+    assert table.drop_index("column_stats")
+    assert open_table(tmp_path / "t").config.metadata_partitions == ("bloom_filters", "files")
+    assert table.drop_index("files")
+    assert open_table(tmp_path / "t").config.metadata_partitions == ()
+    assert not (tmp_path / "t/.hoodie/metadata").exists()
+    table.create_index("record_index")
+    check(tmp_path / "t")
+    assert content(table) == expected
+
+
+def test_what_cannot_be_built_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    before = tree(tmp_path / "t")
+    for error, message, arguments in (
+        (OptionError, "index: expected one of files, .*, found 'nothing'", {"name": "nothing"}),
+        (OptionError, "only column_stats has columns", {"name": "record_index", "columns": ["v"]}),
+        (SchemaError, "no column 'w'", {"name": "column_stats", "columns": ["w"]}),
+    ):
+        with pytest.raises(error, match=message):
+            table.create_index(**arguments)
+    with pytest.raises(OptionError, match="found 'nothing'"):
+        table.drop_index("nothing")
+    off = open_table(tmp_path / "t", options={"hoodie.metadata.enable": "false"})
+    with pytest.raises(OptionError, match="switches the metadata table off"):
+        off.create_index("files")
+    assert tree(tmp_path / "t") == before
+
+
+def test_a_write_that_began_before_an_index_is_written_again(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    one, other = (open_table(tmp_path / "t", options=SHARED) for _ in range(2))
+    with begin_write(one.context, Operation.UPSERT) as write:
+        other.create_index("record_index")
+        with pytest.raises(WriteConflictError, match="an index of the metadata table was built"):
+            write.commit([])
+    one.upsert(rows(("a", 7, "x", 7)))
+    assert ("a", 7, "x", 7) in content(table)
+    check(tmp_path / "t")
+
+
+def test_a_rollback_of_a_write_that_is_in_a_built_index(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t")
+    table.upsert(rows(("a", 1, "x", 1)))
+    newest = table.upsert(rows(("a", 2, "x", 2), ("b", 2, "y", 2)))
+    table.create_index("bloom_filters")
+    table.create_index("record_index")
+    with pytest.warns(match="record_index of the metadata table is dropped"):
+        table.rollback(newest.instant)
+    assert content(table) == [("a", 1, "x", 1)]
+    check(tmp_path / "t")
+
+
+def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
+    grown(tmp_path / "t")
+    options = {"hoodie.metadata.compact.max.delta.commits": "2", "hudiformat.sync": "false"}
+    table = open_table(tmp_path / "t", options=options)
+    for name in INDEXES:
+        table.create_index(name)
+    for number in range(7):
+        table.upsert(rows(("a", 10 + number, "x", number), (f"n{number}", 1, "y", number)))
+        check(tmp_path / "t")
+    own = list((tmp_path / "t/.hoodie/metadata/.hoodie/timeline").glob("*.commit"))
+    assert own
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, after: bool) -> None:
+    expected = content(grown(tmp_path / "t"))
+    names: set[tuple[str, ...]] = set()
+    for moment in itertools.count(1, every(11)):
+        path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
+        table = open_table(path, clock=Clock(), options={"hudiformat.sync": "false"})
+        faulty = replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after)))
+        has_died = False
+        try:
+            create_index(faulty, "record_index")
+        except StorageError:
+            has_died = True
+        now = open_table(path, options={"hudiformat.sync": "false"})
+        names.add(now.config.metadata_partitions)
+        assert content(now) == expected
+        now.upsert(rows(("later", 1, "x", 1)))
+        assert now.timeline.pending == ()
+        now.create_index("record_index")
+        check(path)
+        assert content(now) == sorted([*expected, ("later", 1, "x", 1)], key=repr)
+        shutil.rmtree(path)
+        if not has_died:
+            break
+    assert names == {(), ("files",), ("files", "record_index")}
+
+
+def test_two_threads_build_the_same_index(tmp_path: Path) -> None:
+    grown(tmp_path / "t")
+    barrier, built = Barrier(2), list[int]()
+
+    def build() -> None:
+        table = open_table(tmp_path / "t", options={"hudiformat.sync": "false"})
+        barrier.wait()
+        built.append(len(table.create_index("column_stats")))
+
+    threads = [Thread(target=build) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(built) == [0, 2]
+    check(tmp_path / "t")
+
+
+def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    told: list[tuple[str, int, int]] = []
+    create_index(table.context, "bloom_filters", progress=lambda *seen: told.append(seen))
+    total = sum(one.size for one in table.file_slices())
+    assert told[-1] == ("bloom_filters", total, total)
+    assert {name for name, *_ in told} == {"bloom_filters"}
+
+
+def test_an_older_table_is_refused_by_name(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", version=6)
+    with pytest.raises(UnsupportedFeatureError, match="indexes of a table of version 6"):
+        table.create_index("files")
+
+
+def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path]) -> None:
+    for name in ("v9-mor-many-blocks-h120", "v8-cow-cdc-h102", "v9-mor-evolved-h120", "v9-mor-multilevel-hive-h120"):
+        path = own_golden(name)
+        table = open_table(path)
+        expected = rows_of(table)
+        for index in ("column_stats", "bloom_filters", "record_index"):
+            table.create_index(index)
+        check_listing(path)
+        check_metadata_table(path)
+        assert rows_of(open_table(path)) == expected
+
+
+ENABLED = {"hoodie.metadata.enable": "true", "hudiformat.sync": "false"}
+
+
+def test_a_write_that_has_the_metadata_table_on_builds_it(tmp_path: Path) -> None:
+    grown(tmp_path / "t")
+    table = open_table(tmp_path / "t", options={**ENABLED, "hoodie.metadata.index.bloom.filter.enable": "true"})
+    table.upsert(rows(("a", 5, "x", 7)))
+    built = ("bloom_filters", "column_stats", "files", "partition_stats")
+    assert open_table(tmp_path / "t").config.metadata_partitions == built
+    check(tmp_path / "t")
+
+
+def test_a_metadata_table_that_is_dropped_is_built_again(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    table.create_index("record_index")
+    (tmp_path / "t/.hoodie/metadata/.hoodie/hoodie.properties").write_bytes(b"damaged")
+    table = open_table(tmp_path / "t", options=ENABLED)
+    with pytest.warns(match="is dropped; it is built again after the write"):
+        table.upsert(rows(("a", 5, "x", 7)))
+    assert "record_index" in open_table(tmp_path / "t").config.metadata_partitions
+    check(tmp_path / "t")
+
+
+def test_another_version_keeps_the_indexes(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t")
+    table.create_index("column_stats", columns=["v"])
+    table.create_index("record_index")
+    table = open_table(tmp_path / "t", options=ENABLED)
+    for version in (8, 9):
+        table.change_version(version)
+        assert open_table(tmp_path / "t").config.metadata_partitions == ("column_stats", "files", "record_index")
+        assert indexed_columns(tmp_path / "t")[-1] == "v"
+        table.upsert(rows(("a", version, "x", 7)))
+        check(tmp_path / "t")
