@@ -347,7 +347,7 @@ class TableState:
 
         No query of a table that Flink has not made looks into a file for that.
         """
-        if self.options.keep_operations:
+        if self.context.options.keep_operations:
             return True
         return self.config.has_avro_key_generator and self._newest_keeps_operations()
 
