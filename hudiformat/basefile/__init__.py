@@ -6,7 +6,7 @@ Layout: spec/base-file.md.
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
-from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes
+from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes, indexed_values
 from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
     DELETED,
@@ -72,6 +72,7 @@ __all__ = [
     "add_origin",
     "as_base_rows",
     "column_statistics",
+    "indexed_values",
     "is_meta_field",
     "kind_of",
     "meta_schema",

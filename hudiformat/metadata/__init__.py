@@ -12,6 +12,7 @@ from hudiformat.metadata.definitions import (
     default_columns,
     encode_definitions,
     has_value_types,
+    hashes_values,
     load_definitions,
     statistics_columns,
 )
@@ -24,11 +25,13 @@ from hudiformat.metadata.kinds import (
     FilesKind,
     PartitionStatsKind,
     RecordIndexKind,
+    SecondaryIndexKind,
 )
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
 from hudiformat.metadata.record_locations import RecordLocation, record_locations
+from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
@@ -44,6 +47,7 @@ __all__ = [
     "METADATA_FOLDER",
     "PARTITION_STATS",
     "RECORD_INDEX",
+    "SECONDARY_INDEX",
     "BloomFilters",
     "BloomFiltersKind",
     "Change",
@@ -61,6 +65,7 @@ __all__ = [
     "PartitionStatsKind",
     "RecordIndexKind",
     "RecordLocation",
+    "SecondaryIndexKind",
     "StatEncoder",
     "bloom_filters",
     "column_stats",
@@ -69,7 +74,9 @@ __all__ = [
     "encode_definitions",
     "encode_log_blocks",
     "file_groups_of",
+    "has_secondary_keys",
     "has_value_types",
+    "hashes_values",
     "listing",
     "load_definitions",
     "merged_records",
