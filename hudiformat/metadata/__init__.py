@@ -32,6 +32,7 @@ from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
 from hudiformat.metadata.record_locations import RecordLocation, record_locations
 from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys
+from hudiformat.metadata.secondary_locations import secondary_locations
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
@@ -81,6 +82,7 @@ __all__ = [
     "load_definitions",
     "merged_records",
     "record_locations",
+    "secondary_locations",
     "statistics_columns",
     "statistics_of_files",
     "statistics_of_partition",

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hudiformat import Table, create_table, open_table
@@ -98,6 +99,9 @@ def check(hudi: RealHudi, path: Path, partitions: tuple[str, ...]) -> None:
     differing = [one for one, left, right in zip(FILTERS, scanned, skipped, strict=True) if left != right]
     assert differing == []
     assert scanned[FILTERS.index("nothing is null")] == sorted(keys)
+    unique = open_table(path, options={"hoodie.index.type": "GLOBAL_SIMPLE"})
+    found = unique.snapshot(columns=["k"], filter=pc.field("s") == "text 7")["k"].to_pylist()
+    assert sorted(found) == scanned[FILTERS.index("s = 'text 7'")]
 
 
 class Turns:
