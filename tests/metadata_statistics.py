@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from hudiformat import open_table
 from hudiformat.hfile import HFileReader
 from hudiformat.logfile import LogReader
-from hudiformat.metadata import bloom_filters
+from hudiformat.metadata import bloom_filters, load_definitions
+from hudiformat.metadata.secondary_keys import prefixes_of, secondary_keys
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
 from hudiformat.view import Visibility, build_slices, latest_slices
@@ -106,6 +107,46 @@ def check_record_index(path: Path, *, exact: bool = True) -> None:
         assert len(records) == len(rows), sorted(records.keys() - {row[meta[0]] for row in rows})
 
 
+def check_secondary_indexes(path: Path, *, exact: bool = True) -> None:
+    """Each row's value and key are in the secondary index of the column, where its hash says; if *exact*, no others."""
+    config = load_table_config(LocalStorage(path))
+    for name, definition in load_definitions(LocalStorage(path), config).items():
+        if not name.startswith("secondary_index_") or name not in config.metadata_partitions:
+            continue
+        (column,) = definition.fields
+        rows = open_table(path).snapshot(columns=["_hoodie_record_key", column]).combine_chunks()
+        expected = secondary_keys(rows[column].combine_chunks(), rows["_hoodie_record_key"].combine_chunks())
+        found = records_of(path, name)
+        assert not (missing := set(expected.to_pylist()) - found.keys()), (name, sorted(missing))
+        if exact:
+            assert not (others := found.keys() - set(expected.to_pylist())), (name, sorted(others))
+        for key, group, count in _places(path, name):
+            hashed = prefixes_of(pa.array([key]))[0].as_py() if definition.version == "V2" else key
+            assert string_hash(hashed, count) == group, (name, key)
+
+
+def _places(path: Path, partition: str) -> Iterator[tuple[str, int, int]]:
+    """Each key of a partition, the number of the file group that it is in, and how many there are."""
+    storage = LocalStorage(path / OWN)
+    visibility = Visibility.of(load_timeline(storage, load_table_config(storage)))
+    slices = latest_slices(build_slices(partition, storage.list(partition), visibility))
+    for number, one in enumerate(slices):
+        for log in one.log_files:
+            for block in LogReader(path / OWN / partition / str(log.name)):
+                if block.type.name == "HFILE_DATA":
+                    for key, _ in HFileReader(memoryview(block.content)):
+                        yield key.decode(), number, len(slices)
+
+
+def string_hash(text: str, count: int) -> int:
+    """The number of the file group of a text, as HoodieTableMetadataUtil.mapRecordKeyToFileGroupIndex."""
+    code = 0
+    units = text.encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return abs(code - 2**32 if code >= 2**31 else code) % count
+
+
 def _file_id(record: Record) -> str:
     if record["fileIdEncoding"]:
         return str(record["fileId"])
@@ -133,6 +174,7 @@ def check_metadata_table(path: Path) -> None:
     check_statistics(path)
     check_bloom_filters(path)
     check_record_index(path)
+    check_secondary_indexes(path)
 
 
 def indexed_columns(path: Path) -> list[str]:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from hudiformat import Table, open_table
+from hudiformat.blocks import delete_block
+from hudiformat.logfile import LogWriter
+from hudiformat.metadata import IndexDefinition, encode_definitions, load_definitions
+from hudiformat.naming import LogFileName
 from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline, parse_properties, update_table_config
 from hudiformat.upkeep import set_up_metadata_table
@@ -67,3 +74,32 @@ def set_up(path: Path, clock: Clock, options: Mapping[str, str]) -> None:
     state = table.context.state()
     changes = set_up_metadata_table(state.storage, state.config, state.options, state.schema, clock)
     set_properties(path, changes)
+
+
+def add_secondary_index(path: Path, column: str, *, groups: int = 3) -> str:
+    """Give the table at *path*, which has a record index and no rows yet, a secondary index of *column*: its name."""
+    name = f"secondary_index_{column.replace('.', '_')}"
+    add_index(path, IndexDefinition(name, "secondary_index", "identity", (column,)), groups=groups)
+    return name
+
+
+def add_index(path: Path, definition: IndexDefinition, *, groups: int) -> None:
+    """Give the table at *path*, which has no rows yet, an index without entries."""
+    storage = LocalStorage(path)
+    config = load_table_config(storage)
+    version = "V2" if config.version >= 9 else "V1"
+    definitions = {**load_definitions(storage, config), definition.name: replace(definition, version=version)}
+    storage.create(".hoodie/.index_defs/index.json", encode_definitions(definitions), overwrite=True)
+    own = FolderStorage(storage, ".hoodie/metadata")
+    for number in range(groups):
+        prefix = definition.name.replace("_", "-")
+        log = LogFileName(f"{prefix}-{number:04d}-0", "00000000000000000", 1, "0-0-0")
+        with LogWriter(definition.name, log, storage=own) as writer:
+            writer.append(delete_block(pa.array([], pa.string()), instant=log.instant))
+    set_properties(
+        path,
+        {
+            PARTITIONS: ",".join([*config.metadata_partitions, definition.name]),
+            "hoodie.table.index.defs.path": ".hoodie/.index_defs/index.json",
+        },
+    )

@@ -7,7 +7,7 @@ from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
 from hudiformat.basefile.footers import Footer, read_footer
-from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes
+from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes, indexed_values
 from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
     DELETED,
@@ -74,6 +74,7 @@ __all__ = [
     "add_origin",
     "as_base_rows",
     "column_statistics",
+    "indexed_values",
     "is_meta_field",
     "kind_of",
     "meta_schema",

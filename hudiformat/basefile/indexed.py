@@ -6,27 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.basefile.statistics import ColumnStatistics, StatisticsCollector
 
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """What the metadata table of a table keeps: the statistics of ``columns``, bloom filters, record keys."""
+    """What the metadata table of a table keeps: the statistics of ``columns``, bloom filters, record keys.
+
+    ``values`` are the columns with a secondary index, by dotted paths.
+    """
 
     columns: tuple[str, ...] = ()
     filters: bool = False
     keys: bool = False
+    values: tuple[str, ...] = ()
 
     def are_in(self, others: Indexes | None) -> bool:
         """Whether *others* keep all that these do."""
         if others is None:
             return not self
-        columns = set(self.columns) <= set(others.columns)
+        columns = set(self.columns) <= set(others.columns) and set(self.values) <= set(others.values)
         return columns and self.filters <= others.filters and self.keys <= others.keys
 
     def __bool__(self) -> bool:
-        return bool(self.columns) or self.filters or self.keys
+        return bool(self.columns) or self.filters or self.keys or bool(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +42,18 @@ class IndexedFile:
     ``columns`` are the statistics of its columns, ``bloom_filter`` is that of a base file, as its footer has it, with
     the type ``bloom_type``.
     ``keys`` are the record keys that are in the file group now, as far as they may not have been before, and
-    ``dropped`` those that are in it no more.
+    ``dropped`` those that are in it no more.  ``values`` are rows that are in it now, with their record keys and the
+    columns that have a secondary index, ``lost`` those that are in it no more.  Of a log file they are not known:
+    ``touched`` are the keys of all that is written to it, deletes too.
     """
 
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
     bloom_filter: str | None = None
     keys: pa.Array | None = None
     dropped: pa.Array | None = None
+    values: pa.Table | None = None
+    lost: pa.Table | None = None
+    touched: pa.Array | None = None
     bloom_type: str = "SIMPLE"
 
 
@@ -54,6 +65,9 @@ class FileIndexer:
         self._statistics = StatisticsCollector(indexes.columns, schema)
         self._keys: list[pa.Array] = []
         self._dropped: list[pa.Array] = []
+        self._values: list[pa.Table] = []
+        self._lost: list[pa.Table] = []
+        self._touched: list[pa.Array] = []
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Count the values of *rows*."""
@@ -69,11 +83,27 @@ class FileIndexer:
         if self._indexes.keys:
             self._dropped += _chunks(keys)
 
+    def add_values(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Take rows that are in the file group now."""
+        if self._indexes.values:
+            self._values.append(indexed_values(rows, self._indexes.values))
+
+    def drop_values(self, rows: pa.Table, at: pa.Array) -> None:
+        """Take those of *rows* that are in it no more, which *at* numbers."""
+        if self._indexes.values:
+            self._lost.append(indexed_values(rows, self._indexes.values).take(at))
+
+    def touch(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Take record keys of what is written to a log file: which rows it changes is decided when it is merged."""
+        if self._indexes.values:
+            self._touched += _chunks(keys)
+
     def __add__(self, other: FileIndexer) -> FileIndexer:
         """What is collected of the rows of both."""
         self._statistics += other._statistics
         self._keys += other._keys
         self._dropped += other._dropped
+        self._touched += other._touched
         return self
 
     def finish(
@@ -85,7 +115,20 @@ class FileIndexer:
             bloom_filter if self._indexes.filters else None,
             _joined(self._keys) if self._indexes.keys else None,
             _joined(self._dropped) if self._indexes.keys else None,
+            pa.concat_tables(self._values) if self._values else None,
+            pa.concat_tables(self._lost) if self._lost else None,
+            _joined(self._touched) if self._touched else None,
         )
+
+
+def indexed_values(rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pa.Table:
+    """The record keys of *rows*, and *columns*, which are dotted paths."""
+    return pa.table({RECORD_KEY: rows[RECORD_KEY], **{path: _at(rows, path) for path in columns}})
+
+
+def _at(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Array | pa.ChunkedArray:
+    name, *inner = path.split(".")
+    return pc.struct_field(rows[name], inner) if inner else rows[name]
 
 
 def _chunks(keys: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:

@@ -12,6 +12,7 @@ from hudiformat.metadata.definitions import (
     default_columns,
     encode_definitions,
     has_value_types,
+    hashes_values,
     load_definitions,
     statistics_columns,
 )
@@ -24,12 +25,15 @@ from hudiformat.metadata.kinds import (
     FilesKind,
     PartitionStatsKind,
     RecordIndexKind,
+    SecondaryIndexKind,
 )
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
 from hudiformat.metadata.record_locations import RecordLocation, record_locations
 from hudiformat.metadata.record_lookup import NOWHERE, FoundLocations, RecordIndex
+from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys
+from hudiformat.metadata.secondary_locations import secondary_locations
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
 from hudiformat.metadata.updates import encode_base_file, encode_log_blocks, file_groups_of
@@ -47,6 +51,7 @@ __all__ = [
     "NOWHERE",
     "PARTITION_STATS",
     "RECORD_INDEX",
+    "SECONDARY_INDEX",
     "BloomFilters",
     "BloomFiltersKind",
     "Change",
@@ -66,6 +71,7 @@ __all__ = [
     "RecordIndex",
     "RecordIndexKind",
     "RecordLocation",
+    "SecondaryIndexKind",
     "StatEncoder",
     "bloom_filters",
     "column_stats",
@@ -74,12 +80,15 @@ __all__ = [
     "encode_definitions",
     "encode_log_blocks",
     "file_groups_of",
+    "has_secondary_keys",
     "has_value_types",
+    "hashes_values",
     "is_indexable",
     "listing",
     "load_definitions",
     "merged_records",
     "record_locations",
+    "secondary_locations",
     "statistics_columns",
     "statistics_of_files",
     "statistics_of_partition",

@@ -31,6 +31,9 @@ class Change:
     - ``known``: gives the statistics that the metadata table has of the files of a partition path.
     - ``of_partition``: gives those of a whole partition path, by column.
     - ``replaced_keys``: gives the record keys of the file groups that it removes from the table.
+    - ``replaced_values``: gives the record keys and the values of a column, by its dotted path, of these.
+    - ``logged_values``: gives the same of the rows that log files of the action may have changed, a file group at a
+      time: before it and after it.
     """
 
     is_commit: bool = False
@@ -45,6 +48,8 @@ class Change:
     known: Callable[[str], FileStatistics] = lambda _path: {}
     of_partition: Callable[[str], Mapping[str, ColumnStatistics]] = lambda _path: {}
     replaced_keys: Callable[[], Iterable[pa.Array]] = lambda: ()
+    replaced_values: Callable[[str], Iterable[pa.Table]] = lambda _column: ()
+    logged_values: Callable[[str], Iterable[tuple[pa.Table, pa.Table]]] = lambda _column: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,10 @@ class IndexKind(Protocol):
 
     def records(self, change: Change) -> KeyedRecords:
         """What *change* gives to the partition."""
+        ...
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """What of *keys* says which file group they belong to."""
         ...
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:

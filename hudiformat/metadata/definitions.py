@@ -116,6 +116,14 @@ def has_value_types(definition: IndexDefinition | None, config: TableConfig) -> 
     return config.version >= _VERSION_WITH_TYPES
 
 
+def hashes_values(definition: IndexDefinition, config: TableConfig) -> bool:
+    """Whether the file group of a secondary key is that of its value alone, as in version 2 of the index.
+
+    Source: HoodieTableMetadataUtil.getSecondaryKeyToFileGroupMappingFunction, existingIndexVersionOrDefault.
+    """
+    return has_value_types(definition, config)
+
+
 def _is_enum(kind: Any) -> bool:
     if isinstance(kind, list):
         return any(_is_enum(branch) for branch in kind)

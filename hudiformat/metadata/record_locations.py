@@ -13,7 +13,7 @@ from hudiformat.avro import decode_value, parse_value_schema
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.metadata.definitions import load_definitions
 from hudiformat.metadata.kinds import RECORD_INDEX
-from hudiformat.metadata.partition import Deletes, Part, open_metadata
+from hudiformat.metadata.partition import Deletes, OpenMetadata, Part, open_metadata
 from hudiformat.metadata.updates import file_groups_of
 from hudiformat.storage import Storage
 from hudiformat.timeline import TableConfig, Timeline
@@ -43,21 +43,37 @@ def record_locations(
 
     Source: HoodieBackedTableMetadata.readRecordIndexLocationsWithKeys, Hudi 1.2.0.
     """
+    _refuse_partitioned(storage, config)
+    return locations_of(open_metadata(storage, config, timeline), keys)
+
+
+def locations_of(opened: OpenMetadata, keys: Collection[str]) -> dict[str, RecordLocation]:
+    """As :func:`record_locations`, in a metadata table that is open already.
+
+    Raises:
+        CorruptTableError, DecodeError, StorageError: as ``open_partition``.
+    """
+    slices = opened.slices(RECORD_INDEX)
+    found: dict[str, RecordLocation] = {}
+    for group, some in by_group(sorted(keys), len(slices)).items():
+        found |= locations_in(opened.parts_of(slices[group]), some)
+    return found
+
+
+def by_group(texts: Sequence[str], count: int) -> dict[int, list[str]]:
+    """*texts* by the number of the file group, of *count*, that their hash says."""
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    groups = file_groups_of(pa.array(texts, pa.string()), count) if texts else ()
+    for text, group in zip(texts, groups, strict=True):
+        found[int(group)].append(text)
+    return dict(found)
+
+
+def _refuse_partitioned(storage: Storage, config: TableConfig) -> None:
     definition = load_definitions(storage, config).get(RECORD_INDEX)
     if definition is not None and definition.options.get("isPartitioned") == "true":
         feature = "a partitioned record index"
         raise UnsupportedFeatureError(f"{storage.root}: {feature} cannot be read", feature=feature)
-    opened = open_metadata(storage, config, timeline)
-    slices = opened.slices(RECORD_INDEX)
-    wanted = sorted(keys)
-    groups = file_groups_of(pa.array(wanted, pa.string()), len(slices)) if wanted else ()
-    by_group: defaultdict[int, list[str]] = defaultdict(list)
-    for key, group in zip(wanted, groups, strict=True):
-        by_group[int(group)].append(key)
-    found: dict[str, RecordLocation] = {}
-    for group, some in by_group.items():
-        found |= locations_in(opened.parts_of(slices[group]), some)
-    return found
 
 
 def locations_in(parts: Iterable[Part], keys: Sequence[str]) -> dict[str, RecordLocation]:

@@ -12,6 +12,7 @@ from hudiformat.options.keys import (
 )
 from hudiformat.options.parsers import member_of, parse_boolean
 from hudiformat.options.values import (
+    BY_RECORD_INDEX,
     DEFAULT_MERGE_MEMORY,
     FILE_SYSTEM_PROVIDER,
     REPLACING,
@@ -32,6 +33,7 @@ from hudiformat.options.values import (
 )
 
 __all__ = [
+    "BY_RECORD_INDEX",
     "DEFAULT_MERGE_MEMORY",
     "FILE_SYSTEM_PROVIDER",
     "KEEP_OPERATIONS",

@@ -62,7 +62,7 @@ class IndexType(Enum):
     @property
     def uses_record_index(self) -> bool:
         """Whether record keys are looked up in the global record index of the metadata table."""
-        return self in (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
+        return self in BY_RECORD_INDEX
 
     @property
     def uses_bloom_filters(self) -> bool:
@@ -75,6 +75,8 @@ class IndexType(Enum):
         return self is IndexType.INMEMORY
 
 
+BY_RECORD_INDEX = (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
+"""The indexes that look record keys up in the global record index of the metadata table."""
 SUPPORTED_INDEX_TYPES = (
     IndexType.SIMPLE,
     IndexType.BLOOM,

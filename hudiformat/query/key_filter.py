@@ -29,6 +29,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 _ITEM = re.compile(r"^(call|end|literal|options|field_ref|nested_field_ref): '(.*)'$", re.MULTILINE)
 _END = object()
+_UNKNOWN_FORM = (LookupError, ValueError, TypeError, StopIteration, RuntimeError, pa.ArrowException)
 _PLAIN_KEYS = (KeyGenerator.SIMPLE, KeyGenerator.NON_PARTITION)
 
 
@@ -40,9 +41,18 @@ def key_filter(expression: pc.Expression | None, config: TableConfig) -> KeyFilt
     if len(config.record_key_fields) == 1 and config.key_generator in _PLAIN_KEYS:
         names.update(config.record_key_fields)
     try:
-        return _implied(_parsed(expression), names)
-    except (LookupError, ValueError, TypeError, StopIteration, RuntimeError, pa.ArrowException):  # an unknown form
+        return _implied(_parsed(expression), names, _text)
+    except _UNKNOWN_FORM:
         return None
+
+
+def value_filter(expression: pc.Expression, column: str) -> frozenset[str] | None:
+    """The values that *column* can have where *expression* is true, as texts of a secondary index; None for any."""
+    try:
+        found = _implied(_parsed(expression), {column}, _indexed_text)
+    except _UNKNOWN_FORM:
+        return None
+    return None if found is None else found.keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,7 @@ class _Call:
     arguments: tuple[_Node, ...]
 
 
+_Texts = Callable[[pa.Scalar], str]
 _Node: TypeAlias = "_Call | str | pa.Scalar | None"
 """A call, the name of a column, a literal (or the options of a call), or something else."""
 
@@ -88,29 +99,32 @@ def _arguments(items: Iterator[tuple[str, str]], batch: pa.RecordBatch) -> Itera
         yield node
 
 
-def _implied(node: _Node, names: Container[str]) -> KeyFilter | None:
-    """What is true of the record key wherever *node* is true; columns called *names* are the key."""
+def _implied(node: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
+    """What is true of the record key wherever *node* is true; columns called *names* are the key.
+
+    *text* gives the key that a value makes.
+    """
     if not isinstance(node, _Call):
         return None
     if node.name in _AND or node.name in _OR:
-        one, other = (_implied(argument, names) for argument in node.arguments)
+        one, other = (_implied(argument, names, text) for argument in node.arguments)
         if one is None or other is None:
             return (one or other) if node.name in _AND else None
         return one & other if node.name in _AND else one | other
     first, second, *_ = (*node.arguments, None)
     if isinstance(second, str):
-        return _compared(_MIRRORED.get(node.name, node.name), second, first, names)
-    return _compared(node.name, first, second, names)
+        return _compared(_MIRRORED.get(node.name, node.name), second, first, names, text)
+    return _compared(node.name, first, second, names, text)
 
 
-def _compared(name: str, column: _Node, value: _Node, names: Container[str]) -> KeyFilter | None:
+def _compared(name: str, column: _Node, value: _Node, names: Container[str], text: _Texts) -> KeyFilter | None:
     if not isinstance(column, str) or column not in names or not isinstance(value, pa.Scalar):
         return None
     if name == "is_in":
-        keys = frozenset(_text(one) for one in value["value_set"].values)
+        keys = frozenset(text(one) for one in value["value_set"].values)
         return KeyFilter(_KEY.isin(pa.array(sorted(keys), pa.string())), keys)
     if name == "equal":
-        return KeyFilter(_KEY.isin(pa.array([_text(value)])), frozenset([_text(value)]))
+        return KeyFilter(_KEY.isin(pa.array([text(value)])), frozenset([text(value)]))
     if name in _COMPARISONS and _is_text(value.type):
         return KeyFilter(_COMPARISONS[name](_KEY, value.as_py()), None)
     return None
@@ -121,6 +135,15 @@ def _text(value: pa.Scalar) -> str:
     if not (value.is_valid and (_is_text(value.type) or pa.types.is_integer(value.type))):
         raise ValueError(f"no record key is made of {value!r}")
     return str(value.as_py())
+
+
+def _indexed_text(value: pa.Scalar) -> str:
+    """The text that a secondary index has of a value."""
+    if value.is_valid and pa.types.is_date32(value.type):
+        value = value.cast(pa.int32())
+    elif value.is_valid and pa.types.is_timestamp(value.type) and value.type.tz is not None:
+        value = value.cast(pa.timestamp("us", value.type.tz)).cast(pa.int64())
+    return _text(value)
 
 
 def _is_text(kind: pa.DataType) -> bool:

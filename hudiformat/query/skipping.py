@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, product
 
 import pyarrow as pa
@@ -23,13 +24,17 @@ from hudiformat.metadata import (
     BLOOM_FILTERS,
     COLUMN_STATS,
     RECORD_INDEX,
+    SECONDARY_INDEX,
     ColumnRange,
     ColumnStats,
     bloom_filters,
     column_stats,
+    has_secondary_keys,
+    load_definitions,
     record_locations,
+    secondary_locations,
 )
-from hudiformat.query.key_filter import key_filter
+from hudiformat.query.key_filter import key_filter, value_filter
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.table import TableState, schema_history
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES
@@ -38,6 +43,9 @@ from hudiformat.view import FileSlice
 _MOST_CASES = 64
 _MOST_KEYS = 1000
 """Of more keys the files are read at once: each is a look-up of its own in the record index."""
+
+_MOST_RECORDS = 10_000
+"""Of more records with a value, their file groups are not looked up."""
 
 
 def without_skipped(
@@ -48,7 +56,8 @@ def without_skipped(
     Where the query *is_newest*, asking for the newest rows of the table, indexes that know these alone are used too.  A
     part of the metadata table that cannot be read is skipped with a warning.
 
-    Source: RecordLevelIndexSupport, ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi 1.2.0.
+    Source: RecordLevelIndexSupport, SecondaryIndexSupport, ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi
+    1.2.0.
     """
     skipped = skipped_by_index(state, slices, pruner, with_logs=with_logs, is_newest=is_newest)
     return [one for one in slices if one not in skipped]
@@ -64,9 +73,9 @@ def skipped_by_index(
     skipped: dict[FileSlice, str] = {}
     if not state.options.data_skipping:
         return skipped
-    for partition, find in _INDEXES.items():
+    for partition, find in _indexes(state):
         left = [one for one in slices if one not in skipped]
-        if not left or not state.has_metadata_partition(partition) or (partition in _OF_NEWEST and not is_newest):
+        if not left or not state.has_metadata_partition(partition) or (_is_of_records(partition) and not is_newest):
             continue
         try:
             skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
@@ -111,23 +120,51 @@ def _by_bloom_filters(
 def _by_record_index(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> set[FileSlice]:
-    # The index knows one place of a key.  Where keys belong to partitions, it may be in others too.
-    is_unique = state.options.is_global or not state.config.partition_fields
-    where = key_filter(pruner.filter, state.config) if is_unique and with_logs else None
+    where = key_filter(pruner.filter, state.config) if _are_unique(state) and with_logs else None
     if where is None or where.keys is None or len(where.keys) > _MOST_KEYS:
         return set()
     found = set(record_locations(state.storage, state.config, state.timeline, where.keys).values())
     return {one for one in slices if (one.partition_path, one.file_id) not in found}
 
 
-_INDEXES: Mapping[str, Callable[..., set[FileSlice]]] = {
-    RECORD_INDEX: _by_record_index,
-    COLUMN_STATS: _by_statistics,
-    BLOOM_FILTERS: _by_bloom_filters,
-}
-"""What each part of the metadata table rules out, the cheapest first."""
-_OF_NEWEST = (RECORD_INDEX,)
-"""Those that know only where records are now, and have forgotten deleted ones."""
+def _are_unique(state: TableState) -> bool:
+    """Whether a key has one place, as the record index has it: where keys belong to partitions it may have several."""
+    return state.options.is_global or not state.config.partition_fields
+
+
+def _by_secondary_index(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, name: str
+) -> set[FileSlice]:
+    definition = load_definitions(state.storage, state.config).get(name)
+    column = definition.fields[0] if definition is not None and len(definition.fields) == 1 else ""
+    stored = _stored(pruner)
+    if definition is None or column not in stored.names or not has_secondary_keys(stored.field(column).type):
+        return set()
+    if not (with_logs and _are_unique(state)) or state.context.merger is not None or schema_history(state) is not None:
+        return set()
+    values = value_filter(pruner.filter, column)
+    if values is None or len(values) > _MOST_KEYS:
+        return set()
+    found = secondary_locations(state.storage, state.config, state.timeline, definition, values, most=_MOST_RECORDS)
+    return set() if found is None else {one for one in slices if (one.partition_path, one.file_id) not in found}
+
+
+_Index = tuple[str, Callable[..., set[FileSlice]]]
+
+
+def _indexes(state: TableState) -> Iterator[_Index]:
+    """The parts of the metadata table, and what each rules out: the cheapest first."""
+    yield RECORD_INDEX, _by_record_index
+    for name in state.config.metadata_partitions:
+        if name.startswith(SECONDARY_INDEX):
+            yield name, partial(_by_secondary_index, name=name)
+    yield COLUMN_STATS, _by_statistics
+    yield BLOOM_FILTERS, _by_bloom_filters
+
+
+def _is_of_records(partition: str) -> bool:
+    """Whether a part knows only where records are now, and has forgotten deleted ones."""
+    return partition == RECORD_INDEX or partition.startswith(SECONDARY_INDEX)
 
 
 def _stored(pruner: PartitionPruner) -> pa.Schema:

@@ -17,7 +17,7 @@ from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES, RECORD_INDEX
 from hudiformat.naming import base_name, next_instant
-from hudiformat.options import IndexType, WriteOptions
+from hudiformat.options import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.effective import as_restored
 from hudiformat.table.internal_schema import LATEST_SCHEMA
@@ -252,7 +252,7 @@ class TableState:
         """
         options = self.context.options
         has_index = options.metadata_enable is not False and RECORD_INDEX in self.config.metadata_partitions
-        if options.index_type.uses_record_index and not has_index:
+        if options.index_type in BY_RECORD_INDEX and not has_index:
             return replace(options, index_type=IndexType.GLOBAL_SIMPLE)
         return options
 
@@ -347,7 +347,7 @@ class TableState:
 
         No query of a table that Flink has not made looks into a file for that.
         """
-        if self.context.options.keep_operations:
+        if self.options.keep_operations:
             return True
         return self.config.has_avro_key_generator and self._newest_keeps_operations()
 

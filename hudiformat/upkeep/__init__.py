@@ -2,7 +2,7 @@
 
 from hudiformat.upkeep.dropping import drop_partitions
 from hudiformat.upkeep.indexing import IndexBuild, Progress
-from hudiformat.upkeep.kinds import KEPT_UP, indexed_columns, indexes_of
+from hudiformat.upkeep.kinds import KEPT_UP, indexed_columns, indexes_of, refuse_changes_of_indexed
 from hudiformat.upkeep.metadata_table import MetadataTable
 from hudiformat.upkeep.preparing import prepare_metadata_table, refuse_pending_services
 from hudiformat.upkeep.setting_up import set_up_metadata_table, wanted_partitions
@@ -19,6 +19,7 @@ __all__ = [
     "indexed_columns",
     "indexes_of",
     "prepare_metadata_table",
+    "refuse_changes_of_indexed",
     "refuse_pending_services",
     "set_up_metadata_table",
     "wanted_partitions",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hudiformat.basefile import RECORD_KEY, ColumnStatistics
+from hudiformat.basefile import RECORD_KEY, ColumnStatistics, indexed_values
 from hudiformat.metadata import (
     COLUMN_STATS,
     PARTITION_STATS,
@@ -23,9 +24,9 @@ from hudiformat.naming import base_name, join_path
 from hudiformat.options import Operation
 from hudiformat.query import SliceReader
 from hudiformat.storage import FileInfo
-from hudiformat.table import TableState
+from hudiformat.table import TableState, schema_history
 from hudiformat.timeline import CleanMetadata, CommitMetadata, RollbackMetadata, WriteStat
-from hudiformat.view import PARTITION_METADATA_FILE, Visibility, build_slices, latest_slices
+from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, Visibility, build_slices, latest_slices
 
 _ADDING = {one.value for one in (Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT, Operation.DELETE)}
 """The operations that leave all files that they do not replace by others of the same file group."""
@@ -60,7 +61,9 @@ class MetadataChanges:
             is_commit=True,
             time=time,
             written=written,
-            replaced_keys=lambda: self._keys_of(replaced),
+            replaced_keys=lambda: (rows[RECORD_KEY].cast(pa.string()) for rows in self._rows_of(replaced)),
+            replaced_values=lambda column: self._rows_of(replaced, column),
+            logged_values=lambda column: self._logged(written, after, column),
             emptied=[path for path in replaced if not self._live(path, after, written.get(path, ()))],
             adds_only=lambda path: adds and all(map(_is_new, written.get(path, ()))),
             live=lambda path: self._live(path, after, written.get(path, ())),
@@ -129,22 +132,58 @@ class MetadataChanges:
         return self._opened.parts(PARTITION_STATS)
 
     def _live(self, path: str, visibility: Visibility, written: Iterable[WriteStat]) -> list[str]:
-        made = [FileInfo(base_name(stat.path), stat.file_size_in_bytes, is_dir=False) for stat in written if stat.path]
-        known = {file.name for file in made}
-        files = [*made, *(file for file in self.outer.partition_files(path) if file.name not in known)]
-        slices = latest_slices(build_slices(path, files, visibility))
+        slices = latest_slices(build_slices(path, self._files(path, written), visibility))
         bases = [str(one.base_file.name) for one in slices if one.base_file is not None]
         return bases + [str(log.name) for one in slices for log in one.log_files]
 
-    def _keys_of(self, replaced: Mapping[str, Sequence[str]]) -> Iterator[pa.Array]:
-        """The record keys of file groups, which are read for it."""
-        outer = self.outer
-        reader = SliceReader(outer.config, outer.schema, outer.visibility, merger=outer.context.merger)
+    def _files(self, path: str, written: Iterable[WriteStat]) -> list[FileInfo]:
+        """The files of a partition, and those that were *written*."""
+        made = [FileInfo(base_name(stat.path), stat.file_size_in_bytes, is_dir=False) for stat in written if stat.path]
+        known = {file.name for file in made}
+        return [*made, *(file for file in self.outer.partition_files(path) if file.name not in known)]
+
+    def _rows_of(self, replaced: Mapping[str, Sequence[str]], *columns: str) -> Iterator[pa.Table]:
+        """The record keys of file groups, which are read for it, and *columns*, which are dotted paths."""
+        reader = self._reader(self.outer.visibility)
         for path, file_ids in replaced.items():
-            for one in outer.slices(path):
+            for one in self.outer.slices(path):
                 if one.file_id in file_ids:
-                    for batch in reader.scan(outer.storage, one, columns=[RECORD_KEY]):
-                        yield batch.column(0).cast(pa.string())
+                    yield self._read(reader, one, columns)
+
+    def _logged(
+        self, written: Mapping[str, Sequence[WriteStat]], after: Visibility, column: str
+    ) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """The rows that new log files may have changed, before and after: which records count is found by merging."""
+        old, new = self._reader(self.outer.visibility), self._reader(after)
+        for path, stats in written.items():
+            touched = _touched(stats)
+            if not touched:
+                continue
+            before = {one.file_id: one for one in self.outer.slices(path)}
+            for one in latest_slices(build_slices(path, self._files(path, stats), after)):
+                if one.file_id in touched:
+                    keys = touched[one.file_id]
+                    yield (
+                        self._read(old, before.get(one.file_id), (column,), keys=keys),
+                        self._read(new, one, (column,), keys=keys),
+                    )
+
+    def _reader(self, visibility: Visibility) -> SliceReader:
+        outer = self.outer
+        return SliceReader(
+            outer.config, outer.schema, visibility, merger=outer.context.merger, history=schema_history(outer)
+        )
+
+    def _read(
+        self, reader: SliceReader, one: FileSlice | None, columns: Sequence[str], *, keys: pa.Array | None = None
+    ) -> pa.Table:
+        """The record keys and *columns* of a slice; with *keys*, of the rows that have these."""
+        names = list(dict.fromkeys([RECORD_KEY, *(path.partition(".")[0] for path in columns)]))
+        if one is None:
+            return indexed_values(reader.project(names).empty_table(), columns)
+        where = None if keys is None else pc.field(RECORD_KEY).isin(keys)
+        rows = reader.read(self.outer.storage, one, columns=names, may_hold=where)
+        return indexed_values(rows if where is None else rows.filter(where), columns)
 
     def _is_partition(self, path: str) -> bool:
         return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))
@@ -153,3 +192,12 @@ class MetadataChanges:
 def _is_new(stat: WriteStat) -> bool:
     """Whether a file stands beside all that was there: a log file, or the first base file of a group."""
     return base_name(stat.path or "").startswith(".") or stat.prev_base_file is None
+
+
+def _touched(stats: Iterable[WriteStat]) -> dict[str, pa.Array]:
+    """The record keys that were written to log files, by file group."""
+    found: defaultdict[str, list[pa.Array]] = defaultdict(list)
+    for stat in stats:
+        if stat.file_id and stat.indexed is not None and stat.indexed.touched is not None:
+            found[stat.file_id].append(stat.indexed.touched)
+    return {file_id: pc.unique(pa.chunked_array(keys)) for file_id, keys in found.items()}

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from datetime import timezone
 
-from hudiformat.basefile import Indexes, kind_of
-from hudiformat.errors import UnsupportedFeatureError
+import pyarrow as pa
+
+from hudiformat.basefile import META_FIELDS, Indexes, kind_of
+from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.metadata import (
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
     PARTITION_STATS,
     RECORD_INDEX,
+    SECONDARY_INDEX,
     BloomFiltersKind,
     ColumnStatsKind,
     FilesKind,
@@ -22,8 +25,11 @@ from hudiformat.metadata import (
     IndexKind,
     PartitionStatsKind,
     RecordIndexKind,
+    SecondaryIndexKind,
     StatEncoder,
+    has_secondary_keys,
     has_value_types,
+    hashes_values,
     load_definitions,
     statistics_columns,
 )
@@ -43,7 +49,8 @@ def not_kept_up(state: TableState) -> list[str]:
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
     """
-    found = [name for name in state.config.metadata_partitions if name not in KEPT_UP]
+    indexed = secondary_columns(state)
+    found = [name for name in state.config.metadata_partitions if name not in KEPT_UP and name not in indexed]
     if RECORD_INDEX in state.config.metadata_partitions:
         definition = load_definitions(state.storage, state.config).get(RECORD_INDEX)
         if definition is not None and definition.options.get("isPartitioned") == "true":
@@ -60,8 +67,69 @@ def indexes_of(state: TableState) -> Indexes | None:
         UnsupportedFeatureError: statistics of a column that is inside a list or a map.
     """
     partitions = state.config.metadata_partitions
-    indexes = Indexes(indexed_columns(state), filters=BLOOM_FILTERS in partitions, keys=RECORD_INDEX in partitions)
+    indexes = Indexes(
+        indexed_columns(state),
+        filters=BLOOM_FILTERS in partitions,
+        keys=RECORD_INDEX in partitions,
+        values=tuple(dict.fromkeys(secondary_columns(state).values())),
+    )
     return indexes or None
+
+
+def is_of_records(partition: str) -> bool:
+    """Whether a partition of the metadata table has entries of single records of the table."""
+    return partition == RECORD_INDEX or partition.startswith(SECONDARY_INDEX)
+
+
+def secondary_columns(state: TableState) -> dict[str, str]:
+    """The columns, by dotted paths, of the secondary indexes that can be kept up, by the names of these.
+
+    Raises:
+        CorruptTableError, SchemaError: as for :func:`indexes_of`.
+    """
+    partitions = state.config.metadata_partitions
+    named = [name for name in partitions if name.startswith(SECONDARY_INDEX)]
+    if not named or RECORD_INDEX not in partitions:
+        return {}
+    definitions, schema = load_definitions(state.storage, state.config), state.schema.arrow_with_meta
+    found: dict[str, str] = {}
+    for name in named:
+        columns = definitions[name].fields if name in definitions else ()
+        kind = _type_of(schema, columns[0]) if len(columns) == 1 else None
+        if kind is not None and has_secondary_keys(kind):
+            found[name] = columns[0]
+    return found
+
+
+def refuse_changes_of_indexed(state: TableState, new: pa.Schema) -> None:
+    """Refuse *new* columns of a table where one that has a secondary index has another type, or is gone.
+
+    Raises:
+        SchemaError: so it is.
+        CorruptTableError: the definitions of the table's indexes are damaged.
+
+    Source: HoodieTable.validateSecondaryIndexSchemaEvolution, Hudi 1.2.0.
+    """
+    for index, path in secondary_columns(state).items():
+        old, now = (_type_of(schema, path) for schema in (state.schema.arrow_with_meta, new))
+        if now != old and path not in META_FIELDS:
+            change = "be dropped or renamed" if now is None else f"be changed from {old} to {now}"
+            raise SchemaError(
+                f"column {path} cannot {change}: it has the secondary index {index}; drop that first, by "
+                f"{DROP_KEY}={index}",
+                column=path,
+            )
+
+
+def _type_of(schema: pa.Schema, path: str) -> pa.DataType | None:
+    """The type of the column *path*, which may be inside others; None where there is none."""
+    name, *inner = path.split(".")
+    kind = schema.field(name).type if name in schema.names else None
+    for one in inner:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+            return None
+        kind = kind.field(one).type
+    return kind
 
 
 def indexed_columns(state: TableState) -> tuple[str, ...]:
@@ -99,7 +167,11 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
     kept = [name for name in KEPT_UP if name in partitions and (has_statistics or name != PARTITION_STATS)]
     names = [FILES, *(name for name in kept if name != FILES)]
     definition = load_definitions(state.storage, state.config).get(COLUMN_STATS) if has_statistics else None
-    return [kind_of_index(state, name, definition, own_schema, schema) for name in names]
+    found = [kind_of_index(state, name, definition, own_schema, schema) for name in names]
+    definitions = load_definitions(state.storage, state.config)
+    for name, column in secondary_columns(state).items():
+        found.append(SecondaryIndexKind(name, column, own_schema, hashes_values(definitions[name], state.config)))
+    return found
 
 
 def kind_of_index(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,6 @@ from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     FILES,
     METADATA_FOLDER,
-    RECORD_INDEX,
     IndexKind,
     KeyedRecords,
     Listing,
@@ -52,7 +51,7 @@ from hudiformat.timeline import (
 )
 from hudiformat.upkeep.changes import MetadataChanges
 from hudiformat.upkeep.dropping import drop_partitions
-from hudiformat.upkeep.kinds import indexed_columns, kinds_of
+from hudiformat.upkeep.kinds import indexed_columns, is_of_records, kinds_of
 
 FILE_ID = "files-0000-0"
 """The one file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
@@ -117,10 +116,10 @@ class MetadataTable:
             change = table._changes().of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001
             named = metadata.schema
             kinds = table.kinds(None if named is None else TableSchema(named))
-            return table._commit(instant.time, {kind.name: kind.records(change) for kind in kinds})  # noqa: SLF001
+            return table._commit(instant.time, [(kind, kind.records(change)) for kind in kinds])  # noqa: SLF001
         if isinstance(metadata, CleanMetadata):
             change = MetadataChanges.of_clean(metadata)
-            records = {kind.name: kind.records(change) for kind in table.kinds()}
+            records = [(kind, kind.records(change)) for kind in table.kinds()]
             return table._commit(instant.time, records)  # noqa: SLF001
         return None
 
@@ -167,16 +166,17 @@ class MetadataTable:
             return None
         table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
         change = table._changes().of_rollbacks(rollbacks, compacted, listed)  # noqa: SLF001 - of the same class
-        records = {kind.name: kind.records(change) for kind in table.kinds() if kind.name != RECORD_INDEX}
+        lost = [name for name in self.outer.config.metadata_partitions if is_of_records(name)]
+        records = [(kind, kind.records(change)) for kind in table.kinds() if kind.name not in lost]
         done = table._commit(time, records)  # noqa: SLF001
-        if RECORD_INDEX in self.outer.config.metadata_partitions:
+        if lost:
             warnings.warn(
-                f"{self.outer.storage.root}: {RECORD_INDEX} of the metadata table is dropped: where the keys of "
-                f"{', '.join(compacted)} were before is not known any more; Hudi builds it anew where it is enabled",
+                f"{self.outer.storage.root}: {', '.join(lost)} of the metadata table are dropped: where the keys of "
+                f"{', '.join(compacted)} were before is not known any more; Hudi builds anew what is enabled",
                 HudiFormatWarning,
                 stacklevel=6,
             )
-            drop_partitions(self.outer, [RECORD_INDEX])
+            drop_partitions(self.outer, lost)
         return done
 
     def _is_compacted(self, time: str) -> bool:
@@ -214,24 +214,25 @@ class MetadataTable:
                     found[name.instant][path].append(file.name)
         return {time: dict(paths) for time, paths in found.items()}
 
-    def _commit(self, time: str, records: Mapping[str, KeyedRecords]) -> str | None:
-        given = {partition: found for partition, found in records.items() if found}
+    def _commit(self, time: str, records: Sequence[tuple[IndexKind, KeyedRecords]]) -> str | None:
+        given = [(kind, found) for kind, found in records if found]
         if not given:
             return None
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = create_requested(storage, config, time, Action.DELTA_COMMIT)
         begun = transition_inflight(storage, config, begun, CommitMetadata("UPSERT_PREPPED"))
-        stats = {partition: tuple(self._append(partition, time, found)) for partition, found in given.items()}
+        stats = {kind.name: tuple(self._append(kind, time, found)) for kind, found in given}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
         # The instant itself is on the timeline by now.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
         complete(storage, config, begun, metadata, completion_time=now)
         return now
 
-    def _append(self, partition: str, time: str, records: KeyedRecords) -> Iterator[WriteStat]:
-        """Write the log files of *partition*: a key belongs to the file group that its hash says."""
+    def _append(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[WriteStat]:
+        """Write the log files of a partition: a key belongs to the file group that its hash says."""
+        partition = kind.name
         groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
-        for file_id, found in zip(groups, _split(records, len(groups)), strict=True):
+        for file_id, found in zip(groups, _split(records, kind, len(groups)), strict=True):
             if not found:
                 continue
             name = LogFileName(file_id=file_id, instant=time, version=1, write_token=str(WriteToken(0, 0, 0)))
@@ -256,11 +257,11 @@ class MetadataTable:
             )
 
 
-def _split(records: KeyedRecords, count: int) -> list[KeyedRecords]:
+def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedRecords]:
     """The records of each of *count* file groups."""
     if count == 1:
         return [records]
-    numbers, dropped = file_groups_of(records.keys, count), file_groups_of(records.dropped, count)
+    numbers, dropped = (file_groups_of(kind.hashed(keys), count) for keys in (records.keys, records.dropped))
     rows = [pa.array(np.flatnonzero(numbers == group)) for group in range(count)]
     gone = [pa.array(np.flatnonzero(dropped == group)) for group in range(count)]
     return [

@@ -24,11 +24,12 @@ from hudiformat.metadata import (
     COLUMN_STATS,
     FILES,
     PARTITION_STATS,
+    RECORD_INDEX,
 )
 from hudiformat.table import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action
 from hudiformat.upkeep.dropping import INFLIGHT_KEY, drop_partitions
-from hudiformat.upkeep.kinds import DROP_KEY, not_kept_up
+from hudiformat.upkeep.kinds import DROP_KEY, is_of_records, not_kept_up
 from hudiformat.upkeep.metadata_table import MetadataTable
 
 _BY_OTHERS = "built by a writer that has it on: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
@@ -85,6 +86,8 @@ def _unwanted(state: TableState) -> list[str]:
     asked = set(state.options.indexing.drop)
     if COLUMN_STATS in asked:
         asked.add(PARTITION_STATS)
+    if RECORD_INDEX in asked:
+        asked.update(name for name in state.config.metadata_partitions if is_of_records(name))
     return [name for name in state.config.metadata_partitions if name in asked and name != FILES]
 
 

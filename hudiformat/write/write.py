@@ -29,6 +29,7 @@ from hudiformat.table import (
 )
 from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
+from hudiformat.upkeep import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import combined_rows
@@ -140,7 +141,8 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     """Refuse changes of columns that rows are found and compared by, where those that are there would be lost.
 
     A record key or partition path is a text, which whole numbers share with their strings; the key of 1 as a double is
-    another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.
+    another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.  Nor
+    may a column that has a secondary index be changed.
 
     Raises:
         SchemaError: such a column changes; the error names it and both types.
@@ -154,6 +156,8 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     for name in state.config.ordering_fields if is_cow else ():
         if name in changed and pa.types.is_string(new.field(name).type):
             raise _new_kind(name, changed[name], new, "Hudi cannot compare them with those that are there")
+    if state.config.metadata_partitions:
+        refuse_changes_of_indexed(state, new)
 
 
 def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat import Table, open_table
-from tests.tables import GoldenTable, new_table, rows
+from tests.metadata_tables import add_secondary_index, indexed_table
+from tests.tables import GoldenTable, content, new_table, rows
 
 
 def explained(table: Table, **query: Any) -> tuple[int, dict[str, int]]:
@@ -44,3 +45,24 @@ def test_row_groups_that_are_left_out_are_explained(tmp_path: Path) -> None:
     assert (one.row_groups_in or 0) > 1
     (gone,) = table.scan(filter=pc.field("k") == "other").explain().slices
     assert (gone.left_out_by, gone.row_groups) == ("footer", 0)
+
+
+def test_a_secondary_index_leaves_out_what_does_not_have_the_value(tmp_path: Path) -> None:
+    options = {"hoodie.metadata.record.index.enable": "true", "hoodie.metadata.index.column.stats.enable": "false"}
+    indexed_table(tmp_path / "t", options=options)
+    name = add_secondary_index(tmp_path / "t", "v")
+    unique = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+    table = open_table(tmp_path / "t", options=unique)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2), ("c", 1, "z", 3)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    value = pc.field("v")
+    assert explained(table, filter=value == 2) == (2, {name: 1})
+    assert explained(table, filter=value == 1) == (0, {name: 3})
+    assert explained(table, filter=value.isin([1, 3])) == (1, {name: 2})
+    assert content(table, filter=value == 2) == [("a", 2, "x", 2), ("b", 1, "y", 2)]
+    # What was, and what base files alone have, is not in the index.
+    first = table.timeline.completed[0].time
+    assert explained(table, filter=value == 1, as_of=first)[0] == 1
+    assert explained(table, filter=value == 1, with_logs=False) == (1, {"footer": 2})
+    # Without a global index a key may be in several partitions.
+    assert explained(open_table(tmp_path / "t"), filter=value == 2)[1] == {"footer": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import HudiFormatError, open_table
-from hudiformat.query.key_filter import key_filter
+from hudiformat.query.key_filter import key_filter, value_filter
 from hudiformat.timeline import KeyGenerator, TableConfig
 from tests.tables import GoldenTable, content, data_files, multiset, new_table, rows
 
@@ -143,3 +144,26 @@ def test_a_base_file_whose_bloom_filter_has_none_of_the_keys_is_left_alone(tmp_p
     assert content(table, filter=pc.field("k") == "k33") == []
     with pytest.raises(HudiFormatError):
         table.snapshot(filter=pc.field("k") == "k3")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (pc.field("c") == "x", {"x"}),
+        (pc.field("c").isin(["x", "y"]) & (pc.field("d") > 1), {"x", "y"}),
+        ((pc.field("c") == "x") | (pc.field("c") == "y"), {"x", "y"}),
+        ((pc.field("c") == "x") | (pc.field("d") == 1), None),
+        (pc.field("c") == 5, {"5"}),
+        (pc.field("c") == dt.date(1970, 1, 3), {"2"}),
+        (pc.field("c") == dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.timezone.utc), {"1000000"}),
+        (pc.field("c") == dt.datetime(1970, 1, 1), None),  # noqa: DTZ001 - without a time zone
+        (pc.field("c") == 0.5, None),
+        (pc.field("c") == pa.scalar(None, pa.string()), None),
+        (pc.field("c") > "x", None),
+        (pc.field("c").is_null(), None),
+        (pc.field("d") == "x", None),
+    ],
+    ids=str,
+)
+def test_the_values_of_a_column_are_texts_of_an_index(expression: pc.Expression, expected: set[str] | None) -> None:
+    assert value_filter(expression, "c") == expected

@@ -29,6 +29,7 @@ from tests.metadata_statistics import check_metadata_table, check_statistics
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
+    add_secondary_index,
     base_files,
     indexed_table,
     properties,
@@ -96,20 +97,28 @@ ALL = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
     "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
-    "hoodie.metadata.compact.max.delta.commits": "4",
+    "hoodie.metadata.compact.max.delta.commits": "5",
     "hoodie.index.type": "GLOBAL_SIMPLE",
 }
+
+
+def with_secondary_indexes(table: Table, options: dict[str, str]) -> Table:
+    """The table with an index of each of two columns."""
+    for column in ("v", "p"):
+        add_secondary_index(Path(table.path), column)
+    return with_options(table, options)
 
 
 @pytest.mark.parametrize("version", [8, 9])
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
-    table = indexed_table(path, options=ALL, table_type=table_type, version=version)
+    table = with_secondary_indexes(indexed_table(path, options=ALL, table_type=table_type, version=version), ALL)
     actions: list[Callable[[], object]] = [
         lambda: table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1), ("c", 1, "x", 5))),
         lambda: table.upsert(rows(("a", 2, "x", 2), ("d", 1, "z", None))),
         lambda: table.upsert(rows(("c", 3, "y", 3))),  # it moves
+        lambda: table.upsert(rows(("c", 2, "y", 4), ("a", 3, "x", None))),  # the first loses
         lambda: table.delete(rows(("b", 0, "y"))),
         lambda: table.upsert(rows(("b", 4, "y", 9))),
         lambda: table.compact() if table_type == "MERGE_ON_READ" else None,
@@ -131,7 +140,7 @@ def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, vers
 def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path) -> None:
     path = tmp_path / "t"
     options = {**ALL, "hoodie.log.compaction.blocks.threshold": "2", "hoodie.metadata.compact.max.delta.commits": "99"}
-    table = indexed_table(path, options=options)
+    table = with_secondary_indexes(indexed_table(path, options=options), options)
     first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
     table.savepoint(first.instant)
     for number in range(3):
@@ -146,10 +155,13 @@ def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path) -> None:
 
 def test_a_record_index_that_cannot_be_undone_is_dropped_with_a_warning(tmp_path: Path) -> None:
     options = {**ALL, "hoodie.metadata.compact.max.delta.commits": "1"}
-    table = indexed_table(tmp_path / "t", options=options)
+    table = with_secondary_indexes(indexed_table(tmp_path / "t", options=options), options)
     table.insert(rows(("a", 1, "x", 1)))
     second = table.insert(rows(("b", 1, "new", 1)))
-    with pytest.warns(HudiFormatWarning, match="record_index of the metadata table is dropped: where the keys of"):
+    with pytest.warns(
+        HudiFormatWarning,
+        match="record_index, secondary_index_v, secondary_index_p of the metadata table are dropped: where",
+    ):
         table.rollback(second.instant)
     left = "bloom_filters,column_stats,files,partition_stats"
     assert properties(tmp_path / "t")[PARTITIONS] == left

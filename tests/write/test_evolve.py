@@ -14,6 +14,7 @@ from hudiformat.options import Operation
 from hudiformat.table import schema_history
 from hudiformat.transaction import begin_write
 from hudiformat.write.write import check_rows, prepare, write_prepared
+from tests.metadata_tables import add_secondary_index, indexed_table
 from tests.tables import Clock, new_table, tree
 
 SCHEMA = pa.schema(
@@ -227,3 +228,25 @@ def test_a_write_that_changes_nothing_takes_over_what_another_has_changed(tmp_pa
         second.evolve(add={"y": pa.int32()})
         write.commit(write_prepared(write.plan, data))
     assert [(one["v"], one["y"]) for one in shown(first)] == [(1, None), (9, None), (3, None)]
+
+
+def test_a_column_that_has_a_secondary_index_keeps_its_type(tmp_path: Path) -> None:
+    options = {"hoodie.metadata.record.index.enable": "true", **BY_IDS}
+    indexed_table(tmp_path / "t", schema=SCHEMA, options=options)
+    for column in ("v", "n.x"):
+        add_secondary_index(tmp_path / "t", column)
+    table = open_table(tmp_path / "t", options=options)
+    table.upsert(pa.Table.from_pylist([row("a", 1, 1)], SCHEMA))
+    before = tree(tmp_path / "t")
+    refused = (
+        r"column v cannot be changed from int32 to int64: it has the secondary index secondary_index_v; drop that "
+    )
+    wider = SCHEMA.set(3, pa.field("v", pa.int64()))
+    with pytest.raises(SchemaError, match=refused):
+        table.upsert(pa.Table.from_pylist([row("a", 2, 1)], wider))
+    with pytest.raises(SchemaError, match=refused):
+        table.evolve(widen={"v": pa.int64()})
+    with pytest.raises(SchemaError, match=r"column n\.x cannot be dropped or renamed: it has the secondary index"):
+        table.evolve(drop=["n.x"])
+    assert tree(tmp_path / "t") == before
+    table.evolve(add={"n.z": pa.int32()})

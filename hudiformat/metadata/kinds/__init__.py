@@ -5,6 +5,7 @@ from hudiformat.metadata.kinds.column_stats import ColumnStatsKind
 from hudiformat.metadata.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION, FilesKind
 from hudiformat.metadata.kinds.partition_stats import PARTITION_STATS, PartitionStatsKind
 from hudiformat.metadata.kinds.record_index import RECORD_INDEX, RecordIndexKind
+from hudiformat.metadata.kinds.secondary_index import SecondaryIndexKind
 
 __all__ = [
     "ALL_PARTITIONS",
@@ -17,4 +18,5 @@ __all__ = [
     "FilesKind",
     "PartitionStatsKind",
     "RecordIndexKind",
+    "SecondaryIndexKind",
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from hudiformat.basefile import IndexedFile
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS
 from hudiformat.metadata.changes import Change, KeyedRecords, Stored
@@ -48,6 +50,10 @@ class BloomFiltersKind:
             if not name.startswith(".")
         ]
         return KeyedRecords.of(written, dropped)
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
 
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
         """As :meth:`IndexKind.merge`."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from hudiformat.metadata.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata.column_stats import COLUMN_STATS
 from hudiformat.metadata.stat_records import StatEncoder, file_key, merge_stat_records
@@ -46,6 +48,10 @@ class ColumnStatsKind:
             for column in self.columns
         ]
         return KeyedRecords.of(written, dropped)
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
 
     def merge(self, _key: str, older: Stored, newer: Stored) -> Stored:
         """As :meth:`IndexKind.merge`."""

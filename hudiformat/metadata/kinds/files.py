@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from hudiformat.metadata.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata.file_entries import (
     FileEntries,
@@ -47,6 +49,10 @@ class FilesKind:
         """The files that were made and deleted; every partition that was written to is listed, new or not."""
         entries = entries_of(change)
         return KeyedRecords.of({key: encode_entries(key, found, self.schema) for key, found in entries.items()})
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
 
     def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
         """As :meth:`IndexKind.merge`."""

@@ -50,6 +50,10 @@ class PartitionStatsKind:
                 found[partition_key(path, column)] = self.encoder.of_partition(path, column, statistics)
         return KeyedRecords.of(found, [partition_key(path, column) for path in sorted(empty) for column in self.kinds])
 
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
+
     def merge(self, _key: str, older: Stored, newer: Stored) -> Stored:
         """As :meth:`IndexKind.merge`."""
         return merge_stat_records(older, newer, self.encoder)

@@ -61,6 +61,10 @@ class RecordIndexKind:
             table["key"].combine_chunks(), table["value"].combine_chunks(), pc.unique(pa.chunked_array(gone))
         )
 
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
+
     def merge(self, _key: str, _older: Stored, newer: Stored) -> Stored:
         """As :meth:`IndexKind.merge`."""
         return newer

@@ -152,6 +152,7 @@ class AppendHandle:
                 indexer.add(part)
                 if not self._compacted:
                     indexer.add_keys(part[RECORD_KEY])
+                    indexer.touch(part[RECORD_KEY])
             # As HoodieAppendHandle: the newest block counts for a fifth of the average.
             self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
             updated = int(updates[start:end].sum())
@@ -219,6 +220,7 @@ class AppendHandle:
         """Drop the keys of deletes that win; a delete with an ordering value may lose, and its key stays."""
         if indexer is not None and not self._compacted:
             for keys, ordering, _ in self._deletes:
+                indexer.touch(keys)
                 if ordering is None:
                     indexer.drop_keys(keys)
         return indexer

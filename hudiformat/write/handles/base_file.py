@@ -67,6 +67,16 @@ class OpenBaseFile:
         if self._indexer is not None:
             self._indexer.drop_keys(keys)
 
+    def add_values(self, rows: pa.Table) -> None:
+        """Tell the secondary indexes that these rows are in the file group now."""
+        if self._indexer is not None:
+            self._indexer.add_values(rows)
+
+    def drop_values(self, rows: pa.Table, at: pa.Array) -> None:
+        """Tell them that those of *rows* that *at* numbers are in it no more."""
+        if self._indexer is not None:
+            self._indexer.drop_values(rows, at)
+
     def flush(self) -> None:
         """Write the rows that are waiting."""
         self._writer.flush()

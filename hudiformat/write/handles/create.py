@@ -50,8 +50,10 @@ class CreateHandle:
                 task_partition=self._target.token.partition,
                 operation=INSERTED if self._plan.schema.keeps_operations else None,
             )
-            file.write(pa.Table.from_batches([add_file_name(stored, file.name)]))
+            named = pa.Table.from_batches([add_file_name(stored, file.name)])
+            file.write(named)
             file.add_keys(part.keys)
+            file.add_values(named)
             start += count
 
     def flush(self) -> None:

@@ -97,7 +97,8 @@ class Changes:
 
     A delete that ``wins`` has no ordering value.  ``rows`` have no meta fields but the key: ``stored`` adds the others,
     the operation among them where the table has it, to those that are written, which then have ``schema``.
-    ``gone`` are the keys of the rows that were deleted.
+    ``gone`` are the keys of the rows that were deleted.  *told* is the new file, where secondary indexes have to know
+    the rows that change, before and after.
     """
 
     matches: Matches
@@ -107,6 +108,7 @@ class Changes:
     deleted: Booleans
     wins: Booleans
     ordering_fields: tuple[str, ...]
+    told: OpenBaseFile | None = None
     gone: list[pa.ChunkedArray] = field(default_factory=list)
 
     def merged(self, rows: BaseRows, log: ChangeLog | None = None) -> tuple[pa.Table, WriteCounts]:
@@ -119,13 +121,17 @@ class Changes:
         kept[at] = False
         updated = ~self.deleted[change]
         counts = WriteCounts(updates=int(updated.sum()), deletes=int((~updated).sum()))
-        if log is None and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
+        is_silent = log is None and self.told is None
+        if is_silent and updated.all() and len(at) == head.num_rows:  # no other column of the old rows is read
             return self.stored(self.rows.at(change), UPDATED), counts
         base = pa.Table.from_batches(rows.read(), self.schema)
         new = self.stored(self.rows.at(change[updated]), UPDATED)
         if log is not None:
             log.add(DELETE, base.take(pa.array(at[~updated])), None)
             log.add(UPDATE, base.take(pa.array(at[updated])), new)
+        if self.told is not None:
+            self.told.drop_values(base, pa.array(at))
+            self.told.add_values(new)
         if not len(at):
             return base, counts
         if counts.deletes:
@@ -213,7 +219,7 @@ class MergeHandle:
         file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate)
         self._open = file
         self._numbers = _numbers([*self._changes, *self._inserts])
-        changes = self._gathered()
+        changes = self._gathered(file)
         counts = WriteCounts()
         for base in self._base_rows(changes.ordering_fields):
             merged, counted = changes.merged(base, self._log)
@@ -225,6 +231,7 @@ class MergeHandle:
             counts += WriteCounts(inserts=rows.num_rows)
             file.write(add_file_name(rows, file.name))
             file.add_keys(rows[RECORD_KEY])
+            file.add_values(rows)
         for keys in changes.gone:
             file.drop_keys(keys)
         has_same_keys = not (counts.inserts or counts.deletes)
@@ -281,8 +288,9 @@ class MergeHandle:
             return RECORD_KEY
         return name
 
-    def _gathered(self) -> Changes:
+    def _gathered(self, file: OpenBaseFile) -> Changes:
         plan = self._plan
+        told = file if plan.indexes is not None and plan.indexes.values else None
         fields = plan.ordering_fields
         positions = self._positions()
         rows = self._bare(self._changes)
@@ -295,7 +303,14 @@ class MergeHandle:
         rows = in_one_piece(pa.concat_tables([rows, gone]))
         matches = KeyMatches(rows[self._key]) if positions is None else PositionMatches(positions)
         return Changes(
-            matches, RowSource(rows), self._stored, self._schema, deleted=deleted, wins=wins, ordering_fields=fields
+            matches,
+            RowSource(rows),
+            self._stored,
+            self._schema,
+            deleted=deleted,
+            wins=wins,
+            ordering_fields=fields,
+            told=told,
         )
 
     def _positions(self) -> Integers | None:
