@@ -2,7 +2,7 @@
 
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
 from hudiformat.query.explanation import ExplainedSlice, ScanExplanation
-from hudiformat.query.gone import FilesGoneError
+from hudiformat.query.gone import FilesGoneError, is_of_any_write
 from hudiformat.query.incremental import Span, Write, completion_times
 from hudiformat.query.plan import (
     SlicePlan,
@@ -37,6 +37,7 @@ __all__ = [
     "delete_spill_folder",
     "explain_snapshot",
     "instant_of",
+    "is_of_any_write",
     "named_block",
     "old_spill_folders",
     "plan_changes",

@@ -13,6 +13,7 @@ from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, 
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path, parse_data_file
 from hudiformat.storage import Storage
 from hudiformat.timeline import (
+    VERSION_WITH_COMPLETION_TIMES,
     Action,
     CleanerPlan,
     CleanMetadata,
@@ -67,7 +68,18 @@ def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> s
         instant = _instant_of(path)
         if instant is not None and _is_undone(timeline, instant):
             return f"{path} is of the write {instant}, which was rolled back: ask again"
+        if is_of_any_write(config, path):
+            return f"{path} was of a write that was given up or rolled back: ask again"
     return None
+
+
+def is_of_any_write(config: TableConfig, path: str) -> bool:
+    """Whether a file may be of a write that was pending when the file was listed.
+
+    In table version 6 the name of a log file has the instant of its slice.
+    """
+    is_log = isinstance(parse_data_file(base_name(path)), LogFileName)
+    return is_log and config.version < VERSION_WITH_COMPLETION_TIMES
 
 
 def cleaned_files(

@@ -29,7 +29,7 @@ from hudiformat.errors import (
 from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
 from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
-from hudiformat.query import FilesGoneError
+from hudiformat.query import FilesGoneError, is_of_any_write
 from hudiformat.table import (
     InternalSchema,
     SchemaChange,
@@ -227,7 +227,7 @@ class Transaction:
             yield
         except (StorageError, CorruptTableError, DecodeError, FilesGoneError) as error:
             has_others = self._context.options.concurrency.has_other_writers
-            if not has_others or self._seen.again() is self._seen:
+            if not has_others or (self._seen.again() is self._seen and not self._was_given_up(error)):
                 raise
             root = self._context.storage.root
             raise WriteConflictError(
@@ -236,6 +236,16 @@ class Transaction:
                 "(hoodie.write.num.retries.on.conflict.failures does so by itself)",
                 path=root,
             ) from error
+
+    def _was_given_up(self, error: HudiFormatError) -> bool:
+        """Whether *error* is of a file that another writer may have made, and has deleted as it gave up.
+
+        In table version 6 its name does not say whose it is.  The instant may be off the timeline before it was seen.
+        """
+        if not isinstance(error, StorageError) or error.path is None:
+            return False
+        path = error.path.removeprefix(f"{self._context.storage.root}/")
+        return is_of_any_write(self.plan.config, path) and not self._context.storage.exists(path)
 
     def abandon(self) -> None:
         """Delete everything that the write has left, unless it has been committed.

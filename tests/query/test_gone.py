@@ -145,3 +145,16 @@ def test_a_plan_names_what_it_is_going_to_delete(table: Table) -> None:
     for content in done_or_planned:
         assert path in {f"{folder}/{name}" for folder, name in deleted_files(content())}
     assert list(deleted_files(None)) == []
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_log_file_of_a_write_that_was_given_up(tmp_path: Path, version: int) -> None:
+    """In version 6 its name does not say whose it is."""
+    table = new_table(tmp_path / "t", version=version)
+    table.insert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    [one] = table.file_slices()
+    path = files_of(one)[-1]
+    assert why(table, path) == (
+        f"{path} was of a write that was given up or rolled back: ask again" if version == 6 else None
+    )

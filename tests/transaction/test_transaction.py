@@ -11,15 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudiformat import Commit, CommitError, HudiFormatWarning, StorageError, Table, WriteConflictError
+from hudiformat import Commit, CommitError, HudiFormatWarning, StorageError, Table, WriteConflictError, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
-from hudiformat.storage import LocalStorage
+from hudiformat.storage import LocalStorage, open_storage
 from hudiformat.timeline import Action
 from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
+from tests.requests import RecordingStorage
 from tests.tables import content, data_files, new_table, rows, tree
-from tests.transaction.support import abandoned, begun, shared_table
+from tests.transaction.support import SHARED, abandoned, begun, shared_table
 
 
 class StopError(Exception):
@@ -168,3 +169,29 @@ def test_a_commit_whose_lock_cannot_be_given_back_is_returned_with_a_warning(
     with pytest.warns(HudiFormatWarning, match="the lock could not be given back"):
         commit = table.insert(rows(("a", 1, "x", 1)))
     assert [done.time for done in table.timeline.completed] == [commit.instant]
+
+
+@pytest.mark.parametrize("retries", ["0", "1"])
+def test_a_log_file_of_version_6_that_another_writer_gives_up_is_a_conflict(tmp_path: Path, retries: str) -> None:
+    """Its name does not say whose it is, and the other may be off the timeline before it was seen there."""
+    new_table(tmp_path / "t", version=6, options=SHARED).insert(rows(("a", 1, "x", 1)))
+    other = open_table(tmp_path / "t", options=SHARED)
+    pending: list[Transaction] = []
+
+    def meanwhile(number: int) -> None:
+        kind, path = storage.requests[number].kind, storage.requests[number].path
+        if kind == "list" and path == "x" and not pending:
+            pending.append(abandoned(other, rows(("a", 2, "x", 2))))
+        if ".log." in path and pending:
+            pending[0].abandon()
+
+    storage = RecordingStorage(open_storage(tmp_path / "t"), before=meanwhile)
+    options = {**SHARED, "hoodie.write.num.retries.on.conflict.failures": retries}
+    table = open_table(storage, options=options)
+    if retries == "0":
+        with pytest.raises(WriteConflictError, match="as others have archived, cleaned or rolled back what it reads"):
+            table.upsert(rows(("a", 3, "x", 3)))
+    else:
+        table.upsert(rows(("a", 3, "x", 3)))
+    assert pending
+    assert content(other) == [("a", 3, "x", 3) if retries == "1" else ("a", 1, "x", 1)]
