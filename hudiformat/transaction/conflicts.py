@@ -16,14 +16,14 @@ the first of these rules only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
 from hudiformat.naming import base_name
 from hudiformat.options import DuplicatePolicy, IndexType, Operation, WriteOptions
 from hudiformat.table import TableState
-from hudiformat.timeline import Action, CommitMetadata, Instant, WriteStat
+from hudiformat.timeline import Action, CommitMetadata, Instant, Timeline, WriteStat, read_archived
 
 Group = tuple[str, str]
 """A partition path and a file id; with a bucket index, the bucket instead of the file id."""
@@ -93,16 +93,22 @@ class LookUp:
 
 
 def conflict_of(
-    state: TableState, operation: Operation, own: Instant, metadata: CommitMetadata, *, seen: Collection[Instant]
+    state: TableState, operation: Operation, own: Instant, metadata: CommitMetadata, *, seen: Timeline
 ) -> str | None:
     """Why the write *own* cannot commit with *metadata*; None when it can.
 
-    *state* was read under the table's lock, *seen* are the instants that were completed when the write began.
+    *state* was read under the table's lock, *seen* is the timeline when the write began.
+
+    Raises:
+        CorruptTableError: the archived timeline is damaged.
     """
+    if (archived := _archived_since(state, seen)) is not None:
+        return f"{archived} was completed and archived since it began, and what it has done is not looked up any more"
+    known = frozenset(seen.completed)
     look_up = LookUp.of(operation, state.options)
     claim = Claim.of(metadata, by_bucket=look_up.by_bucket)
     for done in state.timeline.completed_writes:
-        if done not in seen:
+        if done not in known:
             other = state.metadata(done)
             # In table version 6 log files belong to the slice that was the newest when the write began.
             is_behind = state.logs_name_slices and done.time > own.time
@@ -117,6 +123,19 @@ def conflict_of(
             if (reason := conflict_with_plan(claim, instant, planned, rewrites=rewrites)) is not None:
                 return reason
     return None
+
+
+def _archived_since(state: TableState, seen: Timeline) -> Instant | None:
+    """A write that was pending in *seen*, and has been completed and archived since.
+
+    Archiving goes up to the newest completed write before the first pending one.  A write that began before that one
+    may be completed after it, and archived while it goes on.
+    """
+    first = state.timeline.first_active or ""
+    left = {one.time for one in state.timeline.instants}
+    gone = {one.time for one in seen.pending if one.time not in left and one.time < first}
+    archived = read_archived(state.storage, state.config, contents=False) if gone else ()
+    return next((one.instant for one in archived if one.instant.time in gone and one.instant.is_completed), None)
 
 
 def conflict_with_commit(

@@ -307,9 +307,7 @@ class Transaction:
     def _refuse_conflicts(self, state: TableState, metadata: CommitMetadata) -> None:
         if state.options.concurrency.mode is not ConcurrencyMode.OPTIMISTIC:
             return
-        reason = conflict_of(
-            state, self.plan.operation, self.instant, metadata, seen=frozenset(self._seen.timeline.completed)
-        )
+        reason = conflict_of(state, self.plan.operation, self.instant, metadata, seen=self._seen.timeline)
         if reason is not None:
             root = state.storage.root
             raise WriteConflictError(

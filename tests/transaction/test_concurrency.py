@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import UnsupportedFeatureError, open_table
+from hudiformat import UnsupportedFeatureError, WriteConflictError, open_table
 from hudiformat.options import Operation
 from tests import racing
 from tests.effort import THOROUGH
@@ -99,3 +99,24 @@ def test_with_a_bucket_index_an_insert_does_not_look_keys_up(tmp_path: Path, pol
     assert table.timeline.instants == ()
     table.upsert(rows(("a", 1, "x", 1)))
     assert content(table) == [("a", 1, "x", 1)]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_commit_that_was_archived_since_is_a_conflict_too(tmp_path: Path, version: int) -> None:
+    """Archiving goes up to the newest write before the first pending one; here, past the first of three."""
+    table = new_table(tmp_path / "t", version=version, table_type="COPY_ON_WRITE", options=SHARED)
+    table.insert(rows(("a", 1, "x", 1)))
+    first, of_first = begun(table, ("new", 2, "x", 2))
+    second, of_second = begun(table, ("b", 2, "y", 2))
+    third, of_third = begun(table, ("new", 3, "x", 3))
+    first.commit(of_first)
+    second.commit(of_second)
+    limits = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
+    other = open_table(tmp_path / "t", options={**SHARED, **limits})
+    for step in range(4):
+        other.upsert(rows(("c", step, "z", step)))
+    assert first.plan.instant not in {one.time for one in table.timeline.completed}
+    with pytest.raises(WriteConflictError, match=f"{first.plan.instant}.* was completed and archived since it began"):
+        third.commit(of_third)
+    third.abandon()
+    assert sorted(row[0] for row in content(table)) == ["a", "b", "c", "new"]
