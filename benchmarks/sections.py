@@ -10,12 +10,13 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import hudiformat as hf
-from benchmarks import large, ours, python_peers, spark_tables, upserts, workers
+from benchmarks import indexes, large, ours, python_peers, spark_tables, upserts, workers
 from benchmarks import slices as slice_tables
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
 from benchmarks.instructions import NoCounterError, per_row
 from benchmarks.java import BEST, Jvm, Setting
 from benchmarks.results import Comparison, Growth, Limit
+from benchmarks.spark_job import SMALL as SMALL_UPSERTS
 from benchmarks.spark_tables import HUDI_ON_SPARK
 from benchmarks.suite import TARGETS, Run, Work
 from benchmarks.timing import Speed, interleaved, timed
@@ -35,6 +36,10 @@ LEAST_OF_UPSERTS = {kind: 1e6 if kind == upserts.LOGS else 0.5e6 for kind in ups
 """Rows a second, of a million into a million."""
 MOST_MB_OF_UPSERTS = {upserts.LOGS: 500.0}
 
+LEAST_OF_INDEXES = 3
+"""How many times as fast as Hudi small upserts into a large table are."""
+MOST_COST = 25.0
+ROUNDS_OF_COST = 24
 SPARK_MEASURES = ("insert", "upsert", "read", "read, not told what")
 
 PIECES = (10, 100, 1_000)
@@ -320,6 +325,49 @@ def spark(run: Run) -> None:
     run.results.comparisons.append(Comparison("spark", "insert", "Parquet (Spark)", "rows/s", *speeds))
 
 
+def index_upserts(run: Run) -> None:
+    """Small upserts into a large table, what keeping indexes up costs, and a point query: see the module indexes."""
+    folder = run.folder / "indexes"
+    folder.mkdir()
+    _cost_of_indexes(run, folder)
+    opened, seconds = indexes.point_query(folder)
+    run.results.limits += [
+        Limit("indexes", f"files opened by a query by key, of {indexes.POINT_FILES}", opened, "files", 1),
+        Limit("indexes", "its time", 1000 * seconds, "ms"),
+    ]
+    count = max(int(10 * MILLION * run.scale), 2 * indexes.UPSERTED)
+    indexes.prepare(folder, count, run.rounds)
+    mine = {"one process": {name: indexes.apart("upserts", folder, name, run.rounds) for name in indexes.INDEXES}}
+    if run.settings and find_spec("pyspark") is not None:
+        mine["Spark"] = spark_tables.by_hudiformat(folder, run.rounds, f"{SMALL_UPSERTS}hudiformat")
+    theirs = _by_hudi_or_nothing(run, folder)
+    for place, found in mine.items():
+        for name, took in found.items():
+            label = f"{indexes.UPSERTED:,} into {count:,}, {name}, {place}"
+            if theirs is None:
+                run.results.limits.append(Limit("indexes", label, took["seconds"], "s"))
+                continue
+            speeds = (indexes.UPSERTED / took["seconds"], indexes.UPSERTED / theirs[name]["seconds"])
+            memory = {"peak_mb": took["peak_mb"], "peer_peak_mb": theirs[name]["peak_mb"]}
+            run.results.comparisons.append(
+                Comparison("indexes", label, HUDI_ON_SPARK, "rows/s", *speeds, LEAST_OF_INDEXES, **memory)
+            )
+
+
+def _cost_of_indexes(run: Run, folder: Path) -> None:
+    rows = max(int(MILLION * run.scale), 2 * indexes.UPSERTED)
+    for label, more in indexes.apart("cost", folder, rows, ROUNDS_OF_COST).items():
+        run.results.limits.append(Limit("indexes", f"{label}, more with Hudi's default indexes", more, "%", MOST_COST))
+
+
+def _by_hudi_or_nothing(run: Run, folder: Path) -> spark_tables.Found | None:
+    try:
+        return spark_tables.by_hudi(folder, run.rounds, f"{SMALL_UPSERTS}hudi") if run.settings else None
+    except NoHudiError as error:
+        run.results.missing["Hudi on Spark"] = str(error)
+        return None
+
+
 SECTIONS: dict[str, Callable[[Run], None]] = {
     **{case.name: partial(data_case, case) for case in DATA_CASES},
     "small": small_blocks,
@@ -330,4 +378,5 @@ SECTIONS: dict[str, Callable[[Run], None]] = {
     "slice": slices,
     "upsert": upsert,
     "spark": spark,
+    "indexes": index_upserts,
 }

@@ -2,8 +2,10 @@
 
     python -m benchmarks.spark_job hudiformat|hudi FOLDER ROUNDS [WORK]
     python -m benchmarks.spark_job whole TABLE ROUNDS
+    python -m benchmarks.spark_job small-hudiformat|small-hudi FOLDER ROUNDS
 
-FOLDER is what :func:`benchmarks.spark_tables.prepare` has made; of TABLE Hudi reads all rows, for nothing.  Only Spark
+FOLDER is what :func:`benchmarks.spark_tables.prepare` has made; of TABLE Hudi reads all rows, for nothing; the last
+makes the small upserts of :mod:`benchmarks.indexes`, whose tables and batches are in FOLDER.  Only Spark
 is imported for Hudi, which runs on the PySpark and in the environment of its own.  Prints JSON: by what was done, the
 seconds of the best round, on the clock and of the processors, and the most memory in MB that the driver, its JVM and
 Python's workers had together.
@@ -17,8 +19,9 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,9 +41,10 @@ INPUT, UPSERTED, READ = "rows.parquet", "upserted", "read"
 KEY, ORDERING, PARTITION, SUMMED = "id", "large", "city", "small"
 ONLY_FILES = {"hoodie.metadata.enable": "false"}
 BUCKETS = {**ONLY_FILES, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+INDEXED = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
 SIMPLE = {**ONLY_FILES, "hoodie.index.type": "SIMPLE"}
 
-WHOLE = "whole"
+WHOLE, SMALL = "whole", "small-"
 
 Works = dict[str, tuple[Callable[[], object], Callable[[], object]]]
 """By name, what comes before and is not timed, and what is."""
@@ -181,6 +185,25 @@ def whole(spark: SparkSession, table: str) -> Works:
     return {"read": (bool, lambda: rows.write.format("noop").mode("overwrite").save())}
 
 
+def small(spark: SparkSession, engine: str, folder: Path) -> Works:
+    """An upsert of a batch, by several indexes; each round another batch, into one copy of the table for each index."""
+    works: Works = {}
+    for index in ("RECORD_INDEX", "SIMPLE", "BLOOM"):
+        path, numbers, options = folder / f"{engine}-{index}", count(), {**INDEXED, "hoodie.index.type": index}
+        rows: list[DataFrame] = []
+
+        def before(path: Path = path, numbers: Iterator[int] = numbers, rows: list[DataFrame] = rows) -> None:
+            if not path.exists():
+                shutil.copytree(folder / "table", path)
+            rows[:] = [spark.read.parquet(str(folder / f"batch-{next(numbers)}.parquet"))]
+
+        def action(path: Path = path, options: Mapping[str, str] = options, rows: list[DataFrame] = rows) -> None:
+            WRITERS[engine](rows[0], str(path), "upsert", options)
+
+        works[index] = before, action
+    return works
+
+
 def measure(works: Works, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
     """Each work, after one round that does not count."""
     found = {}
@@ -208,11 +231,16 @@ def main(engine: str, folder: str, rounds: str, only: str | None = None) -> None
         builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    if engine == "hudiformat":
+    if engine in ("hudiformat", f"{SMALL}hudiformat"):
         import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
 
         hudi_spark.register(spark)
-    works = whole(spark, folder) if engine == WHOLE else Job(spark, engine, Path(folder)).works()
+    if engine == WHOLE:
+        works = whole(spark, folder)
+    elif engine.startswith(SMALL):
+        works = small(spark, engine.removeprefix(SMALL), Path(folder))
+    else:
+        works = Job(spark, engine, Path(folder)).works()
     found = measure(works, int(rounds), only)
     spark.stop()
     print(json.dumps(found))

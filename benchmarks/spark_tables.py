@@ -42,22 +42,22 @@ def prepare(folder: Path, count: int) -> None:
     hf.open_table(folder / READ, options=BUCKETS).upsert(rows)
 
 
-def by_hudiformat(folder: Path, rounds: int) -> Found:
+def by_hudiformat(folder: Path, rounds: int, engine: str = "hudiformat") -> Found:
     """What hudiformat's layer takes, on the PySpark that is installed."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environ |= {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": ROOMY}
-    words = [sys.executable, spark_job.__file__, "hudiformat", str(folder), str(rounds)]
+    words = [sys.executable, spark_job.__file__, engine, str(folder), str(rounds)]
     run = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=_LONGEST)
     return _last_line(run.stdout)
 
 
-def by_hudi(folder: Path, rounds: int) -> Found:
+def by_hudi(folder: Path, rounds: int, engine: str = "hudi") -> Found:
     """What Hudi's data source takes.
 
     Raises:
         NoHudiError: there is no Hudi here.
     """
-    return _told_by_hudi("hudi", str(folder), str(rounds))
+    return _told_by_hudi(engine, str(folder), str(rounds))
 
 
 def whole_by_hudi(path: Path, rounds: int) -> dict[str, float]:

@@ -6,6 +6,7 @@ only the index blocks on its way.
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from hudiformat.hfile.vlong import decode_vlong, encode_vlong
 from hudiformat.wire import Cursor, int32, int64
 
 _SMALLEST_ENTRY = 13
+_PLACE = struct.Struct(">qi")
+_LONGEST_IN_A_BYTE = 127  # a vlong
 _MOST_LEVELS = 16
 """An index block usually has more than 16 entries, so no real file has so many levels."""
 
@@ -75,6 +78,16 @@ def _decode_entries(block: Block, count: int) -> Iterator[tuple[memoryview, int,
     cursor = Cursor(block.content, base=block.base)
     if not 0 <= count <= cursor.remaining // _SMALLEST_ENTRY:
         raise CorruptBlockError(f"{count} index entries, in {cursor.remaining} bytes", offset=block.offset)
+    content, pos = block.content, 0
+    while count and (begin := pos + _SMALLEST_ENTRY) <= len(content):
+        # Most lengths take one byte: these entries are read at once, for an index may have many.
+        end = begin + content[begin - 1]
+        if end > min(begin + _LONGEST_IN_A_BYTE, len(content)):
+            break
+        offset, size = _PLACE.unpack_from(content, pos)
+        yield content[begin:end], offset, size
+        count, pos = count - 1, end
+    cursor.take(pos, "index entries")
     for _ in range(count):
         offset, size = cursor.int64("offset of a block"), cursor.int32("size of a block")
         yield cursor.take(decode_vlong(cursor), "key of an index entry"), offset, size
@@ -106,6 +119,8 @@ def decode_inner_index(block: Block) -> list[IndexEntry]:
 
 def row_of(key: memoryview, offset: int) -> bytes:
     """The row of an HBase key, which is Hudi's key, without the parts that may follow it."""
+    if len(key) >= ROW_LENGTH_SIZE and key[0] == 0 and ROW_LENGTH_SIZE + key[1] <= len(key):
+        return bytes(key[ROW_LENGTH_SIZE : ROW_LENGTH_SIZE + key[1]])
     cursor = Cursor(key, base=offset)
     length = int.from_bytes(cursor.take(ROW_LENGTH_SIZE, "length of a row"), "big", signed=True)
     return bytes(cursor.take(length, "row"))

@@ -14,9 +14,13 @@ import pyarrow.compute as pc
 
 from hudiformat.basefile import BloomFilter
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, delete_block
-from hudiformat.hfile import encode_hfile
+from hudiformat.hfile import DEFAULT_BLOCK_SIZE, encode_hfile
 from hudiformat.metadata.changes import KeyedRecords
+from hudiformat.metadata.kinds import RECORD_INDEX
 from hudiformat.naming import string_hashes
+
+SMALL_BLOCK = 64 * 1024
+"""Bytes of a block of ``record_index``, before compression: a key that is looked up takes a whole block."""
 
 
 def encode_log_blocks(records: KeyedRecords, *, partition: str, instant: str, schema: str) -> list[LogBlock]:
@@ -28,7 +32,9 @@ def encode_log_blocks(records: KeyedRecords, *, partition: str, instant: str, sc
     blocks = []
     if len(records.keys):
         header = BlockHeader({HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: schema})
-        blocks.append(LogBlock(BlockType.HFILE_DATA, header, _hfile(records.keys, records.values, schema)))
+        blocks.append(
+            LogBlock(BlockType.HFILE_DATA, header, _hfile(records.keys, records.values, schema, partition=partition))
+        )
     dropped = records.dropped.filter(pc.invert(pc.is_in(records.dropped, records.keys)))
     if len(dropped):
         # Hudi's own have the number 0 as ordering value, which wins over whatever was there.
@@ -36,8 +42,8 @@ def encode_log_blocks(records: KeyedRecords, *, partition: str, instant: str, sc
     return blocks
 
 
-def encode_base_file(keys: pa.Array, values: pa.Array, *, schema: str) -> bytes:
-    """Return the HFile of a compaction, of *keys* in ascending order and the encoded records of each.
+def encode_base_file(keys: pa.Array, values: pa.Array, *, schema: str, partition: str = "") -> bytes:
+    """Return the HFile of a compaction of *partition*, of *keys* in ascending order and the encoded records of each.
 
     Source: HoodieAvroHFileWriter.
     """
@@ -49,7 +55,7 @@ def encode_base_file(keys: pa.Array, values: pa.Array, *, schema: str) -> bytes:
             "maxRecordKey": keys[-1].as_py().encode(),
         }
         meta = {"bloomFilter": BloomFilter.of(keys).serialize().encode()}
-    return _hfile(keys, values, schema, info=info, meta_blocks=meta)
+    return _hfile(keys, values, schema, partition=partition, info=info, meta_blocks=meta)
 
 
 def file_groups_of(keys: pa.Array, count: int) -> npt.NDArray[np.int64]:
@@ -65,6 +71,8 @@ def _hfile(
     keys: pa.Array,
     values: pa.Array,
     schema: str,
+    *,
+    partition: str,
     info: Mapping[str, bytes] | None = None,
     meta_blocks: Mapping[str, bytes] | None = None,
 ) -> bytes:
@@ -72,6 +80,7 @@ def _hfile(
     return encode_hfile(
         keys.take(order),
         values.take(order),
+        block_size=SMALL_BLOCK if partition == RECORD_INDEX else DEFAULT_BLOCK_SIZE,
         file_info={"schema": schema.encode(), **(info or {})},
         meta_blocks=meta_blocks,
     )

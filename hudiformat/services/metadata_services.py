@@ -135,7 +135,7 @@ def _merge(table: MetadataTable, opened: OpenMetadata, one: FileSlice, kind: Ind
     """Write the next base file of a file group; its entries are in memory."""
     schema = table.own.schema.avro_with_meta
     keys, values = merged_records(opened.parts_of(one), kind, schema)
-    content = encode_base_file(keys, values, schema=schema)
+    content = encode_base_file(keys, values, schema=schema, partition=kind.name)
     path = f"{kind.name}/{BaseFileName(one.file_id, str(WriteToken(0, 0, 0)), time, 'hfile')}"
     table.own.storage.create(path, content)
     return base_file_stat(partition_path=kind.name, file_id=one.file_id, path=path, rows=len(keys), size=len(content))

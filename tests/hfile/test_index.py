@@ -5,7 +5,13 @@ import pytest
 from hudiformat.errors import CorruptBlockError, DecodeError
 from hudiformat.hfile import HFileReader
 from hudiformat.hfile.block import Block, BlockType
-from hudiformat.hfile.index import IndexEntry, decode_data_index, decode_inner_index, decode_meta_index
+from hudiformat.hfile.index import (
+    IndexEntry,
+    decode_data_index,
+    decode_inner_index,
+    decode_meta_index,
+    encode_data_index,
+)
 from tests.hfile.files import Watched, data_block, inner_index, numbered, put_together, rows
 
 ENTRIES = numbered(80)
@@ -14,6 +20,12 @@ ROOT = bytes.fromhex("0000000000000000 00000056 04 0002 6131  0000000000000056 0
 
 def block(content: bytes) -> Block:
     return Block(memoryview(content), 0, 0)
+
+
+@pytest.mark.parametrize("sizes", [[], [1, 127, 5], [127, 128, 3], [300], [0, 2000, 1]])
+def test_keys_of_all_lengths(sizes: list[int]) -> None:
+    entries = [IndexEntry(bytes([number]) * size, number * 7, 9) for number, size in enumerate(sizes)]
+    assert decode_data_index(block(encode_data_index(entries)), len(entries)) == entries
 
 
 def three_levels() -> bytes:

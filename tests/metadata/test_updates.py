@@ -20,6 +20,20 @@ def test_a_base_file_has_what_hudi_needs_for_look_ups() -> None:
     assert BloomFilter.parse((file.meta_block("bloomFilter") or b"").decode()).num_hashes > 0
 
 
+def test_blocks_of_the_record_index_are_small() -> None:
+    keys = pa.array([f"key {number:06d}" for number in range(4000)])
+    values = pa.array([b"v" * 50] * 4000, pa.binary())
+    sizes = {
+        partition: len(list(HFileReader(encode_base_file(keys, values, schema=SCHEMA, partition=partition)).blocks()))
+        for partition in ("record_index", "column_stats")
+    }
+    assert sizes == {"record_index": 5, "column_stats": 1}
+    (block,) = encode_log_blocks(
+        KeyedRecords(keys, values, pa.array([], pa.string())), partition="record_index", instant="1", schema=SCHEMA
+    )
+    assert len(list(HFileReader(memoryview(block.content)).blocks())) == 5
+
+
 def test_a_base_file_may_be_empty() -> None:
     file = HFileReader(encode_base_file(pa.array([], pa.string()), pa.array([], pa.binary()), schema=SCHEMA))
     assert list(file) == []

@@ -210,6 +210,21 @@ def test_what_is_true_of_a_row_is_possible(rows: list[list[dict[str, Any]]], con
                 assert any(possible(condition, SCHEMA, cases)), (cases, table.filter(condition))
 
 
+def test_a_query_by_key_opens_one_file_of_many(tmp_path: Path) -> None:
+    options = {
+        "hoodie.index.type": "RECORD_INDEX",
+        "hoodie.metadata.enable": "true",
+        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.index.column.stats.enable": "false",
+    }
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
+    table.bulk_insert(rows(*((f"k{number}", 1, f"p{number % 200}", number) for number in range(400))))
+    asked = open_table(Noting(tmp_path / "t"))
+    opened.clear()
+    assert asked.snapshot(filter=K == "k123")["v"].to_pylist() == [123]
+    assert len(set(data_files_opened())) == 1
+
+
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "SIMPLE"])
 def test_a_key_is_looked_up_in_the_record_index_where_it_is_in_one_place(tmp_path: Path, index: str) -> None:
     options = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true"}

@@ -1,5 +1,6 @@
 """Looking the keys of a write up in the record index, as a Spark job.
 
+    few keys -> look up on the driver
     keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
          -> where a row of the table has to decide, join with the rows of the file slices that the index names
 
@@ -9,7 +10,7 @@ Source: SparkMetadataTableGlobalRecordLevelIndex, Hudi 1.2.0, which partitions t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 
@@ -20,7 +21,8 @@ from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField,
 from hudiformat.index import ExistingRows
 from hudiformat.merge import KeyIndex
 from hudiformat.metadata import RecordIndex
-from hudiformat.spark.schema import spark_schema
+from hudiformat.spark.schema import arrow_schema, spark_schema
+from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.live_rows import live_rows
 from hudiformat.spark.write.shuffle import slices_of
 from hudiformat.spark.write.tagging import GROUP, KEY, PATH, cached, quoted
@@ -44,16 +46,19 @@ def named_rows(
 
     *rows* have their tags, and are cached.
     """
-    session = rows.sparkSession
-    count = index.count(open_storage(plan.root))
-    tasks = min(count, int(session.conf.get("spark.sql.shuffle.partitions") or count))
-    keys = rows.select(KEY, PATH).mapInArrow(partial(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
-    named = cached(keys.mapInArrow(partial(_named, plan, index), _NAMED), stack)
+    session, few = rows.sparkSession, few_keys(rows)
+    if few is None:
+        named = _named_by_tasks(rows, plan, index, stack)
+        groups = {tuple(row) for row in named.where(_DOUBT).select(PATH, GROUP).distinct().collect()}
+    else:
+        here = _named_here(plan, index, few)
+        named = session.range(0, 1, 1, 1).mapInArrow(partial(_sent, here.to_batches()), _NAMED)
+        unsure = here.filter(here[_DOUBT])
+        groups = set(zip(unsure[PATH].to_pylist(), unsure[GROUP].to_pylist(), strict=True))
     values = spark_schema(ordering)
     nothing = [functions.lit(None).cast(field.dataType).alias(field.name) for field in values]
     trusted = named.where(~functions.col(_DOUBT)).select(KEY, PATH, GROUP, *nothing)
     doubtful = named.where(_DOUBT).drop(_DOUBT)
-    groups = {(row[0], row[1]) for row in doubtful.select(PATH, GROUP).distinct().collect()}
     if not groups:
         return trusted
     found = slices_of(plan, sorted({path for path, _ in groups}))
@@ -61,6 +66,26 @@ def named_rows(
     live = live_rows(session, plan.root, plan.slice_reader(), slices, ordering, group=GROUP)
     checked = live.join(doubtful, [KEY, PATH, GROUP], "leftsemi")
     return trusted.unionByName(checked.select(*map(quoted, trusted.columns)))
+
+
+def _named_by_tasks(rows: DataFrame, plan: WritePlan, index: RecordIndex, stack: ExitStack) -> DataFrame:
+    """The keys of *rows* that the index has, looked up by tasks that share its file groups among them."""
+    count = index.count(open_storage(plan.root))
+    tasks = min(count, int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or count))
+    keys = rows.select(KEY, PATH).mapInArrow(partial(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
+    return cached(keys.mapInArrow(partial(_named, plan, index), _NAMED), stack)
+
+
+def _named_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]) -> pa.Table:
+    """Those of *few* keys, by partition path, that the index has, looked up in this process."""
+    batches = [
+        pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
+    ]
+    return pa.Table.from_batches(_named(plan, index, batches), arrow_schema(_NAMED)).combine_chunks()
+
+
+def _sent(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from found
 
 
 def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

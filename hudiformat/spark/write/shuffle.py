@@ -2,7 +2,8 @@
 
     hash buckets: tag -> shuffle by bucket -> write
     inserts: count the rows of each partition -> plan, once, on the driver -> assign -> shuffle by file group -> write
-    other indexes: tag -> join with the existing record keys -> count the new rows -> plan, once, on the driver
+    other indexes: tag -> join with the existing record keys, of which tasks leave out all but the rows' where these are
+                   few -> count the new rows -> plan, once, on the driver
                    -> assign -> shuffle by file group -> write
     bulk insert and overwriting: sort as asked -> write, each task into file groups of its own
 
@@ -20,14 +21,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.errors import DataError
 from hudiformat.index import PartitionIndex, rows_by_value
+from hudiformat.merge import KeyIndex
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
 from hudiformat.spark.write.batches import gathered
+from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
 from hudiformat.spark.write.tagging import (
     GROUP,
@@ -70,8 +74,12 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
         return _written(_packed(df, plan, schema), plan, schema)
     with ExitStack() as stack:
         rows = cached(with_tags(df, plan, schema), stack)
-        slices = newest_slices(rows, plan)
-        return write_found(_looked_up(rows, plan, slices, stack), plan, schema, slices)
+        if _only_adds(plan):
+            found = rows.withColumn(NEW, functions.lit(True))
+            return write_found(found, plan, schema, newest_slices(rows, plan))
+        few = few_keys(rows)
+        slices = newest_slices(rows, plan) if few is None else slices_of(plan, few)
+        return write_found(_looked_up(rows, plan, slices, few, stack), plan, schema, slices)
 
 
 def write_found(
@@ -168,15 +176,23 @@ def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
     return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
 
 
-def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
+def _looked_up(
+    tagged: DataFrame,
+    plan: WritePlan,
+    slices: Sequence[FileSlice],
+    few: Mapping[str, pa.Array] | None,
+    stack: ExitStack,
+) -> DataFrame:
     """The rows with their file groups, once for each that has the key; new ones have none.
+
+    The keys of the slices are compared with *few* keys by the tasks that read them; without, Spark compares them all.
 
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
     """
-    if _only_adds(plan):
-        return tagged.withColumn(NEW, functions.lit(True))
     numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-    known = numbers.mapInArrow(partial(_known_keys, plan, slices), TAGS)
+    known = numbers.mapInArrow(partial(_known_keys, plan, slices, few), TAGS)
+    if few is None:  # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks
+        known = known.hint("merge")
     how = "inner" if plan.operation is Operation.DELETE else "left"
     found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
     found = found.withColumn(NEW, functions.col(GROUP).isNull())
@@ -197,13 +213,24 @@ def _new_rows(found: DataFrame, plan: WritePlan) -> Mapping[str, int]:
 
 
 def _known_keys(
-    plan: WritePlan, slices: Sequence[FileSlice], batches: Iterable[pa.RecordBatch]
+    plan: WritePlan,
+    slices: Sequence[FileSlice],
+    few: Mapping[str, pa.Array] | None,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The record keys of the file slices with the numbers in *batches*."""
+    """The record keys of the file slices with the numbers in *batches*, or those of *few* that are among them."""
     storage = open_storage(plan.root)
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         path, file_id = slices[number].partition_path, slices[number].file_id
-        keys = PartitionIndex(storage, plan, path).slice_keys(slices[number]).unique()
+        partition = PartitionIndex(storage, plan, path)
+        if few is None:
+            keys = partition.slice_keys(slices[number]).unique()
+        elif partition.may_hold(slices[number], few[path]):
+            wanted = KeyIndex.of(pa.chunked_array([few[path]]))
+            found = wanted.find(pa.chunked_array([partition.slice_keys(slices[number])]))[1]
+            keys = wanted.texts(np.unique(found)).combine_chunks()
+        else:
+            continue
         for start in range(0, len(keys), _KEY_ROWS):
             part = keys.slice(start, _KEY_ROWS)
             columns = [pa.repeat(path, len(part)), pa.repeat(file_id, len(part)), part]

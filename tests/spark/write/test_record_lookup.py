@@ -31,8 +31,15 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", *(["COPY_ON_WRITE"] if LONG else [])])
-def test_tasks_write_what_one_process_does(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
+KINDS = [("MERGE_ON_READ", True), ("MERGE_ON_READ", False), ("COPY_ON_WRITE", True)]
+
+
+@pytest.mark.parametrize(("table_type", "few"), KINDS if LONG else KINDS[:2])
+def test_tasks_write_what_one_process_does(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str, few: bool
+) -> None:
+    if not few:
+        monkeypatch.setattr(record_lookup, "few_keys", lambda _: None)
     pair = Pair(spark, tmp_path, table_type, {**RECORDS, "hoodie.record.index.update.partition.path": "true"})
     pair.begin("upsert", rows_of(1, deletes=True))
     pair.write("upsert", rows_of(2, deletes=True))
