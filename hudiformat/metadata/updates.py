@@ -74,4 +74,5 @@ def _hfile(
         values.take(order),
         file_info={"schema": schema.encode(), **(info or {})},
         meta_blocks=meta_blocks,
+        for_hbase=True,
     )

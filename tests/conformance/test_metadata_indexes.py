@@ -104,7 +104,7 @@ class Turns:
 
     def __init__(self, hudi: RealHudi, path: Path, *, table_type: str, version: int, random: Random) -> None:
         self._hudi, self._path, self._random = hudi, path, random
-        self._options = {
+        self.options = {
             **OPTIONS,
             "hoodie.datasource.write.table.type": table_type,
             "hoodie.write.table.version": str(version),
@@ -118,9 +118,10 @@ class Turns:
 
     def by_hudi(self) -> str:
         operation = self._random.choice(["upsert", "upsert", "delete"])
-        inline = self._random.choice(["true", "false"])
+        is_mor = self.options["hoodie.datasource.write.table.type"] == "MERGE_ON_READ"
+        inline = self._random.choice(["true", "false"]) if is_mor else "false"
         compaction = {"hoodie.compact.inline": inline, "hoodie.compact.inline.max.delta.commits": "1"}
-        options = {**self._options, **compaction, "hoodie.datasource.write.operation": operation}
+        options = {**self.options, **compaction, "hoodie.datasource.write.operation": operation}
         self._hudi.write(self.some(), self._path, options)
         return operation
 
@@ -151,10 +152,11 @@ class Turns:
         return open_table(self._path, options=options)
 
 
-KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]
+OLD = [("MERGE_ON_READ", 6), ("COPY_ON_WRITE", 6)]
+KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), *OLD, ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]
 
 
-@pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:2])
+@pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:3])
 def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
     random = Random(version)  # noqa: S311 - steps of a test
@@ -173,6 +175,24 @@ def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, versio
         )
     turns.by_hudi() if table_type == "MERGE_ON_READ" else turns.by_us()
     partitions = open_table(path).config.metadata_partitions
+    take_turns(hudi, turns, path, partitions)
+
+
+@pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 runs older versions of Hudi")
+@pytest.mark.parametrize(("table_type", "version"), OLD)
+def test_an_older_hudi_takes_turns(java: Path, tmp_path: Path, table_type: str, version: int) -> None:
+    path = tmp_path / "t"
+    assert java
+    with RealHudi("0.15.0") as hudi:
+        random = Random(version)  # noqa: S311 - steps of a test
+        turns = Turns(hudi, path, table_type=table_type, version=version, random=random)
+        hudi.write(rows(range(30), 0), path, turns.options)
+        partitions = open_table(path).config.metadata_partitions
+        assert partitions == ("bloom_filters", "column_stats", "files", "record_index")
+        take_turns(hudi, turns, path, partitions)
+
+
+def take_turns(hudi: RealHudi, turns: Turns, path: Path, partitions: tuple[str, ...]) -> None:
     done = []
     for number in range(steps(long=50, thorough=2, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
