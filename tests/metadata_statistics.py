@@ -178,9 +178,12 @@ def check_metadata_table(path: Path) -> None:
 
 
 def indexed_columns(path: Path) -> list[str]:
-    """The columns that the definitions of the table's indexes name."""
-    text = (path / ".hoodie/.index_defs/index.json").read_text()
-    return list(json.loads(text)["indexDefinitions"]["column_stats"]["sourceFields"])
+    """The columns that the definitions of the table's indexes name; none in version 6, which has no definitions."""
+    file = path / ".hoodie/.index_defs/index.json"
+    if not file.exists():
+        return []
+    definition = json.loads(file.read_text())["indexDefinitions"].get("column_stats", {"sourceFields": []})
+    return list(definition["sourceFields"])
 
 
 def rows_of(file: Path) -> pa.Table:
@@ -221,7 +224,8 @@ def _check(stats: Record, values: pa.ChunkedArray, what: str, *, exact: bool = T
         assert stats["valueCount"] >= len(values), (what, stats)
     if not known:
         return
-    lower, upper = (_unwrapped(stats[name], values.type) for name in ("minValue", "maxValue"))
+    has_types = stats.get("valueType") is not None
+    lower, upper = (_unwrapped(stats[name], values.type, has_types=has_types) for name in ("minValue", "maxValue"))
     assert all(_not_above(lower, one) and _not_above(one, upper) for one in known), (what, stats, known[:5])
     if exact and _bytes(lower) < 400 and not any(one != one for one in known):  # noqa: PLR0124 - NaN
         assert (lower, upper) == (min(known), max(known)), (what, stats)
@@ -239,10 +243,10 @@ def plain(values: pa.ChunkedArray) -> list[Any]:
     return list(values.to_pylist())
 
 
-def _unwrapped(wrapper: Any, kind: pa.DataType) -> Any:
+def _unwrapped(wrapper: Any, kind: pa.DataType, *, has_types: bool) -> Any:
     value = wrapper["value"]
     if pa.types.is_decimal(kind) and isinstance(value, bytes):
-        return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-kind.scale)
+        return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-kind.scale if has_types else -15)
     return value
 
 

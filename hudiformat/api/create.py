@@ -33,7 +33,6 @@ from hudiformat.table import (
 )
 from hudiformat.timeline import (
     PROPERTIES_FILE,
-    VERSION_WITH_COMPLETION_TIMES,
     MergeMode,
     TableConfig,
     TableType,
@@ -65,8 +64,7 @@ def create_table(
     folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
     and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
     of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
-    them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table, from version 8 on.
-    *clock* is as for ``open_table``.
+    them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table.  *clock* is as for ``open_table``.
 
     Raises:
         TableExistsError: there is a table at *path*.
@@ -123,7 +121,7 @@ def _set_up_metadata_table(
 ) -> None:
     """Give a new table a metadata table, if the options ask for one."""
     chosen = parse_write_options(options)
-    if chosen.metadata_enable and config.version >= VERSION_WITH_COMPLETION_TIMES:
+    if chosen.metadata_enable:
         added = set_up_metadata_table(storage, config, chosen, schema, clock or TableClock(config.timeline_zone))
         update_table_config(storage, added, saved_at=datetime.now(timezone.utc))
 

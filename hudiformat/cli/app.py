@@ -17,6 +17,7 @@ from hudiformat.cli.plan import plan
 from hudiformat.cli.read import read
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
+from hudiformat.cli.schema import schema
 from hudiformat.cli.services import clean, compact, rollback
 from hudiformat.cli.slices import slices
 from hudiformat.cli.stats import stats
@@ -51,7 +52,7 @@ def app() -> None:
 
 for command in (
     *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, clean, rollback),
-    *(index, version),
+    *(index, schema, version),
 ):
     app.add_command(command)
 

@@ -35,11 +35,12 @@ _ENTRY, _FIRST, _SECOND = 1, 1, 2
 
 
 def encode_file_info(
-    extra: Mapping[str, bytes], *, last_key: bytes, lengths: tuple[int, int], creation_time: int
+    extra: Mapping[str, bytes], *, last_key: bytes | None, lengths: tuple[int, int], creation_time: int
 ) -> bytes:
     """The content of a file info block: *extra*, and the values that every file has.
 
-    *lengths* are the average lengths of keys and values, *creation_time* milliseconds since 1970.
+    *last_key* is None where there is none, *lengths* are the average lengths of keys and values, *creation_time*
+    milliseconds since 1970.
 
     Raises:
         EncodeError: *extra* has a name that is reserved for the writer.
@@ -51,7 +52,7 @@ def encode_file_info(
     entries = {
         MAX_MEMSTORE_TIMESTAMP: int64(0),
         **extra,
-        LAST_KEY: len(last_key).to_bytes(2, "big") + last_key if last_key else b"",
+        LAST_KEY: b"" if last_key is None else len(last_key).to_bytes(2, "big") + last_key,
         AVERAGE_KEY_LENGTH: int32(lengths[0]),
         CREATION_TIME: int64(creation_time),
         AVERAGE_VALUE_LENGTH: int32(lengths[1]),

@@ -33,12 +33,14 @@ def encode_hfile(
     file_info: Mapping[str, bytes] | None = None,
     meta_blocks: Mapping[str, bytes] | None = None,
     creation_time: int = 0,
+    for_hbase: bool = False,
 ) -> bytes:
     """An HFile of the entries (keys[i], values[i]), byte for byte as Hudi 1.2.0 writes them.
 
     Keys are binary or text, in ascending order of their bytes; equal keys are allowed, and share a block.
     A block is closed before the entry that would make it larger than *block_size* bytes (uncompressed).
-    *creation_time* is in milliseconds since 1970.
+    *creation_time* is in milliseconds since 1970.  With *for_hbase*, a file without entries is one
+    that HBase can open, with which Hudi reads up to 0.15; Hudi 1.2.0 writes one that it cannot.
 
     Raises:
         DataError: a key or value is null, or the arrays have different lengths.
@@ -64,7 +66,7 @@ def encode_hfile(
         file.add_meta(name, extras[name])
     info = encode_file_info(
         file_info or {},
-        last_key=rows[-1].as_py() if len(rows) else b"",
+        last_key=rows[-1].as_py() if len(rows) else b"" if for_hbase else None,
         lengths=(_average_length(rows), _average_length(contents)),
         creation_time=creation_time,
     )

@@ -20,7 +20,6 @@ from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline import (
     METADATA_FOLDER,
     VERSION_WITH_COMPLETION_TIMES,
-    Action,
     TableConfig,
     Timeline,
     load_table_config,
@@ -94,12 +93,11 @@ class OpenMetadata:
 
         Raises:
             CorruptTableError: the metadata of a rollback or restore is damaged.
-            UnsupportedFeatureError: the metadata table cannot be read yet.
         """
         own = FolderStorage(storage, METADATA_FOLDER)
-        _refuse_pending(own, own_config, own_timeline)
         valid = valid_instants(storage, config, timeline, own_timeline)
-        return cls(own, Visibility.of(own_timeline), valid)
+        in_names = own_config.version < VERSION_WITH_COMPLETION_TIMES
+        return cls(own, Visibility.of(own_timeline, logs_name_slices=in_names), valid)
 
     def slices(self, partition: str) -> list[FileSlice]:
         """The newest file slices of *partition*, one for each of its file groups, in the order of their ids.
@@ -144,14 +142,6 @@ def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[npt.
         if len(found):
             yield left[found], values, part.schema
             left = np.delete(left, found)
-
-
-def _refuse_pending(own: Storage, own_config: TableConfig, own_timeline: Timeline) -> None:
-    if own_config.version < VERSION_WITH_COMPLETION_TIMES and any(
-        instant.action is Action.COMPACTION for instant in own_timeline.pending
-    ):
-        feature = "pending compaction in a metadata table of version 6"
-        raise UnsupportedFeatureError(f"{own.root}: cannot read a {feature} yet", feature=feature)
 
 
 def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, valid: frozenset[str]) -> Iterator[Part]:

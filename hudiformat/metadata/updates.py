@@ -83,4 +83,5 @@ def _hfile(
         block_size=SMALL_BLOCK if partition == RECORD_INDEX else DEFAULT_BLOCK_SIZE,
         file_info={"schema": schema.encode(), **(info or {})},
         meta_blocks=meta_blocks,
+        for_hbase=True,
     )

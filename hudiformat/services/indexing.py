@@ -35,6 +35,7 @@ from hudiformat.upkeep import (
     IndexBuild,
     drop_partitions,
     finish_indexings,
+    has_partition_stats,
     indexed_columns,
     refuse_pending_services,
     wanted_partitions,
@@ -122,12 +123,13 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
         UnsupportedFeatureError, LockError: as for :func:`create_index`.
     """
     built: list[Instant] = []
-    if context.state().config.version < VERSION_WITH_COMPLETION_TIMES:
-        return built
     for name in (one for one in KEPT_UP if one in indexes):
         state = context.state()
-        columns = [one for one in indexes[name] if name == COLUMN_STATS and _is_indexable(state, one)]
-        built += create_index(context, name, columns=columns)
+        if name == PARTITION_STATS and not has_partition_stats(state.config):
+            continue
+        has_columns = state.config.version >= VERSION_WITH_COMPLETION_TIMES
+        columns = has_columns and [one for one in indexes[name] if name == COLUMN_STATS and _is_indexable(state, one)]
+        built += create_index(context, name, columns=columns or ())
     return built
 
 
@@ -149,15 +151,18 @@ def _refuse_unknown(name: str) -> None:
 
 def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:
     config, root = state.config, state.storage.root
-    if config.version < VERSION_WITH_COMPLETION_TIMES:
-        raise UnsupportedFeatureError(
-            f"{root}: indexes of a table of version {config.version} cannot be built; a writer of Hudi's builds them",
-            feature=f"building an index in table version {config.version}",
-        )
-    if name == PARTITION_STATS and not config.partition_fields:
-        raise OptionError(f"{root}: a table without partitions has no {PARTITION_STATS}", option="index")
+    is_old = config.version < VERSION_WITH_COMPLETION_TIMES
+    if name == PARTITION_STATS and not has_partition_stats(config):
+        what = f"of version {config.version}" if is_old else "without partitions"
+        raise OptionError(f"{root}: a table {what} has no {PARTITION_STATS}", option="index")
     if not columns:
         return
+    if is_old:
+        raise UnsupportedFeatureError(
+            f"{root}: a table of version {config.version} keeps statistics of all columns, as no file says of "
+            "which: leave the columns out",
+            feature=f"choosing columns of {COLUMN_STATS} in table version {config.version}",
+        )
     _check_columns(state, columns)
     if COLUMN_STATS in config.metadata_partitions and not set(columns) <= set(indexed_columns(state)):
         there = ", ".join(indexed_columns(state))

@@ -10,10 +10,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 from hudiformat.metadata import FILES, IndexKind, OpenMetadata, encode_base_file, merged_records
-from hudiformat.naming import BaseFileName, WriteToken
+from hudiformat.naming import BaseFileName, WriteToken, parse_data_file
 from hudiformat.options import CleanPolicy, WriteOptions
 from hudiformat.services.cleaning import clean
-from hudiformat.services.execution import compaction_operation
+from hudiformat.services.execution import compaction_operation, compaction_plan_of, slice_of
 from hudiformat.table import TableState
 from hudiformat.timeline import (
     Action,
@@ -21,6 +21,7 @@ from hudiformat.timeline import (
     CommitMetadata,
     CompactionPlan,
     Instant,
+    State,
     Timeline,
     WriteStat,
     archive,
@@ -36,6 +37,7 @@ from hudiformat.view import FileSlice
 _FIRST = "00000000000000"
 """What the instants that set the metadata table up begin with."""
 _KEPT_VERSIONS = 2
+_COMPACTION_SUFFIX = "001"
 _CLEAN_AFTER = 3
 """Commits after a compaction until the files that it replaced are deleted: a reader may still read them before."""
 
@@ -107,20 +109,34 @@ def _is_due(table: MetadataTable) -> bool:
     recorded = {one.time for one in own.completed}
     # A base file is valid as a whole: what a pending instant has recorded must not be in it.
     is_early = any(one.time in recorded for one in outer.timeline.pending)
+    if table.own.logs_name_slices:
+        is_early = any(one.time <= _newest_delta(own) for one in outer.timeline.pending)
     is_planned = any(one.action in (Action.COMPACTION, Action.LOG_COMPACTION) for one in own.pending)
     if is_early or (is_planned and outer.options.concurrency.has_other_writers):
         return False
+    if is_planned and table.own.logs_name_slices:
+        return True
     return len(deltas) >= outer.options.services.metadata_delta_commits
+
+
+def _newest_delta(own: Timeline) -> str:
+    return max((one.time for one in own.completed if one.action is Action.DELTA_COMMIT), default="")
 
 
 def _compact(table: MetadataTable) -> MetadataTable:
     table = _without_unfinished(table)
     storage, config, schema = table.own.storage, table.own.config, table.own.schema
     kinds = {kind.name: kind for kind in table.kinds()}
-    slices = [one for name in kinds for one in table.own.slices(name) if one.log_files]
-    plan = CompactionPlan(tuple(map(compaction_operation, slices)), missing_schedule_partitions=())
-    begun = create_requested(storage, config, table.next_instant, Action.COMPACTION, plan)
-    begun = transition_inflight(storage, config, begun)
+    planned = [one for one in table.own.timeline.pending if one.action is Action.COMPACTION]
+    if planned:
+        begun, slices = _again(table, planned[0])
+        slices = [one for one in slices if one.partition_path in kinds]
+    else:
+        slices = [one for name in kinds for one in table.own.slices(name) if one.log_files]
+        plan = CompactionPlan(tuple(map(compaction_operation, slices)), missing_schedule_partitions=())
+        begun = create_requested(storage, config, _time(table), Action.COMPACTION, plan)
+    if begun.state is State.REQUESTED:
+        begun = transition_inflight(storage, config, begun)
     opened = table.opened()
     stats: defaultdict[str, tuple[WriteStat, ...]] = defaultdict(tuple)
     for one in slices:
@@ -129,6 +145,31 @@ def _compact(table: MetadataTable) -> MetadataTable:
     metadata = CommitMetadata("COMPACT", stats, {"schema": schema.avro}, compacted=True)
     complete(storage, config, begun, metadata, completion_time=table.refreshed().next_instant)
     return table.refreshed()
+
+
+def _time(table: MetadataTable) -> str:
+    """The instant of a compaction; in version 6 right after the newest delta commit, as all older ones are in it.
+
+    Source: HoodieBackedTableMetadataWriterTableVersionSix.createCompactionTimestamp.
+    """
+    if table.own.logs_name_slices:
+        return f"{_newest_delta(table.own.timeline)}{_COMPACTION_SUFFIX}"
+    return table.next_instant
+
+
+def _again(table: MetadataTable, planned: Instant) -> tuple[Instant, list[FileSlice]]:
+    """A compaction of version 6 that was left half-way, and its slices, without what it has made of them.
+
+    It cannot be unplanned: log files that were written since are named by it.
+    """
+    plan = compaction_plan_of(table.own, planned)
+    slices = [slice_of(operation) for operation in plan.operations or ()]
+    for one in slices:
+        for file in table.own.storage.list(one.partition_path):
+            name = parse_data_file(file.name)
+            if isinstance(name, BaseFileName) and (name.file_id, name.instant) == (one.file_id, planned.time):
+                table.own.storage.delete(f"{one.partition_path}/{file.name}")
+    return planned, slices
 
 
 def _merge(table: MetadataTable, opened: OpenMetadata, one: FileSlice, kind: IndexKind, time: str) -> WriteStat:
@@ -146,7 +187,8 @@ def _without_unfinished(table: MetadataTable) -> MetadataTable:
     unfinished = [
         pending
         for pending in table.own.timeline.pending
-        if pending.action in (Action.COMPACTION, Action.LOG_COMPACTION)
+        if pending.action is Action.LOG_COMPACTION
+        or (pending.action is Action.COMPACTION and not table.own.logs_name_slices)
     ]
     for pending in unfinished:
         delete_files(table.own.storage, table.own.config, pending.time)

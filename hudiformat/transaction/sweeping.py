@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hudiformat.metadata import FILES
 from hudiformat.naming import LogFileName, base_name, join_path, parse_data_file
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, Instant, RestoreMetadata, RollbackMetadata, Timeline
@@ -37,7 +38,8 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
     """Delete the files of rolled-back writes that are there again, before the instants *chosen* are archived.
 
     The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the
-    timeline begins after its instant, its files would count as those of an archived commit.
+    timeline begins after its instant, its files would count as those of an archived commit.  In table version 6 those
+    that the metadata table lists stay: the rollback has kept them, and has hidden their blocks.
     """
     known = {instant.time for instant in state.timeline.instants}
     first = state.timeline.first_active or ""
@@ -51,9 +53,17 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
         for file in files:
             path = join_path(folder, file.name)
             instants = _instants_of(state, path)
-            if instants and instants <= gone and (folder, file.name) not in planned:
+            is_over = instants and instants <= gone and (folder, file.name) not in planned
+            if is_over and not _is_kept(state, folder, file.name):
                 state.context.confirm()
                 state.storage.delete(path)
+
+
+def _is_kept(state: TableState, folder: str, name: str) -> bool:
+    """Whether the metadata table lists a file of a rolled-back write, as it does in version 6 alone."""
+    if not state.logs_name_slices or FILES not in state.config.metadata_partitions:
+        return False
+    return any(file.name == name for file in state.partition_files(folder))
 
 
 def _rolled_back(state: TableState) -> set[str]:

@@ -102,6 +102,7 @@ class MetadataChanges:
         completion = {time: done for time, done in before.completion.items() if time not in undone}
         after = replace(before, completion=completion, pending=before.pending | undone)
         return Change(
+            written=kept_files(rollbacks) if self.outer.logs_name_slices else {},
             deleted=deleted,
             # All of them: a write that replaced file groups has left no files in their partitions.
             undone=[path for path, _ in self.outer.files()],
@@ -187,6 +188,20 @@ class MetadataChanges:
 
     def _is_partition(self, path: str) -> bool:
         return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))
+
+
+def kept_files(rollbacks: Iterable[RollbackMetadata]) -> dict[str, list[WriteStat]]:
+    """The log files of rolled-back writes that version 6 keeps, and those with the blocks that hide theirs.
+
+    Source: HoodieTableMetadataUtil.convertMetadataToRecords of a rollback, Hudi 1.2.0.
+    """
+    found: defaultdict[str, list[WriteStat]] = defaultdict(list)
+    for rollback in rollbacks:
+        for folder, partition in rollback.partition_metadata.items():
+            for files in (partition.rollback_log_files, partition.log_files_from_failed_commit):
+                for path, size in (files or {}).items():
+                    found[folder].append(WriteStat(path=join_path(folder, base_name(path)), file_size_in_bytes=size))
+    return dict(found)
 
 
 def _is_new(stat: WriteStat) -> bool:

@@ -36,9 +36,9 @@ from hudiformat.upkeep.building import build_partition
 from hudiformat.upkeep.changes import MetadataChanges
 from hudiformat.upkeep.dropping import PARTITIONS_KEY
 from hudiformat.upkeep.indexed_files import FileReader
-from hudiformat.upkeep.kinds import indexed_columns, kind_of_index
+from hudiformat.upkeep.kinds import indexed_columns, kind_of_index, statistics_of
 from hudiformat.upkeep.metadata_table import MetadataTable
-from hudiformat.upkeep.setting_up import FIRST, index_definition, make_metadata_table, new_partition
+from hudiformat.upkeep.setting_up import first_instant, index_definition, make_metadata_table, new_partition
 from hudiformat.view import FileSlice
 
 _GROUP_BYTES = 128 << 20
@@ -71,7 +71,9 @@ class IndexBuild:
         partition = new_partition(self.name, self.indexing, least=-(-self._size() // _GROUP_BYTES))
         own.delete_folder(self.name)
         records = self._records(kind, progress)
-        time = FIRST if self.name == FILES else time
+        if self.name == FILES:
+            done = self.state.timeline.completed
+            time = first_instant(self.state.config, after=max((one.time for one in done), default=None))
         build_partition(own, config, partition, records, time=time, clock=self.state.context.clock, schema=schema)
 
     def properties(self) -> dict[str, str]:
@@ -110,7 +112,7 @@ class IndexBuild:
 
     @cached_property
     def _reader(self) -> FileReader:
-        fields = () if self.definition is None or self.name != COLUMN_STATS else self.definition.fields
+        fields = statistics_of(self.state, self.definition) if self.name == COLUMN_STATS else ()
         indexes = Indexes(fields, filters=self.name == BLOOM_FILTERS, keys=self.name == RECORD_INDEX)
         return FileReader.of(self.state, indexes)
 
@@ -144,7 +146,7 @@ class IndexBuild:
             stats = written.setdefault(folder, [])
             for file in files:
                 name = parse_data_file(file.name)
-                if name is not None and visibility.is_committed(name.instant):
+                if name is not None and visibility.shows_log(name.instant):
                     stats.append(WriteStat(path=join_path(folder, file.name), file_size_in_bytes=file.size))
         return Change(is_commit=True, written=written)
 

@@ -5,6 +5,7 @@ Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieBackedTableMetadataWrit
 
 from __future__ import annotations
 
+import sys
 from datetime import timezone
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from hudiformat.metadata import (
     RecordIndexKind,
     SecondaryIndexKind,
     StatEncoder,
+    default_columns,
     has_secondary_keys,
     has_value_types,
     hashes_values,
@@ -34,7 +36,7 @@ from hudiformat.metadata import (
     statistics_columns,
 )
 from hudiformat.table import TableSchema, TableState
-from hudiformat.timeline import TimelineZone
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, TimelineZone
 
 DROP_KEY = "hoodie.metadata.index.drop"
 """The option that names partitions of the metadata table to drop.  Source: HoodieMetadataConfig.DROP_METADATA_INDEX."""
@@ -141,7 +143,7 @@ def indexed_columns(state: TableState) -> tuple[str, ...]:
     if COLUMN_STATS not in state.config.metadata_partitions:
         return ()
     definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
-    names = statistics_columns(definition, state.schema.avro)
+    names = statistics_of(state, definition)
     columns = state.schema.arrow_with_meta
     for name in names:
         if kind_of(columns, name) is None and name.partition(".")[0] in columns.names:
@@ -151,6 +153,21 @@ def indexed_columns(state: TableState) -> tuple[str, ...]:
                 feature=f"column statistics of {name}",
             )
     return names
+
+
+def statistics_of(state: TableState, definition: IndexDefinition | None) -> tuple[str, ...]:
+    """The columns whose statistics are kept, by the *definition* of the index.
+
+    Version 6 has no definitions.  Hudi's writers then go by their options, and its readers take a column that has no
+    statistics for one of nulls; so there all columns have some.
+
+    Raises:
+        SchemaError: as for ``TableState.schema``.
+    """
+    avro = state.schema.avro
+    if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
+        return statistics_columns(definition, avro)
+    return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False)]))
 
 
 def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:
@@ -193,7 +210,7 @@ def kind_of_index(
     if name == RECORD_INDEX:
         is_utc = state.config.timeline_zone is TimelineZone.UTC
         return RecordIndexKind(own_schema, timezone.utc if is_utc else None)
-    names = statistics_columns(definition, state.schema.avro)
+    names = statistics_of(state, definition)
     encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
     if name == COLUMN_STATS:
         return ColumnStatsKind(names, encoder)

@@ -14,8 +14,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from hudiformat.blocks import rollback_block
 from hudiformat.errors import HudiFormatWarning
-from hudiformat.logfile import LogWriter
+from hudiformat.logfile import LogReader, LogWriter
 from hudiformat.metadata import (
     FILES,
     METADATA_FOLDER,
@@ -49,10 +50,13 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.upkeep.changes import MetadataChanges
+from hudiformat.upkeep.changes import MetadataChanges, kept_files
 from hudiformat.upkeep.dropping import drop_partitions
 from hudiformat.upkeep.kinds import indexed_columns, is_of_records, kinds_of
+from hudiformat.view import FileSlice
 
+_ROLLBACK_SUFFIX = "006"
+"""Source: HoodieBackedTableMetadataWriterTableVersionSix.getRollbackOperationSuffix."""
 FILE_ID = "files-0000-0"
 """The one file group of the partition ``files``.  Source: HoodieTableMetadataUtil.getFileIDForFileGroup."""
 
@@ -138,6 +142,7 @@ class MetadataTable:
         for instant in recorded:
             if instant.is_completed:
                 storage.delete(instant_path(config, instant))
+            self._take_back(time)
             for path in self._files_of(time):
                 storage.delete(path)
             remove_pending(storage, config, Instant(time, Action.DELTA_COMMIT, State.INFLIGHT))
@@ -148,7 +153,33 @@ class MetadataTable:
         storage = self.own.storage
         folders = [entry.name for entry in storage.list("") if entry.is_dir and entry.name != META_FOLDER]
         files = [f"{folder}/{entry.name}" for folder in folders for entry in storage.list(folder) if not entry.is_dir]
+        if self.own.logs_name_slices:
+            return [path for path in files if self._blocks_of(path) == {time}]
         return [path for path in files if (name := parse_data_file(base_name(path))) and name.instant == time]
+
+    def _take_back(self, time: str) -> None:
+        """Hide the blocks of a delta commit in log files that have blocks of others too, as version 6 may have them."""
+        if not self.own.logs_name_slices:
+            return
+        for name in self.outer.config.metadata_partitions:
+            for one in self.own.slices(name):
+                paths = [f"{name}/{log.name}" for log in one.log_files]
+                if any({time} < self._blocks_of(path) for path in paths):
+                    with LogWriter(name, self._log_name(one), storage=self.own.storage) as writer:
+                        writer.append(rollback_block(instant=f"{time}{_ROLLBACK_SUFFIX}", target=time))
+
+    def _blocks_of(self, path: str) -> set[str]:
+        """The instants of the blocks of a log file; none of another file, and of a block that is damaged."""
+        if not isinstance(parse_data_file(base_name(path)), LogFileName):
+            return set()
+        return {block.instant or "" for block in LogReader(path, storage=self.own.storage)}
+
+    def _log_name(self, one: FileSlice) -> LogFileName:
+        """The name of the next log file of a slice in version 6, where it says the slice, not the delta commit."""
+        planned = self.own.in_compaction.get((one.partition_path, one.file_id))
+        instant = one.base_instant if planned is None else planned.instant.time
+        versions = (log.name.version for log in one.log_files if log.name.instant == instant)
+        return LogFileName(one.file_id, instant, max(versions, default=0) + 1, str(WriteToken(0, 0, 0)))
 
     def _changes(self) -> MetadataChanges:
         return MetadataChanges(self.outer, self.own, indexed_columns(self.outer))
@@ -159,17 +190,18 @@ class MetadataTable:
         recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
         listed = self._listed_of({target for target in every if target not in recorded or self._is_compacted(target)})
         compacted = [target for target in every if self._is_compacted(target) or target in listed]
+        current = self
         for target in every:
             if target not in compacted:
-                self.without(target)
-        if not compacted:
+                current = current.without(target)
+        if not (compacted or (self.own.logs_name_slices and kept_files(rollbacks))):
             return None
         table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
         change = table._changes().of_rollbacks(rollbacks, compacted, listed)  # noqa: SLF001 - of the same class
         lost = [name for name in self.outer.config.metadata_partitions if is_of_records(name)]
         records = [(kind, kind.records(change)) for kind in table.kinds() if kind.name not in lost]
         done = table._commit(time, records)  # noqa: SLF001
-        if lost:
+        if compacted and lost:
             warnings.warn(
                 f"{self.outer.storage.root}: {', '.join(lost)} of the metadata table are dropped: where the keys of "
                 f"{', '.join(compacted)} were before is not known any more; Hudi builds anew what is enabled",
@@ -185,7 +217,7 @@ class MetadataTable:
         instant = next(recorded, None)
         if instant is None:
             return time < (timeline.first_active or "")
-        end = instant.completion_time
+        end = time if self.own.logs_name_slices and instant.is_completed else instant.completion_time
         if end is None:
             return False
         return any(one.action is Action.COMMIT and one.time > end for one in timeline.completed) or any(
@@ -198,7 +230,7 @@ class MetadataTable:
         slices = (one for name in self.outer.config.metadata_partitions for one in self.own.slices(name))
         times = {one.base_instant for one in slices if one.base_file is not None}
         deltas = (one for one in self.own.timeline.completed if one.action is Action.DELTA_COMMIT)
-        return [one.completion_time for one in deltas if one.time in times and one.completion_time is not None]
+        return [one.completion_time or one.time for one in deltas if one.time in times]
 
     def _listed_of(self, times: Collection[str]) -> dict[str, dict[str, list[str]]]:
         """The files of the writes at *times* that are listed, by write and partition path.
@@ -231,30 +263,38 @@ class MetadataTable:
     def _append(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[WriteStat]:
         """Write the log files of a partition: a key belongs to the file group that its hash says."""
         partition = kind.name
-        groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
-        for file_id, found in zip(groups, _split(records, kind, len(groups)), strict=True):
+        for name, found in self._split(kind, time, records):
             if not found:
                 continue
-            name = LogFileName(file_id=file_id, instant=time, version=1, write_token=str(WriteToken(0, 0, 0)))
             schema = self.own.schema.avro_with_meta
             with LogWriter(partition, name, storage=self.own.storage, sync=self.outer.options.sync) as writer:
                 blocks = encode_log_blocks(found, partition=partition, instant=time, schema=schema)
                 appended = writer.append(*blocks)
             yield WriteStat(
-                file_id=file_id,
+                file_id=name.file_id,
                 path=appended.path,
-                prev_commit=time,
+                prev_commit=name.instant,
                 partition_path=partition,
                 num_writes=len(found.keys),
                 num_update_writes=len(found.keys),
                 num_deletes=len(found.dropped),
                 total_write_bytes=appended.size,
                 file_size_in_bytes=appended.size,
-                log_version=name.version,
+                log_version=LogFileName.parse(base_name(appended.path)).version,
                 log_offset=appended.offset,
                 base_file="",
-                log_files=(str(name),),
+                log_files=(base_name(appended.path),),
             )
+
+    def _split(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[tuple[LogFileName, KeyedRecords]]:
+        """The records of each file group of a partition, and the name of the log file that gets them."""
+        partition = kind.name
+        if self.own.logs_name_slices:
+            names = [self._log_name(one) for one in self.own.slices(partition)]
+        else:
+            groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
+            names = [LogFileName(file_id, time, 1, str(WriteToken(0, 0, 0))) for file_id in groups]
+        yield from zip(names, _split(records, kind, len(names)), strict=True)
 
 
 def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedRecords]:

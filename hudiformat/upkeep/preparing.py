@@ -27,7 +27,7 @@ from hudiformat.metadata import (
     RECORD_INDEX,
 )
 from hudiformat.table import TableState
-from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, Action
+from hudiformat.timeline import Action
 from hudiformat.upkeep.dropping import INFLIGHT_KEY, drop_partitions
 from hudiformat.upkeep.kinds import DROP_KEY, is_of_records, not_kept_up
 from hudiformat.upkeep.metadata_table import MetadataTable
@@ -107,8 +107,6 @@ def _refuse_others(state: TableState, unwanted: Iterable[str]) -> None:
 def _why_not(state: TableState) -> str | None:
     """Why the metadata table cannot be kept up, as the rest of a sentence; None where it can."""
     config = state.config
-    if config.version < VERSION_WITH_COMPLETION_TIMES:
-        return f"of a table of version {config.version} is not kept up"
     if FILES not in config.metadata_partitions:
         return f"has no partition {FILES}"
     if being_built := config.properties.get(INFLIGHT_KEY):

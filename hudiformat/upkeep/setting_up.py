@@ -32,6 +32,7 @@ from hudiformat.storage import FolderStorage, Storage
 from hudiformat.table import Clock, TableSchema
 from hudiformat.timeline import (
     PROPERTIES_FILE,
+    VERSION_WITH_COMPLETION_TIMES,
     TableConfig,
     format_properties,
     format_table_config,
@@ -48,15 +49,29 @@ _ALWAYS = {
     "hoodie.populate.meta.fields": "false",
     "hoodie.datasource.write.drop.partition.columns": "false",
     "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
-    "hoodie.record.merge.mode": "CUSTOM",
     "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
     "hoodie.timeline.path": "timeline",
     "hoodie.timeline.history.path": "history",
     "hoodie.archivelog.folder": "history",
 }
 _V1, _V2 = "V1", "V2"
-FIRST = "0" * 17
-"""The instant that sets up a metadata table; those after it end with another digit."""
+_OF_VERSION_6 = {"hoodie.archivelog.folder": "archived"}
+_BEFORE_ALL = "0" * 14
+"""What the instants that set up a metadata table begin with.  Source: HoodieTableMetadata.SOLO_COMMIT_TIMESTAMP."""
+_SUFFIX_OF_VERSION_6 = 10
+"""Source: HoodieTableMetadataUtil.PARTITION_INITIALIZATION_TIME_SUFFIX."""
+
+
+def first_instant(config: TableConfig, number: int = 0, *, after: str | None = None) -> str:
+    """The instant of the delta commit that sets up partition *number* of the metadata table of the table *config*.
+
+    In version 6 it comes right *after* the newest completed instant of the table, if there is one.
+
+    Source: HoodieBackedTableMetadataWriter and …TableVersionSix.generateUniqueInstantTime, Hudi 1.2.0.
+    """
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        return f"{after or _BEFORE_ALL}{_SUFFIX_OF_VERSION_6 + number:03d}"
+    return f"{_BEFORE_ALL}{number:03d}"
 
 
 def set_up_metadata_table(
@@ -72,7 +87,9 @@ def set_up_metadata_table(
     for number, name in enumerate(names):
         records = [FilesKind(avro.avro_with_meta).records(Change(is_commit=True))] if name == FILES else []
         partition = new_partition(name, options.indexing)
-        build_partition(own, own_config, partition, records, time=f"{number:017d}", clock=clock, schema=avro)
+        build_partition(
+            own, own_config, partition, records, time=first_instant(config, number), clock=clock, schema=avro
+        )
     properties = {"hoodie.table.metadata.partitions": ",".join(sorted(names))}
     found = (index_definition(name, config, options.indexing, schema) for name in names)
     definitions = {one.name: one for one in found if one is not None}
@@ -104,9 +121,12 @@ def _own_config(config: TableConfig) -> TableConfig:
         **_ALWAYS,
         "hoodie.table.name": f"{config.name}_metadata",
         "hoodie.table.version": str(config.version),
-        "hoodie.table.initial.version": str(config.version),
         "hoodie.timeline.layout.version": str(config.layout_version),
     }
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        properties |= _OF_VERSION_6
+    else:
+        properties |= {"hoodie.table.initial.version": str(config.version), "hoodie.record.merge.mode": "CUSTOM"}
     content = format_properties(properties, saved_at=datetime.now(timezone.utc))
     return parse_table_config(content, path=f"{METADATA_FOLDER}/{PROPERTIES_FILE}")
 
@@ -121,8 +141,13 @@ def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[st
         yield BLOOM_FILTERS
     if indexing.record_index:
         yield RECORD_INDEX
-    if indexing.column_stats and indexing.partition_stats and config.partition_fields:
+    if indexing.column_stats and indexing.partition_stats and has_partition_stats(config):
         yield PARTITION_STATS
+
+
+def has_partition_stats(config: TableConfig) -> bool:
+    """Whether a table can have statistics of partitions."""
+    return bool(config.partition_fields) and config.version >= VERSION_WITH_COMPLETION_TIMES
 
 
 def new_partition(name: str, indexing: IndexingOptions, *, least: int = 1) -> NewPartition:
@@ -140,7 +165,9 @@ def new_partition(name: str, indexing: IndexingOptions, *, least: int = 1) -> Ne
 def index_definition(
     name: str, config: TableConfig, indexing: IndexingOptions, schema: TableSchema
 ) -> IndexDefinition | None:
-    """The definition of the index *name*, of a table with *schema*; None for one that has none."""
+    """The definition of the index *name*, of a table with *schema*; None for one that has none, as all in version 6."""
+    if config.version < VERSION_WITH_COMPLETION_TIMES:
+        return None
     if name == RECORD_INDEX:
         return IndexDefinition(RECORD_INDEX, RECORD_INDEX, options={"isPartitioned": "false"}, version=_V1)
     if name == COLUMN_STATS:

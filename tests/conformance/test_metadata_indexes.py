@@ -207,10 +207,11 @@ def test_tasks_of_spark_and_hudi_take_turns(
     check(hudi, path, partitions)
 
 
-KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]
+OLD = [("MERGE_ON_READ", 6), ("COPY_ON_WRITE", 6)]
+KINDS = [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8), *OLD, ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 9)]
 
 
-@pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:2])
+@pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:3])
 def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
     random = Random(version)  # noqa: S311 - steps of a test
@@ -229,6 +230,24 @@ def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, versio
         )
     turns.by_hudi() if table_type == "MERGE_ON_READ" else turns.by_us()
     partitions = open_table(path).config.metadata_partitions
+    take_turns(hudi, turns, path, partitions)
+
+
+@pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 runs older versions of Hudi")
+@pytest.mark.parametrize(("table_type", "version"), OLD)
+def test_an_older_hudi_takes_turns(java: Path, tmp_path: Path, table_type: str, version: int) -> None:
+    path = tmp_path / "t"
+    assert java
+    with RealHudi("0.15.0") as hudi:
+        random = Random(version)  # noqa: S311 - steps of a test
+        turns = Turns(hudi, path, table_type=table_type, version=version, random=random)
+        hudi.write(rows(range(30), 0), path, turns.options)
+        partitions = open_table(path).config.metadata_partitions
+        assert partitions == ("bloom_filters", "column_stats", "files", "record_index")
+        take_turns(hudi, turns, path, partitions)
+
+
+def take_turns(hudi: RealHudi, turns: Turns, path: Path, partitions: tuple[str, ...]) -> None:
     done = []
     for number in range(steps(long=50, thorough=2, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())

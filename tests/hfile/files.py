@@ -74,7 +74,7 @@ def put_together(
     """A file of blocks made elsewhere, with this root index."""
     head = b"".join(parts)
     if info is None:
-        info = encode_file_info({}, last_key=b"", lengths=(0, 0), creation_time=0)
+        info = encode_file_info({}, last_key=None, lengths=(0, 0), creation_time=0)
     section = [
         encode_block(BlockType.ROOT_INDEX, encode_data_index(root), NONE),
         encode_block(BlockType.ROOT_INDEX, b"", NONE),

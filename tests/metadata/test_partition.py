@@ -20,6 +20,7 @@ from hudiformat.errors import (
 from tests.metadata.tables import (
     ALL,
     FIRST,
+    T1,
     T2,
     T3,
     MadeTable,
@@ -119,10 +120,12 @@ def test_damage_is_named(
         table.listing().partitions()
 
 
-def test_a_pending_compaction_of_version_6_is_refused(tmp_path: Path) -> None:
+def test_log_files_after_a_pending_compaction_of_version_6_belong_to_the_slice_before_it(tmp_path: Path) -> None:
     made = version_6(tmp_path)
     assert made.listed() == {"p": {"a": 1}}
-    made.instant(made.own, f"{T2}.compaction.requested")
-    with pytest.raises(UnsupportedFeatureError, match="pending compaction in a metadata table of version 6") as caught:
-        made.listing()
-    assert caught.value.feature == "pending compaction in a metadata table of version 6"
+    made.instant(made.own, f"{T1}001.compaction.requested")
+    assert made.listed() == {"p": {"a": 1}}
+    made.log(f"{T1}001", data_block(T2, {ALL: {"p": 0}, "p": {"b": 2}}))
+    made.complete(T2, own=True)
+    made.complete(T2)
+    assert made.listed() == {"p": {"a": 1, "b": 2}}

@@ -139,7 +139,7 @@ def kinds(draw: st.DrawFn) -> Kind:
         by_event_time=draw(st.booleans()),
         concurrency=draw(st.sampled_from(modes)),
         is_partitioned=draw(st.booleans()),
-        has_metadata_table=is_layout_2 and draw(st.booleans()),
+        has_metadata_table=draw(st.booleans()),
         has_small_logs=draw(st.booleans()),
         has_changes=draw(st.booleans()),
         has_services=draw(st.booleans()),

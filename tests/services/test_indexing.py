@@ -61,16 +61,17 @@ def check(path: Path) -> None:
 
 
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
-@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("version", [6, 8, 9])
 def test_all_indexes_can_be_built(tmp_path: Path, table_type: str, version: int) -> None:
     table = grown(tmp_path / "t", version, table_type)
     expected = content(table)
-    for name in INDEXES:
+    indexes = [name for name in INDEXES if version > 6 or name != "partition_stats"]
+    for name in indexes:
         [built] = table.create_index(name)
         assert built.action is Action.INDEXING
         assert table.create_index(name) == []
         check(tmp_path / "t")
-    assert table.context.state().config.metadata_partitions == tuple(sorted(INDEXES))
+    assert table.context.state().config.metadata_partitions == tuple(sorted(indexes))
     assert content(open_table(tmp_path / "t")) == expected
     table.upsert(rows(("a", 5, "x", 7), ("f", 5, "y", 8)))
     table.delete(rows(("c", 9, "y")))
@@ -244,22 +245,33 @@ def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
     assert {name for name, *_ in told} == {"bloom_filters"}
 
 
-def test_an_older_table_is_refused_by_name(tmp_path: Path) -> None:
-    table = new_table(tmp_path / "t", version=6)
-    with pytest.raises(UnsupportedFeatureError, match="indexes of a table of version 6"):
-        table.create_index("files")
+def test_what_version_6_does_not_know_is_refused_by_name(tmp_path: Path) -> None:
+    table = grown(tmp_path / "t", 6)
+    with pytest.raises(OptionError, match="a table of version 6 has no partition_stats"):
+        table.create_index("partition_stats")
+    with pytest.raises(UnsupportedFeatureError, match="keeps statistics of all columns"):
+        table.create_index("column_stats", columns=["v"])
 
 
-def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path]) -> None:
-    for name in ("v9-mor-many-blocks-h120", "v8-cow-cdc-h102", "v9-mor-evolved-h120", "v9-mor-multilevel-hive-h120"):
-        path = own_golden(name)
-        table = open_table(path)
-        expected = rows_of(table)
-        for index in ("column_stats", "bloom_filters", "record_index"):
-            table.create_index(index)
-        check_listing(path)
-        check_metadata_table(path)
-        assert rows_of(open_table(path)) == expected
+GOLDENS = (
+    "v9-mor-many-blocks-h120",
+    "v8-cow-cdc-h102",
+    "v6-mor-compaction-pending-h120",
+    "v9-mor-evolved-h120",
+    "v9-mor-multilevel-hive-h120",
+)
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_hudis_tables_get_indexes(own_golden: Callable[[str], Path], name: str) -> None:
+    path = own_golden(name)
+    table = open_table(path)
+    expected = rows_of(table)
+    for index in ("column_stats", "bloom_filters", "record_index"):
+        table.create_index(index)
+    check_listing(path)
+    check_metadata_table(path)
+    assert rows_of(open_table(path)) == expected
 
 
 ENABLED = {"hoodie.metadata.enable": "true", "hudiformat.sync": "false"}
@@ -290,9 +302,8 @@ def test_another_version_keeps_the_indexes(tmp_path: Path) -> None:
     table.create_index("column_stats", columns=["v"])
     table.create_index("record_index")
     table = open_table(tmp_path / "t", options=ENABLED)
-    for version in (8, 9):
+    for version in (8, 6, 9):
         table.change_version(version)
         assert open_table(tmp_path / "t").config.metadata_partitions == ("column_stats", "files", "record_index")
-        assert indexed_columns(tmp_path / "t")[-1] == "v"
         table.upsert(rows(("a", version, "x", 7)))
         check(tmp_path / "t")

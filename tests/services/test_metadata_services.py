@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hudiformat import open_table
 from hudiformat.storage import FolderStorage
 from hudiformat.timeline import Action, create_requested, load_table_config, load_timeline
 from tests.metadata.tables import check_listing
-from tests.metadata_tables import base_files, told, with_metadata_table
+from tests.metadata_tables import base_files, indexed_table, told, with_metadata_table, with_options
 from tests.tables import content, new_table, rows
 
 
@@ -43,3 +44,26 @@ def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer
     assert pending == ([] if is_alone else ["20000101000000001"])
     assert len(base_files(table)) == 1 + is_alone
     check_listing(tmp_path / "t")
+
+
+def test_a_compaction_of_version_6_that_was_left_half_way_is_finished(tmp_path: Path) -> None:
+    """What was written since is named by it, so it cannot be planned anew."""
+    path = tmp_path / "t"
+    often = {"hoodie.metadata.compact.max.delta.commits": "3"}
+    table = indexed_table(path, version=6, options=often)
+    commit = table.upsert(rows(("a", 1, "x", 1)))
+    own = path / ".hoodie/metadata"
+    done = own / f".hoodie/{commit.instant}001.commit"
+    done.unlink()  # as if the process had died just before
+    later = with_options(table, {"hoodie.metadata.compact.max.delta.commits": "99"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hudiformat.services.inline.serve_metadata_table", lambda _state: None)
+        later.upsert(rows(("b", 1, "y", 1)))
+    assert list((own / "files").glob(f".files-0000-0_{commit.instant}001.log.1*"))
+    check_listing(path)
+    assert content(open_table(path)) == [("a", 1, "x", 1), ("b", 1, "y", 1)]
+    table.upsert(rows(("c", 1, "y", 1)))
+    assert done.exists()
+    check_listing(path)
+    table.upsert(rows(("d", 1, "z", 1)))
+    check_listing(path)

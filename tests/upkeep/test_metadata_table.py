@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -17,15 +18,17 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
+from hudiformat.basefile import META_FIELDS
 from hudiformat.hfile import HFileReader
 from hudiformat.metadata import listing
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
+from hudiformat.naming import LogFileName
 from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
 from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing
-from tests.metadata_statistics import check_metadata_table, check_statistics
+from tests.metadata_statistics import check_metadata_table, check_statistics, records_of
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
@@ -38,7 +41,7 @@ from tests.metadata_tables import (
     with_metadata_table,
     with_options,
 )
-from tests.tables import content, multiset, new_table, rows, tree
+from tests.tables import GOLDEN, content, multiset, new_table, rows, tree
 
 T = TypeVar("T")
 
@@ -109,11 +112,13 @@ def with_secondary_indexes(table: Table, options: dict[str, str]) -> Table:
     return with_options(table, options)
 
 
-@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
-    table = with_secondary_indexes(indexed_table(path, options=ALL, table_type=table_type, version=version), ALL)
+    table = indexed_table(path, options=ALL, table_type=table_type, version=version)
+    if version > 6:
+        table = with_secondary_indexes(table, ALL)
     actions: list[Callable[[], object]] = [
         lambda: table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1), ("c", 1, "x", 5))),
         lambda: table.upsert(rows(("a", 2, "x", 2), ("d", 1, "z", None))),
@@ -137,10 +142,13 @@ def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, vers
     assert base_files(table)
 
 
-def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [6, 9])
+def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path, version: int) -> None:
     path = tmp_path / "t"
     options = {**ALL, "hoodie.log.compaction.blocks.threshold": "2", "hoodie.metadata.compact.max.delta.commits": "99"}
-    table = with_secondary_indexes(indexed_table(path, options=options), options)
+    table = indexed_table(path, options=options, version=version)
+    if version > 6:
+        table = with_secondary_indexes(table, options)
     first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
     table.savepoint(first.instant)
     for number in range(3):
@@ -420,3 +428,69 @@ def test_partitions_that_a_restore_brings_back_have_statistics_again(tmp_path: P
     table.restore(first.instant)
     assert content(table) == [("a", 1, "x", 1), ("b", 1, "y", 1)]
     check_statistics(tmp_path / "t")
+
+
+OF_VERSION_6 = {"hoodie.index.type": "INMEMORY", "hoodie.metadata.compact.max.delta.commits": "99"}
+
+
+def own_logs(path: Path) -> list[Path]:
+    """The log files of the list of files, in merge order."""
+    return sorted(
+        (path / ".hoodie/metadata/files").glob(".files-*"), key=lambda log: LogFileName.parse(log.name).sort_key
+    )
+
+
+def test_names_of_version_6(tmp_path: Path) -> None:
+    """A log file has the instant of its slice in its name, a compaction that of the delta commit before it and 001."""
+    path = tmp_path / "t"
+    table = indexed_table(path, version=6, options={"hoodie.metadata.compact.max.delta.commits": "3"})
+    commits = [table.upsert(rows(("a", number, "x", number))).instant for number in range(2)]
+    assert told(table) == ["00000000000000010", "00000000000000011", f"{commits[0]}", f"{commits[0]}001", commits[1]]
+    names = {log.name for log in own_logs(path)}
+    assert names == {
+        ".files-0000-0_00000000000000010.log.1_0-0-0",
+        ".files-0000-0_00000000000000010.log.2_0-0-0",
+        f".files-0000-0_{commits[0]}001.log.1_0-0-0",
+    }
+    check_listing(path)
+
+
+def test_a_log_file_of_version_6_with_blocks_of_several_writes(tmp_path: Path) -> None:
+    """Hudi appends to a log file where the file system can: the blocks of a write that is rolled back are hidden."""
+    path = tmp_path / "t"
+    table = indexed_table(path, version=6, options=OF_VERSION_6)
+    table.upsert(rows(("a", 1, "x", 1)))
+    newest = table.upsert(rows(("b", 1, "new", 1)))
+    *_, before, last = own_logs(path)
+    before.write_bytes(before.read_bytes() + last.read_bytes())
+    last.unlink()
+    check_listing(path)
+    table.rollback(newest.instant)
+    check_listing(path)
+    assert own_logs(path)[-2:] == [before, last]
+    table.upsert(rows(("c", 1, "y", 1)))
+    check_listing(path)
+    assert content(table) == [("a", 1, "x", 1), ("c", 1, "y", 1)]
+
+
+def test_statistics_of_version_6_cover_all_columns(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t", version=6, schema=rows().schema)
+    table.upsert(rows(("a", 1, "x", 1)))
+    records = records_of(tmp_path / "t", "column_stats").values()
+    assert {one["ColumnStatsMetadata"]["columnName"] for one in records} == {*META_FIELDS, "k", "ts", "p", "v"}
+
+
+def test_flinks_table_with_a_pending_compaction_keeps_its_metadata_table(tmp_path: Path) -> None:
+    with zipfile.ZipFile(GOLDEN / "flink" / "f-v6-mor-bucket-compacted.zip") as archive:
+        archive.extractall(tmp_path)
+    table = open_table(tmp_path / "table")
+    assert {one.action for one in table.timeline.pending} == {Action.COMPACTION}
+    before = table.config.metadata_partitions
+    assert before
+    check_listing(tmp_path / "table")
+    first = table.snapshot().slice(0, 1)
+    table.delete(first)  # a warning would be an error
+    assert open_table(tmp_path / "table").config.metadata_partitions == before
+    check_listing(tmp_path / "table")
+    table.compact()
+    check_listing(tmp_path / "table")

@@ -72,6 +72,10 @@ def test_without_a_request_there_is_none_and_later_requests_make_one(tmp_path: P
     check_statistics(tmp_path / "t")
 
 
-def test_a_table_of_version_6_gets_none(tmp_path: Path) -> None:
+def test_a_table_of_version_6_has_no_statistics_of_partitions_and_no_definitions(tmp_path: Path) -> None:
     indexed_table(tmp_path / "t", version=6).insert(rows(("a", 1, "x", 1)))
-    assert not (tmp_path / "t/.hoodie/metadata").exists()
+    assert properties(tmp_path / "t")[PARTITIONS] == "column_stats,files"
+    assert not (tmp_path / "t/.hoodie/.index_defs").exists()
+    own = properties(tmp_path / "t/.hoodie/metadata")
+    assert (own["hoodie.archivelog.folder"], own["hoodie.timeline.layout.version"]) == ("archived", "1")
+    check_listing(tmp_path / "t")
