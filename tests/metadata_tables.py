@@ -83,6 +83,14 @@ def add_secondary_index(path: Path, column: str, *, groups: int = 3) -> str:
     return name
 
 
+def with_partitioned_index(path: Path) -> None:
+    """Make the record index of the table at *path*, which has no rows yet, a partitioned one: without file groups."""
+    file = path / ".hoodie/.index_defs/index.json"
+    file.write_text(file.read_text().replace('"isPartitioned": "false"', '"isPartitioned": "true"'))
+    for log in (path / ".hoodie/metadata/record_index").glob(".record-index*"):
+        log.unlink()
+
+
 def add_index(path: Path, definition: IndexDefinition, *, groups: int) -> None:
     """Give the table at *path*, which has no rows yet, an index without entries."""
     storage = LocalStorage(path)

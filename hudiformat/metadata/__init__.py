@@ -23,15 +23,23 @@ from hudiformat.metadata.kinds import (
     BloomFiltersKind,
     ColumnStatsKind,
     FilesKind,
+    PartitionedRecordIndexKind,
     PartitionStatsKind,
     RecordIndexKind,
     SecondaryIndexKind,
+    group_of_path,
+    is_partitioned,
 )
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
-from hudiformat.metadata.record_locations import RecordLocation, record_locations
-from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys
+from hudiformat.metadata.record_locations import (
+    RecordLocation,
+    decode_location,
+    partitioned_locations,
+    record_locations,
+)
+from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys, record_keys_of
 from hudiformat.metadata.secondary_locations import secondary_locations
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
@@ -64,23 +72,29 @@ __all__ = [
     "OpenMetadata",
     "Part",
     "PartitionStatsKind",
+    "PartitionedRecordIndexKind",
     "RecordIndexKind",
     "RecordLocation",
     "SecondaryIndexKind",
     "StatEncoder",
     "bloom_filters",
     "column_stats",
+    "decode_location",
     "default_columns",
     "encode_base_file",
     "encode_definitions",
     "encode_log_blocks",
     "file_groups_of",
+    "group_of_path",
     "has_secondary_keys",
     "has_value_types",
     "hashes_values",
+    "is_partitioned",
     "listing",
     "load_definitions",
     "merged_records",
+    "partitioned_locations",
+    "record_keys_of",
     "record_locations",
     "secondary_locations",
     "statistics_columns",

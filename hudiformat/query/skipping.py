@@ -30,7 +30,9 @@ from hudiformat.metadata import (
     bloom_filters,
     column_stats,
     has_secondary_keys,
+    is_partitioned,
     load_definitions,
+    partitioned_locations,
     record_locations,
     secondary_locations,
 )
@@ -120,9 +122,14 @@ def _by_bloom_filters(
 def _by_record_index(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> set[FileSlice]:
-    where = key_filter(pruner.filter, state.config) if _are_unique(state) and with_logs else None
+    of_paths = is_partitioned(load_definitions(state.storage, state.config).get(RECORD_INDEX))
+    where = key_filter(pruner.filter, state.config) if with_logs and (of_paths or _are_unique(state)) else None
     if where is None or where.keys is None or len(where.keys) > _MOST_KEYS:
         return set()
+    if of_paths:
+        paths = {one.partition_path for one in slices}
+        places = partitioned_locations(state.storage, state.config, state.timeline, where.keys, paths)
+        return {one for one in slices if (one.partition_path, one.file_id) not in places}
     found = set(record_locations(state.storage, state.config, state.timeline, where.keys).values())
     return {one for one in slices if (one.partition_path, one.file_id) not in found}
 
@@ -135,7 +142,8 @@ def _are_unique(state: TableState) -> bool:
 def _by_secondary_index(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, name: str
 ) -> set[FileSlice]:
-    definition = load_definitions(state.storage, state.config).get(name)
+    definitions = load_definitions(state.storage, state.config)
+    definition = None if is_partitioned(definitions.get(RECORD_INDEX)) else definitions.get(name)
     column = definition.fields[0] if definition is not None and len(definition.fields) == 1 else ""
     stored = _stored(pruner)
     if definition is None or column not in stored.names or not has_secondary_keys(stored.field(column).type):

@@ -22,6 +22,7 @@ from hudiformat.metadata import (
     ColumnStatsKind,
     FilesKind,
     IndexKind,
+    PartitionedRecordIndexKind,
     PartitionStatsKind,
     RecordIndexKind,
     SecondaryIndexKind,
@@ -29,6 +30,7 @@ from hudiformat.metadata import (
     has_secondary_keys,
     has_value_types,
     hashes_values,
+    is_partitioned,
     load_definitions,
     statistics_columns,
 )
@@ -48,12 +50,7 @@ def not_kept_up(state: TableState) -> list[str]:
         CorruptTableError: the definitions of the table's indexes are damaged.
     """
     indexed = secondary_columns(state)
-    found = [name for name in state.config.metadata_partitions if name not in _KEPT_UP and name not in indexed]
-    if RECORD_INDEX in state.config.metadata_partitions:
-        definition = load_definitions(state.storage, state.config).get(RECORD_INDEX)
-        if definition is not None and definition.options.get("isPartitioned") == "true":
-            found.append(RECORD_INDEX)
-    return found
+    return [name for name in state.config.metadata_partitions if name not in _KEPT_UP and name not in indexed]
 
 
 def indexes_of(state: TableState) -> Indexes | None:
@@ -166,10 +163,11 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
         found += _statistics(state, schema, own_schema)
     if BLOOM_FILTERS in partitions:
         found.append(BloomFiltersKind(own_schema))
+    definitions = load_definitions(state.storage, state.config)
     if RECORD_INDEX in partitions:
         is_utc = state.config.timeline_zone is TimelineZone.UTC
-        found.append(RecordIndexKind(own_schema, timezone.utc if is_utc else None))
-    definitions = load_definitions(state.storage, state.config)
+        index = RecordIndexKind(own_schema, timezone.utc if is_utc else None)
+        found.append(PartitionedRecordIndexKind(index) if is_partitioned(definitions.get(RECORD_INDEX)) else index)
     for name, column in secondary_columns(state).items():
         by_value = hashes_values(definitions[name], state.config)
         found.append(SecondaryIndexKind(name, column, own_schema, by_value))

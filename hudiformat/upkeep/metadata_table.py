@@ -5,7 +5,6 @@ Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.errors import HudiFormatWarning
+from hudiformat.blocks import delete_block
 from hudiformat.logfile import LogWriter
 from hudiformat.metadata import (
     FILES,
@@ -22,8 +21,10 @@ from hudiformat.metadata import (
     KeyedRecords,
     Listing,
     OpenMetadata,
+    RecordLocation,
     encode_log_blocks,
     file_groups_of,
+    group_of_path,
 )
 from hudiformat.naming import LogFileName, WriteToken, base_name, next_instant, parse_data_file
 from hudiformat.options import WriteOptions
@@ -48,7 +49,7 @@ from hudiformat.timeline import (
     transition_inflight,
 )
 from hudiformat.upkeep.changes import MetadataChanges
-from hudiformat.upkeep.dropping import drop_partitions
+from hudiformat.upkeep.correcting import Correction
 from hudiformat.upkeep.kinds import indexed_columns, is_of_records, kinds_of
 
 FILE_ID = "files-0000-0"
@@ -152,19 +153,23 @@ class MetadataTable:
         if not compacted:
             return None
         table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
-        change = table._changes().of_rollbacks(rollbacks, compacted, listed)  # noqa: SLF001 - of the same class
-        lost = [name for name in self.outer.config.metadata_partitions if is_of_records(name)]
-        records = [(kind, kind.records(change)) for kind in table.kinds() if kind.name not in lost]
-        done = table._commit(time, records)  # noqa: SLF001
-        if lost:
-            warnings.warn(
-                f"{self.outer.storage.root}: {', '.join(lost)} of the metadata table are dropped: where the keys of "
-                f"{', '.join(compacted)} were before is not known any more; Hudi builds anew what is enabled",
-                HudiFormatWarning,
-                stacklevel=6,
-            )
-            drop_partitions(self.outer, lost)
-        return done
+        changes, kinds = table._changes(), table.kinds()  # noqa: SLF001 - of the same class
+        change = changes.of_rollbacks(rollbacks, compacted, listed)
+        records = [(kind, kind.records(change)) for kind in kinds if not is_of_records(kind.name)]
+        if len(records) < len(kinds):
+            schema = self.own.schema.avro_with_meta
+            touched, left = self._groups_of(every), changes.visibility_without(every)
+            records += Correction(changes, table.opened(), schema, touched, left).records(kinds, time)
+        return table._commit(time, records)  # noqa: SLF001
+
+    def _groups_of(self, times: Collection[str]) -> set[RecordLocation]:
+        """The file groups that have files of writes, as far as the metadata table lists them."""
+        return {
+            RecordLocation(path, name.file_id)
+            for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root)
+            for file in files
+            if (name := parse_data_file(file.name)) is not None and name.instant in times
+        }
 
     def _is_compacted(self, time: str) -> bool:
         timeline = self.own.timeline
@@ -198,7 +203,8 @@ class MetadataTable:
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = create_requested(storage, config, time, Action.DELTA_COMMIT)
         begun = transition_inflight(storage, config, begun, CommitMetadata("UPSERT_PREPPED"))
-        stats = {kind.name: tuple(self._append(kind, time, found)) for kind, found in given}
+        appended = ((kind.name, tuple(self._append(kind, time, found))) for kind, found in given)
+        stats = {partition: found for partition, found in appended if found}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
         # The instant itself is on the timeline by now.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
@@ -207,15 +213,27 @@ class MetadataTable:
 
     def _append(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[WriteStat]:
         """Write the log files of a partition: a key belongs to the file group that its hash says."""
+        groups = [FILE_ID] if kind.name == FILES else [one.file_id for one in self.own.slices(kind.name)]
+        if not records.parts:
+            yield from self._append_to(kind, groups, time, records)
+        for path, part in records.parts.items():
+            prefix = group_of_path(path)
+            own = [file_id for file_id in groups if file_id.startswith(prefix)]
+            yield from self._append_to(kind, own or [f"{prefix}0000-0"], time, part, begins=not own)
+
+    def _append_to(
+        self, kind: IndexKind, groups: Sequence[str], time: str, records: KeyedRecords, *, begins: bool = False
+    ) -> Iterator[WriteStat]:
+        """Write the log files of *groups*; of all where it *begins* them, with an empty block first, as Hudi does."""
         partition = kind.name
-        groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
         for file_id, found in zip(groups, _split(records, kind, len(groups)), strict=True):
-            if not found:
+            if not (found or begins):
                 continue
             name = LogFileName(file_id=file_id, instant=time, version=1, write_token=str(WriteToken(0, 0, 0)))
             schema = self.own.schema.avro_with_meta
             with LogWriter(partition, name, storage=self.own.storage) as writer:
-                blocks = encode_log_blocks(found, partition=partition, instant=time, schema=schema)
+                blocks = [delete_block(found.dropped.slice(0, 0), instant=time, partition_path=partition)] * begins
+                blocks += encode_log_blocks(found, partition=partition, instant=time, schema=schema)
                 appended = writer.append(*blocks)
             yield WriteStat(
                 file_id=file_id,

@@ -11,13 +11,14 @@ from hudiformat import create_table, open_table
 from hudiformat.basefile import Indexes
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.upkeep import indexed_columns, indexes_of
-from hudiformat.upkeep.kinds import not_kept_up
-from tests.metadata_tables import indexed_table
+from hudiformat.upkeep.kinds import is_of_records, not_kept_up
+from tests.metadata_tables import PARTITIONS, add_secondary_index, indexed_table, set_properties
 from tests.tables import new_table
 
 SCHEMA = pa.schema(
     [("k", pa.string()), ("s", pa.struct([("x", pa.int32())])), ("l", pa.list_(pa.struct([("y", pa.int32())])))]
 )
+RECORDS = {"hoodie.metadata.record.index.enable": "true"}
 
 
 def columns(path: Path, named: str, *, enabled: bool = True) -> tuple[str, ...]:
@@ -52,8 +53,21 @@ def test_a_write_collects_what_the_metadata_table_keeps(tmp_path: Path) -> None:
     assert indexes_of(new_table(tmp_path / "u").context.state()) is None
 
 
-def test_a_record_index_of_each_partition_is_not_kept_up(tmp_path: Path) -> None:
-    table = indexed_table(tmp_path / "t", options={"hoodie.metadata.record.index.enable": "true"})
-    file = tmp_path / "t/.hoodie/.index_defs/index.json"
-    file.write_text(file.read_text().replace('"isPartitioned": "false"', '"isPartitioned": "true"'))
-    assert not_kept_up(table.context.state()) == ["record_index"]
+def test_secondary_indexes_of_some_types_are_not_kept_up(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("s", pa.struct([("x", pa.int32())])), ("f", pa.float32())])
+    indexed_table(tmp_path / "t", schema=schema, partition_by=[], ordering=[], options=RECORDS)
+    for column in ("k", "s.x", "f"):
+        add_secondary_index(tmp_path / "t", column)
+    state = open_table(tmp_path / "t").context.state()
+    assert not_kept_up(state) == ["secondary_index_f"]
+    found = indexes_of(state)
+    assert found is not None
+    assert found.values == ("k", "s.x")
+
+
+def test_without_its_definition_an_index_is_not_kept_up(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t", options=RECORDS)
+    set_properties(tmp_path / "t", {PARTITIONS: ",".join([*table.config.metadata_partitions, "secondary_index_v"])})
+    state = open_table(tmp_path / "t").context.state()
+    assert not_kept_up(state) == ["secondary_index_v"]
+    assert is_of_records("secondary_index_v")
