@@ -2,7 +2,14 @@
 
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS, BloomFilters, bloom_filters
 from hudiformat.metadata.changes import Change, IndexKind, KeyedRecords
-from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
+from hudiformat.metadata.column_stats import (
+    COLUMN_STATS,
+    PARTITION_STATS,
+    ColumnRange,
+    ColumnStats,
+    column_stats,
+    partition_ranges,
+)
 from hudiformat.metadata.definitions import (
     ALWAYS_INDEXED,
     DEFINITIONS_FILE,
@@ -18,7 +25,6 @@ from hudiformat.metadata.definitions import (
 )
 from hudiformat.metadata.kinds import (
     FILES,
-    PARTITION_STATS,
     RECORD_INDEX,
     BloomFiltersKind,
     ColumnStatsKind,
@@ -93,6 +99,7 @@ __all__ = [
     "listing",
     "load_definitions",
     "merged_records",
+    "partition_ranges",
     "partitioned_locations",
     "record_keys_of",
     "record_locations",

@@ -3,7 +3,7 @@
 from hudiformat.metadata.kinds.bloom_filters import BloomFiltersKind
 from hudiformat.metadata.kinds.column_stats import ColumnStatsKind
 from hudiformat.metadata.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION, FilesKind
-from hudiformat.metadata.kinds.partition_stats import PARTITION_STATS, PartitionStatsKind
+from hudiformat.metadata.kinds.partition_stats import PartitionStatsKind
 from hudiformat.metadata.kinds.record_index import (
     RECORD_INDEX,
     PartitionedRecordIndexKind,
@@ -18,7 +18,6 @@ __all__ = [
     "ALL_PARTITIONS",
     "FILES",
     "NO_PARTITION",
-    "PARTITION_STATS",
     "RECORD_INDEX",
     "BloomFiltersKind",
     "ColumnStatsKind",
