@@ -91,6 +91,13 @@ def with_partitioned_index(path: Path) -> None:
         log.unlink()
 
 
+def add_expression_index(path: Path, column: str, function: str) -> str:
+    """Give the table at *path*, which has no rows yet, an index of what *function* gives for *column*: its name."""
+    name = f"expr_index_{function}_{column}"
+    add_index(path, IndexDefinition(name, "column_stats", function, (column,), {"expr": function}), groups=2)
+    return name
+
+
 def add_index(path: Path, definition: IndexDefinition, *, groups: int) -> None:
     """Give the table at *path*, which has no rows yet, an index without entries."""
     storage = LocalStorage(path)

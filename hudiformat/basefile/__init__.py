@@ -4,6 +4,7 @@ Layout: spec/base-file.md.
 """
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
+from hudiformat.basefile.expressions import IndexedExpression
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
 from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes, indexed_values
@@ -63,6 +64,7 @@ __all__ = [
     "ColumnStatistics",
     "FileIndexer",
     "FileKeys",
+    "IndexedExpression",
     "IndexedFile",
     "Indexes",
     "KeyFilter",

@@ -24,10 +24,12 @@ from hudiformat.metadata.definitions import (
     statistics_columns,
 )
 from hudiformat.metadata.kinds import (
+    EXPRESSION_INDEX,
     FILES,
     RECORD_INDEX,
     BloomFiltersKind,
     ColumnStatsKind,
+    ExpressionIndexKind,
     FilesKind,
     PartitionedRecordIndexKind,
     PartitionStatsKind,
@@ -58,6 +60,7 @@ __all__ = [
     "COLUMN_STATS",
     "DEFINITIONS_FILE",
     "DEFINITIONS_KEY",
+    "EXPRESSION_INDEX",
     "FILES",
     "METADATA_FOLDER",
     "PARTITION_STATS",
@@ -70,6 +73,7 @@ __all__ = [
     "ColumnStats",
     "ColumnStatsKind",
     "Definitions",
+    "ExpressionIndexKind",
     "FilesKind",
     "IndexDefinition",
     "IndexKind",

@@ -9,17 +9,19 @@ from datetime import timezone
 
 import pyarrow as pa
 
-from hudiformat.basefile import META_FIELDS, Indexes, kind_of
+from hudiformat.basefile import META_FIELDS, IndexedExpression, Indexes, kind_of
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.metadata import (
     BLOOM_FILTERS,
     COLUMN_STATS,
+    EXPRESSION_INDEX,
     FILES,
     PARTITION_STATS,
     RECORD_INDEX,
     SECONDARY_INDEX,
     BloomFiltersKind,
     ColumnStatsKind,
+    ExpressionIndexKind,
     FilesKind,
     IndexKind,
     PartitionedRecordIndexKind,
@@ -49,7 +51,7 @@ def not_kept_up(state: TableState) -> list[str]:
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
     """
-    indexed = secondary_columns(state)
+    indexed = [*secondary_columns(state), *(one.name for one in expressions_of(state))]
     return [name for name in state.config.metadata_partitions if name not in _KEPT_UP and name not in indexed]
 
 
@@ -67,8 +69,27 @@ def indexes_of(state: TableState) -> Indexes | None:
         filters=BLOOM_FILTERS in partitions,
         keys=RECORD_INDEX in partitions,
         values=tuple(dict.fromkeys(secondary_columns(state).values())),
+        expressions=expressions_of(state),
     )
     return indexes or None
+
+
+def expressions_of(state: TableState) -> tuple[IndexedExpression, ...]:
+    """The expression indexes that can be kept up: those of statistics, of functions whose results have some.
+
+    Raises:
+        CorruptTableError, SchemaError: as for :func:`indexes_of`.
+    """
+    names = [name for name in state.config.metadata_partitions if name.startswith(EXPRESSION_INDEX)]
+    definitions = load_definitions(state.storage, state.config) if names else {}
+    found = [
+        IndexedExpression(name, definition.fields[0], definition.function)
+        for name in names
+        if (definition := definitions.get(name)) is not None
+        and definition.kind == COLUMN_STATS
+        and len(definition.fields) == 1
+    ]
+    return tuple(one for one in found if one.kind(state.schema.arrow_with_meta) is not None)
 
 
 def is_of_records(partition: str) -> bool:
@@ -171,6 +192,9 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
     for name, column in secondary_columns(state).items():
         by_value = hashes_values(definitions[name], state.config)
         found.append(SecondaryIndexKind(name, column, own_schema, by_value))
+    for one in expressions_of(state):
+        typed = StatEncoder(own_schema, has_types=has_value_types(definitions[one.name], state.config))
+        found.append(ExpressionIndexKind(one.name, one.column, typed))
     return found
 
 

@@ -10,9 +10,17 @@ import pytest
 from hudiformat import create_table, open_table
 from hudiformat.basefile import Indexes
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.metadata import IndexDefinition
 from hudiformat.upkeep import indexed_columns, indexes_of
 from hudiformat.upkeep.kinds import is_of_records, not_kept_up
-from tests.metadata_tables import PARTITIONS, add_secondary_index, indexed_table, set_properties
+from tests.metadata_tables import (
+    PARTITIONS,
+    add_expression_index,
+    add_index,
+    add_secondary_index,
+    indexed_table,
+    set_properties,
+)
 from tests.tables import new_table
 
 SCHEMA = pa.schema(
@@ -63,6 +71,19 @@ def test_secondary_indexes_of_some_types_are_not_kept_up(tmp_path: Path) -> None
     found = indexes_of(state)
     assert found is not None
     assert found.values == ("k", "s.x")
+
+
+def test_expression_indexes_of_some_functions_are_not_kept_up(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t")
+    for function in ("upper", "split"):
+        add_expression_index(tmp_path / "t", "p", function)
+    filters = IndexDefinition("expr_index_filters", "bloom_filters", "upper", ("p",))
+    add_index(tmp_path / "t", filters, groups=1)
+    state = open_table(table.path).context.state()
+    assert not_kept_up(state) == ["expr_index_split_p", "expr_index_filters"]
+    found = indexes_of(state)
+    assert found is not None
+    assert [one.name for one in found.expressions] == ["expr_index_upper_p"]
 
 
 def test_without_its_definition_an_index_is_not_kept_up(tmp_path: Path) -> None:

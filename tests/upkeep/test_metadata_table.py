@@ -17,16 +17,19 @@ import pytest
 
 from hudiformat import Commit, CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
 from hudiformat.hfile import HFileReader
-from hudiformat.metadata import listing
+from hudiformat.metadata import listing, merged_records
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
+from hudiformat.metadata.stat_records import decode_stat_record
 from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
+from hudiformat.upkeep import MetadataTable
 from tests.metadata.tables import add_metadata_table, check_listing
-from tests.metadata_statistics import check_metadata_table, check_statistics
+from tests.metadata_statistics import check_metadata_table, check_statistics, rows_of
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
+    add_expression_index,
     add_secondary_index,
     base_files,
     indexed_table,
@@ -163,6 +166,46 @@ def test_a_partitioned_record_index_is_kept_up(tmp_path: Path, table_type: str) 
     explanation = table.scan(filter=unique).explain()
     assert (len(explanation.read), explanation.left_out) == (1, {"record_index": len(table.file_slices()) - 1})
     assert content(table, filter=unique) == [("g", 5, "newer", 9)]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_expression_indexes_are_kept_up(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "t"
+    options = {"hoodie.metadata.compact.max.delta.commits": "3", "hoodie.clean.commits.retained": "1"}
+    indexed_table(path, version=version, options=options)
+    of_p, of_v = add_expression_index(path, "p", "upper"), add_expression_index(path, "v", "identity")
+    table = open_table(path, options={**options, "hudiformat.sync": "false"})
+    actions: list[Callable[[], object]] = [
+        lambda: table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2))),
+        lambda: table.upsert(rows(("a", 2, "x", 7))),
+        lambda: table.delete(rows(("b", 0, "y"))),
+        table.compact,
+        lambda: table.insert_overwrite(rows(("h", 1, "x", 3))),
+        lambda: table.rollback(table.insert(rows(("c", 1, "new", 1))).instant),
+        table.clean,
+    ]
+    for action in actions:
+        action()
+        ranges = merged_ranges(table, of_v)
+        for one in table.file_slices():
+            name = None if one.base_file is None else path / one.partition_path / str(one.base_file.name)
+            values = [] if name is None else rows_of(name)["v"].to_pylist()
+            if values and name is not None:  # a file without rows has no record
+                assert ranges[name.name] == (min(values), max(values))
+                lower, upper = ranges[one.partition_path]
+                assert lower <= min(values) <= max(values) <= upper
+        check_metadata_table(path)
+    assert merged_ranges(table, of_p)["x"] == ("X", "X")
+
+
+def merged_ranges(table: Table, index: str) -> dict[str, tuple[Any, Any]]:
+    """The bounds of each file and partition path in an index."""
+    own = MetadataTable.of(table.context.state())
+    schema = own.own.schema.avro_with_meta
+    (kind,) = (one for one in own.kinds() if one.name == index)
+    _, values = merged_records(own.opened().parts(index), kind, schema)
+    records = [decode_stat_record(value, schema) for value in values.to_pylist()]
+    return {one.name: (one.statistics.lower, one.statistics.upper) for one in records if one.statistics is not None}
 
 
 def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path) -> None:
