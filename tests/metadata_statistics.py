@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from hudiformat import open_table
 from hudiformat.hfile import HFileReader
 from hudiformat.logfile import LogReader
-from hudiformat.metadata import bloom_filters, load_definitions
+from hudiformat.metadata import bloom_filters, is_partitioned, load_definitions
+from hudiformat.metadata.kinds import path_of_group
 from hudiformat.metadata.secondary_keys import prefixes_of, secondary_keys
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
@@ -33,13 +34,19 @@ Record = Mapping[str, Any]
 
 def records_of(path: Path, partition: str) -> dict[str, Record]:
     """The records of a partition of the metadata table by key: the newest of each, or none if it was dropped."""
+    return {key: record for found in records_by_group(path, partition).values() for key, record in found.items()}
+
+
+def records_by_group(path: Path, partition: str) -> dict[str, dict[str, Record]]:
+    """As :func:`records_of`, by file group."""
     folder = path / OWN / partition
     storage = LocalStorage(path / OWN)
     timeline = load_timeline(storage, load_table_config(storage))
     pending = {one.time for one in load_timeline(LocalStorage(path), load_table_config(LocalStorage(path))).pending}
     visibility = Visibility.of(timeline)
-    found: dict[str, Record] = {}
+    every: dict[str, dict[str, Record]] = {}
     for one in latest_slices(build_slices(partition, storage.list(partition), visibility)):
+        found = every.setdefault(one.file_id, {})
         if one.base_file is not None:
             file = HFileReader((folder / str(one.base_file.name)).read_bytes())
             found |= dict(_entries(file, file.file_info["schema"].decode()))
@@ -52,7 +59,7 @@ def records_of(path: Path, partition: str) -> dict[str, Record]:
                         found.pop(key, None)
                 else:
                     found |= dict(_entries(HFileReader(memoryview(block.content)), block.schema))
-    return found
+    return every
 
 
 def _entries(file: HFileReader, schema: str) -> Iterator[tuple[str, Record]]:
@@ -96,15 +103,23 @@ def check_record_index(path: Path, *, exact: bool = True) -> None:
     """Each key of the table is in the record index, with its partition and file group; if *exact*, no other key is."""
     if "record_index" not in load_table_config(LocalStorage(path)).metadata_partitions:
         return
-    records = {key: record["recordIndexMetadata"] for key, record in records_of(path, "record_index").items()}
+    groups = records_by_group(path, "record_index")
+    definitions = load_definitions(LocalStorage(path), load_table_config(LocalStorage(path)))
+    of_paths = is_partitioned(definitions.get("record_index"))
+    records = {
+        (path_of_group(group) if of_paths else "", key): record["recordIndexMetadata"]
+        for group, found in groups.items()
+        for key, record in found.items()
+    }
     meta = ["_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name"]
     rows = open_table(path).snapshot(columns=meta).to_pylist()
     for key, partition, name in (row.values() for row in rows):
-        assert key in records, f"the key {key} is not in the record index"
-        assert records[key]["partitionName"] == partition, key
-        assert name.startswith(_file_id(records[key])), (key, name, records[key])
+        record = records.get((partition if of_paths else "", key))
+        assert record is not None, f"the key {key} of {partition} is not in the record index"
+        assert record["partitionName"] == partition, key
+        assert name.startswith(_file_id(record)), (key, name, record)
     if exact:
-        assert len(records) == len(rows), sorted(records.keys() - {row[meta[0]] for row in rows})
+        assert len(records) == len(rows), sorted({key for _, key in records} - {row[meta[0]] for row in rows})
 
 
 def check_secondary_indexes(path: Path, *, exact: bool = True) -> None:

@@ -83,6 +83,21 @@ def add_secondary_index(path: Path, column: str, *, groups: int = 3) -> str:
     return name
 
 
+def with_partitioned_index(path: Path) -> None:
+    """Make the record index of the table at *path*, which has no rows yet, a partitioned one: without file groups."""
+    file = path / ".hoodie/.index_defs/index.json"
+    file.write_text(file.read_text().replace('"isPartitioned": "false"', '"isPartitioned": "true"'))
+    for log in (path / ".hoodie/metadata/record_index").glob(".record-index*"):
+        log.unlink()
+
+
+def add_expression_index(path: Path, column: str, function: str) -> str:
+    """Give the table at *path*, which has no rows yet, an index of what *function* gives for *column*: its name."""
+    name = f"expr_index_{function}_{column}"
+    add_index(path, IndexDefinition(name, "column_stats", function, (column,), {"expr": function}), groups=2)
+    return name
+
+
 def add_index(path: Path, definition: IndexDefinition, *, groups: int) -> None:
     """Give the table at *path*, which has no rows yet, an index without entries."""
     storage = LocalStorage(path)

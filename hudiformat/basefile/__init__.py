@@ -4,6 +4,7 @@ Layout: spec/base-file.md.
 """
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
+from hudiformat.basefile.expressions import IndexedExpression
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
 from hudiformat.basefile.footers import Footer, read_footer
@@ -65,6 +66,7 @@ __all__ = [
     "FileIndexer",
     "FileKeys",
     "Footer",
+    "IndexedExpression",
     "IndexedFile",
     "Indexes",
     "KeyFilter",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.basefile.expressions import ExpressionCollector, IndexedExpression
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.basefile.statistics import ColumnStatistics, StatisticsCollector
 
@@ -23,16 +24,18 @@ class Indexes:
     filters: bool = False
     keys: bool = False
     values: tuple[str, ...] = ()
+    expressions: tuple[IndexedExpression, ...] = ()
 
     def are_in(self, others: Indexes | None) -> bool:
         """Whether *others* keep all that these do."""
         if others is None:
             return not self
         columns = set(self.columns) <= set(others.columns) and set(self.values) <= set(others.values)
-        return columns and self.filters <= others.filters and self.keys <= others.keys
+        kept = columns and set(self.expressions) <= set(others.expressions)
+        return kept and self.filters <= others.filters and self.keys <= others.keys
 
     def __bool__(self) -> bool:
-        return bool(self.columns) or self.filters or self.keys or bool(self.values)
+        return bool(self.columns or self.filters or self.keys or self.values or self.expressions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class IndexedFile:
     ``keys`` are the record keys that are in the file group now, as far as they may not have been before, and
     ``dropped`` those that are in it no more.  ``values`` are rows that are in it now, with their record keys and the
     columns that have a secondary index, ``lost`` those that are in it no more.  Of a log file they are not known:
-    ``touched`` are the keys of all that is written to it, deletes too.
+    ``touched`` are the keys of all that is written to it, deletes too.  ``expressions`` are the statistics of
+    expression indexes, by their names.
     """
 
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
@@ -54,6 +58,7 @@ class IndexedFile:
     values: pa.Table | None = None
     lost: pa.Table | None = None
     touched: pa.Array | None = None
+    expressions: Mapping[str, ColumnStatistics] = field(default_factory=dict)
     bloom_type: str = "SIMPLE"
 
 
@@ -63,6 +68,7 @@ class FileIndexer:
     def __init__(self, indexes: Indexes, schema: pa.Schema) -> None:
         self._indexes = indexes
         self._statistics = StatisticsCollector(indexes.columns, schema)
+        self._expressions = ExpressionCollector(indexes.expressions, schema)
         self._keys: list[pa.Array] = []
         self._dropped: list[pa.Array] = []
         self._values: list[pa.Table] = []
@@ -72,6 +78,7 @@ class FileIndexer:
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Count the values of *rows*."""
         self._statistics.add(rows)
+        self._expressions.add(rows)
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray) -> None:
         """Take record keys that are in the file group now."""
@@ -101,6 +108,7 @@ class FileIndexer:
     def __add__(self, other: FileIndexer) -> FileIndexer:
         """What is collected of the rows of both."""
         self._statistics += other._statistics
+        self._expressions += other._expressions
         self._keys += other._keys
         self._dropped += other._dropped
         self._touched += other._touched
@@ -118,6 +126,7 @@ class FileIndexer:
             pa.concat_tables(self._values) if self._values else None,
             pa.concat_tables(self._lost) if self._lost else None,
             _joined(self._touched) if self._touched else None,
+            self._expressions.finish(),
         )
 
 

@@ -101,7 +101,7 @@ class StatisticsCollector:
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Count the values of *rows*."""
         for name, kind in self._kinds.items():
-            column = _field(rows, name)
+            column = field_of(rows, name)
             new = unknown_statistics(kind, rows.num_rows) if column is None else column_statistics(column)
             known = self._found.get(name)
             self._found[name] = new if known is None else known + new
@@ -135,7 +135,8 @@ def kind_of(schema: pa.Schema, name: str) -> pa.DataType | None:
     return kind
 
 
-def _field(rows: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.ChunkedArray | None:
+def field_of(rows: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.ChunkedArray | None:
+    """A column, or a nested field ``a.b``; None if the rows have none of that name."""
     if name in rows.schema.names:
         return rows.column(name)
     first, *others = name.split(".")

@@ -2,7 +2,14 @@
 
 from hudiformat.metadata.bloom_filters import BLOOM_FILTERS, BloomFilters, bloom_filters
 from hudiformat.metadata.changes import Change, IndexKind, KeyedRecords
-from hudiformat.metadata.column_stats import COLUMN_STATS, ColumnRange, ColumnStats, column_stats
+from hudiformat.metadata.column_stats import (
+    COLUMN_STATS,
+    PARTITION_STATS,
+    ColumnRange,
+    ColumnStats,
+    column_stats,
+    partition_ranges,
+)
 from hudiformat.metadata.definitions import (
     ALWAYS_INDEXED,
     DEFINITIONS_FILE,
@@ -17,22 +24,31 @@ from hudiformat.metadata.definitions import (
     statistics_columns,
 )
 from hudiformat.metadata.kinds import (
+    EXPRESSION_INDEX,
     FILES,
-    PARTITION_STATS,
     RECORD_INDEX,
     BloomFiltersKind,
     ColumnStatsKind,
+    ExpressionIndexKind,
     FilesKind,
+    PartitionedRecordIndexKind,
     PartitionStatsKind,
     RecordIndexKind,
     SecondaryIndexKind,
+    group_of_path,
+    is_partitioned,
 )
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
-from hudiformat.metadata.record_locations import RecordLocation, record_locations
+from hudiformat.metadata.record_locations import (
+    RecordLocation,
+    decode_location,
+    partitioned_locations,
+    record_locations,
+)
 from hudiformat.metadata.record_lookup import NOWHERE, FoundLocations, RecordIndex
-from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys
+from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys, record_keys_of
 from hudiformat.metadata.secondary_locations import secondary_locations
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
 from hudiformat.metadata.stat_records import StatEncoder
@@ -46,6 +62,7 @@ __all__ = [
     "COLUMN_STATS",
     "DEFINITIONS_FILE",
     "DEFINITIONS_KEY",
+    "EXPRESSION_INDEX",
     "FILES",
     "METADATA_FOLDER",
     "NOWHERE",
@@ -59,6 +76,7 @@ __all__ = [
     "ColumnStats",
     "ColumnStatsKind",
     "Definitions",
+    "ExpressionIndexKind",
     "FilesKind",
     "FoundLocations",
     "IndexDefinition",
@@ -68,6 +86,7 @@ __all__ = [
     "OpenMetadata",
     "Part",
     "PartitionStatsKind",
+    "PartitionedRecordIndexKind",
     "RecordIndex",
     "RecordIndexKind",
     "RecordLocation",
@@ -75,18 +94,24 @@ __all__ = [
     "StatEncoder",
     "bloom_filters",
     "column_stats",
+    "decode_location",
     "default_columns",
     "encode_base_file",
     "encode_definitions",
     "encode_log_blocks",
     "file_groups_of",
+    "group_of_path",
     "has_secondary_keys",
     "has_value_types",
     "hashes_values",
     "is_indexable",
+    "is_partitioned",
     "listing",
     "load_definitions",
     "merged_records",
+    "partition_ranges",
+    "partitioned_locations",
+    "record_keys_of",
     "record_locations",
     "secondary_locations",
     "statistics_columns",

@@ -30,7 +30,8 @@ class Change:
     - ``live``: gives the names of the files that readers need of a partition path, once the action is completed.
     - ``known``: gives the statistics that the metadata table has of the files of a partition path.
     - ``of_partition``: gives those of a whole partition path, by column.
-    - ``replaced_keys``: gives the record keys of the file groups that it removes from the table.
+    - ``replaced_keys``: gives the record keys of the file groups that it removes from the table, with the partition
+      path of each file group.
     - ``replaced_values``: gives the record keys and the values of a column, by its dotted path, of these.
     - ``logged_values``: gives the same of the rows that log files of the action may have changed, a file group at a
       time: before it and after it.
@@ -47,18 +48,22 @@ class Change:
     live: Callable[[str], Collection[str]] = lambda _path: ()
     known: Callable[[str], FileStatistics] = lambda _path: {}
     of_partition: Callable[[str], Mapping[str, ColumnStatistics]] = lambda _path: {}
-    replaced_keys: Callable[[], Iterable[pa.Array]] = lambda: ()
+    replaced_keys: Callable[[], Iterable[tuple[str, pa.Array]]] = lambda: ()
     replaced_values: Callable[[str], Iterable[pa.Table]] = lambda _column: ()
     logged_values: Callable[[str], Iterable[tuple[pa.Table, pa.Table]]] = lambda _column: ()
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedRecords:
-    """The records that a partition is given: encoded ``values`` by ``keys``, both texts and bytes, and keys to drop."""
+    """The records that a partition is given: encoded ``values`` by ``keys``, both texts and bytes, and keys to drop.
+
+    ``parts`` are those of single partition paths of the table, where these have file groups of their own.
+    """
 
     keys: pa.Array
     values: pa.Array
     dropped: pa.Array
+    parts: Mapping[str, KeyedRecords] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Mapping[str, bytes], dropped: Collection[str] = ()) -> KeyedRecords:
@@ -70,7 +75,7 @@ class KeyedRecords:
         )
 
     def __bool__(self) -> bool:
-        return len(self.keys) + len(self.dropped) > 0
+        return len(self.keys) + len(self.dropped) > 0 or bool(self.parts)
 
 
 class Stored(NamedTuple):

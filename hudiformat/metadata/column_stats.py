@@ -5,7 +5,7 @@ Queries skip files by these statistics.  So statistics that may not cover all va
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from hudiformat.storage import Storage
 from hudiformat.timeline import TableConfig, Timeline
 
 COLUMN_STATS = "column_stats"
+PARTITION_STATS = "partition_stats"
 
 _WITHOUT_TYPES = 0  # up to table version 8 the type of a value is known from its wrapper only
 _FIRST_PRIVATE, _LAST_UNIT = 0xE000, 0xFFFF
@@ -81,6 +82,50 @@ def column_stats(storage: Storage, config: TableConfig, timeline: Timeline) -> C
     return ColumnStats(open_partition(storage, config, timeline, COLUMN_STATS))
 
 
+def partition_ranges(
+    storage: Storage, config: TableConfig, timeline: Timeline, paths: Iterable[str], columns: Collection[str]
+) -> dict[str, dict[str, ColumnRange]]:
+    """The ranges of *columns* in all rows of the partitions *paths* as they are now, as far as they are known.
+
+    Raises:
+        CorruptTableError, DecodeError, StorageError, UnsupportedFeatureError: as ``open_partition``.
+
+    Source: PartitionStatsIndexSupport, Hudi 1.2.0.
+    """
+    parts = open_partition(storage, config, timeline, PARTITION_STATS)
+    return {
+        path: {
+            column: found
+            for column in columns
+            if (found := _partition_range(parts, f"{column_id(column)}{partition_id(path)}")) is not None
+        }
+        for path in paths
+    }
+
+
+def _partition_range(parts: Sequence[Part], key: str) -> ColumnRange | None:
+    """What the newest record of *key* says; None where it is to be added to an older one, or there is none."""
+    newest: ColumnRange | None = None
+    is_first = True
+    for part in parts:
+        if isinstance(part, Deletes):
+            newest, is_first = (None, True) if key in part.keys else (newest, is_first)
+        elif (value := part.file.get(key)) is not None:
+            found, is_tight = decode_partition_stats(value, part.schema)
+            newest, is_first = found if is_tight or is_first else None, False
+    return newest
+
+
+def decode_partition_stats(value: bytes, schema: str) -> tuple[ColumnRange | None, bool]:
+    """The range in a record of ``partition_stats``, and whether it replaces those of older records.
+
+    Raises:
+        CorruptBlockError: the record does not contain column statistics.
+    """
+    stats = _decoded(value, schema)
+    return None if stats["isDeleted"] else _range(stats), bool(stats.get("isTightBound"))
+
+
 class ColumnStats:
     """The column statistics of a table's files; they are looked up by partition and column.
 
@@ -128,10 +173,15 @@ def decode_column_stats(value: bytes, schema: str) -> _FileRange:
     Raises:
         CorruptBlockError: the record does not contain column statistics.
     """
+    stats = _decoded(value, schema)
+    return stats["fileName"], None if stats["isDeleted"] else _range(stats)
+
+
+def _decoded(value: bytes, schema: str) -> Mapping[str, Any]:
     try:
         record: Any = decode_value(value, parse_value_schema(schema), names=True)
-        stats = _unwrapped(record["ColumnStatsMetadata"])
-        return str(stats["fileName"]), None if stats["isDeleted"] else _range(stats)
+        stats = dict(_unwrapped(record["ColumnStatsMetadata"]))
+        return {**stats, "fileName": str(stats["fileName"]), "isDeleted": bool(stats["isDeleted"])}
     except (DecodeError, SchemaError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise CorruptBlockError(f"expected column statistics, but the record cannot be decoded: {error!r}") from error
 

@@ -12,11 +12,12 @@ import pyarrow as pa
 from hudiformat.avro import decode_value, parse_value_schema
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, UnsupportedFeatureError
 from hudiformat.metadata.definitions import load_definitions
-from hudiformat.metadata.kinds import RECORD_INDEX
+from hudiformat.metadata.kinds import RECORD_INDEX, is_partitioned, path_of_group
 from hudiformat.metadata.partition import Deletes, OpenMetadata, Part, open_metadata
 from hudiformat.metadata.updates import file_groups_of
 from hudiformat.storage import Storage
 from hudiformat.timeline import TableConfig, Timeline
+from hudiformat.view import FileSlice
 
 _UUID, _NO_NUMBER = 0, -1
 _64_BITS = 2**64
@@ -69,11 +70,31 @@ def by_group(texts: Sequence[str], count: int) -> dict[int, list[str]]:
     return dict(found)
 
 
+def partitioned_locations(
+    storage: Storage, config: TableConfig, timeline: Timeline, keys: Collection[str], paths: Collection[str]
+) -> set[RecordLocation]:
+    """Look *keys* up in a partitioned record index, in each of the partition *paths*; the file groups that have any.
+
+    Raises:
+        CorruptTableError, DecodeError, StorageError: as ``open_partition``.
+        UnsupportedFeatureError: the index cannot be read yet.
+    """
+    opened = open_metadata(storage, config, timeline)
+    groups: defaultdict[str, list[FileSlice]] = defaultdict(list)
+    for one in opened.slices(RECORD_INDEX):
+        groups[path_of_group(one.file_id)].append(one)
+    found: set[RecordLocation] = set()
+    for path in paths:
+        slices = groups.get(path, [])
+        for group, some in (by_group(sorted(keys), len(slices)) if slices else {}).items():
+            found.update(locations_in(opened.parts_of(slices[group]), some).values())
+    return found
+
+
 def _refuse_partitioned(storage: Storage, config: TableConfig) -> None:
-    definition = load_definitions(storage, config).get(RECORD_INDEX)
-    if definition is not None and definition.options.get("isPartitioned") == "true":
+    if is_partitioned(load_definitions(storage, config).get(RECORD_INDEX)):
         feature = "a partitioned record index"
-        raise UnsupportedFeatureError(f"{storage.root}: {feature} cannot be read", feature=feature)
+        raise UnsupportedFeatureError(f"{storage.root}: {feature} has a key once for each partition", feature=feature)
 
 
 def locations_in(parts: Iterable[Part], keys: Sequence[str]) -> dict[str, RecordLocation]:

@@ -58,6 +58,14 @@ class StatEncoder:
         """
         return self._encode(_OF_PARTITION, path, column, statistics, is_tight=True)
 
+    def to_partition(self, path: str, column: str, statistics: ColumnStatistics) -> bytes:
+        """The record of a column in some files of the partition *path*, which is added to older ones.
+
+        Raises:
+            EncodeError: as for :meth:`of_file`.
+        """
+        return self._encode(_OF_PARTITION, path, column, statistics, is_tight=False)
+
     def _encode(self, number: int, name: str, column: str, found: ColumnStatistics, *, is_tight: bool) -> bytes:
         stats: dict[str, Any] = {
             "fileName": name,

@@ -29,6 +29,7 @@ from hudiformat.naming.file_names import (
 from hudiformat.naming.instants import format_instant, is_instant, next_instant, parse_instant
 from hudiformat.naming.keys import (
     DEFAULT_PARTITION,
+    escape_file_name,
     format_partition_path,
     parse_partition_path,
     partition_paths,
@@ -49,6 +50,7 @@ __all__ = [
     "checked_instant",
     "checked_partition",
     "checked_path_in_table",
+    "escape_file_name",
     "fixed_bucket_file_id",
     "format_instant",
     "format_partition_path",

@@ -23,6 +23,8 @@ _LONG_MAX = 2**63 - 1
 _TOKEN = re.compile(r"(0|[1-9][0-9]*)-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)")
 _LOG_FILE = re.compile(r"\.([^._/]+)_([^./]*)\.(log|archive)\.(0*)([0-9]+)(?:_([0-9]+-[0-9]+-[0-9]+)(\.cdc)?)?")
 _BASE_FILE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)\.([a-zA-Z0-9]+)")
+# The pattern of Hudi's has no place for the partition paths that are in the ids of a partitioned record index.
+_INDEX_FILE = re.compile(r"(record-index-[^-_/]*-[0-9]+-[0-9]+)_([a-zA-Z0-9-]+)_([0-9]+)\.(hfile)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -195,7 +197,7 @@ def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
         if not _is_at_most(digits, INT32_MAX):
             return None
         return LogFileName(file_id, instant, int(digits), token, suffix or "", extension, zeros)
-    base = _BASE_FILE.fullmatch(name)
+    base = _BASE_FILE.fullmatch(name) or _INDEX_FILE.fullmatch(name)
     return BaseFileName(*base.groups()) if base is not None and base[4] in BASE_FILE_EXTENSIONS else None
 
 

@@ -187,6 +187,14 @@ def escape_path_name(text: str) -> str:
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
+def escape_file_name(text: str) -> str:
+    """As :func:`escape_path_name`, and ``-`` and ``_`` too, for a part of a file's name.
+
+    Source: PartitionPathEncodeUtils.escapeFileName, Hudi 1.2.0.
+    """
+    return escape_path_name(text).replace("-", "%2D").replace("_", "%5F")
+
+
 def unescape_path_name(text: str) -> str:
     """*text* with each ``%XX`` replaced by the character of that number; any other ``%`` stays.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, product
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, Sch
 from hudiformat.metadata import (
     BLOOM_FILTERS,
     COLUMN_STATS,
+    PARTITION_STATS,
     RECORD_INDEX,
     SECONDARY_INDEX,
     ColumnRange,
@@ -30,7 +32,10 @@ from hudiformat.metadata import (
     bloom_filters,
     column_stats,
     has_secondary_keys,
+    is_partitioned,
     load_definitions,
+    partition_ranges,
+    partitioned_locations,
     record_locations,
     secondary_locations,
 )
@@ -56,8 +61,8 @@ def without_skipped(
     Where the query *is_newest*, asking for the newest rows of the table, indexes that know these alone are used too.  A
     part of the metadata table that cannot be read is skipped with a warning.
 
-    Source: RecordLevelIndexSupport, SecondaryIndexSupport, ColumnStatsIndexSupport, BloomFiltersIndexSupport, Hudi
-    1.2.0.
+    Source: RecordLevelIndexSupport, SecondaryIndexSupport, PartitionStatsIndexSupport, ColumnStatsIndexSupport,
+    BloomFiltersIndexSupport, Hudi 1.2.0.
     """
     skipped = skipped_by_index(state, slices, pruner, with_logs=with_logs, is_newest=is_newest)
     return [one for one in slices if one not in skipped]
@@ -75,7 +80,7 @@ def skipped_by_index(
         return skipped
     for partition, find in _indexes(state):
         left = [one for one in slices if one not in skipped]
-        if not left or not state.has_metadata_partition(partition) or (_is_of_records(partition) and not is_newest):
+        if not left or not state.has_metadata_partition(partition) or (_is_of_now(partition) and not is_newest):
             continue
         try:
             skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
@@ -85,17 +90,43 @@ def skipped_by_index(
     return skipped
 
 
+def _columns_with_statistics(state: TableState, pruner: PartitionPruner) -> pa.Schema:
+    """The columns of the filter whose statistics can be used."""
+    stored = _stored(pruner)
+    if state.context.merger is not None or schema_history(state) is not None:
+        return pa.schema([])  # statistics are kept under names that columns may have had
+    names = columns_of(pruner.filter, pruner.schema)
+    return pa.schema([stored.field(name) for name in names if name in stored.names])
+
+
+def _by_partition_statistics(
+    state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, **_query: bool
+) -> set[FileSlice]:
+    columns = _columns_with_statistics(state, pruner)
+    if not columns.names or not state.config.partition_fields:
+        return set()
+    paths = list(dict.fromkeys(one.partition_path for one in slices))
+    known = partition_ranges(state.storage, state.config, state.timeline, paths, columns.names)
+    # A file without the column is not counted: its rows have null.
+    cases = [
+        (path, case)
+        for path in paths
+        for case in _cases(columns, {name: [found] for name, found in known[path].items()}, may_be_null=True)
+    ]
+    gone = _impossible(pruner, cases, lambda path: path)
+    return {one for one in slices if one.partition_path in gone}
+
+
 def _by_statistics(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> set[FileSlice]:
-    stored = _stored(pruner)
-    columns = [name for name in columns_of(pruner.filter, pruner.schema) if name in stored.names]
-    if not columns or state.context.merger is not None or schema_history(state) is not None:
-        return set()  # statistics are kept under names that columns may have had
+    columns = _columns_with_statistics(state, pruner)
+    if not columns.names:
+        return set()
     grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
     asked = [one for one in slices if not (with_logs and one.log_files and grows)]
     stats = column_stats(state.storage, state.config, state.timeline)
-    statistics = _SliceStatistics(stats, pruner, pa.schema([stored.field(name) for name in columns]), with_logs)
+    statistics = _SliceStatistics(stats, pruner, columns, with_logs)
     return set(statistics.impossible(asked))
 
 
@@ -120,9 +151,14 @@ def _by_bloom_filters(
 def _by_record_index(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool
 ) -> set[FileSlice]:
-    where = key_filter(pruner.filter, state.config) if _are_unique(state) and with_logs else None
+    of_paths = is_partitioned(load_definitions(state.storage, state.config).get(RECORD_INDEX))
+    where = key_filter(pruner.filter, state.config) if with_logs and (of_paths or _are_unique(state)) else None
     if where is None or where.keys is None or len(where.keys) > _MOST_KEYS:
         return set()
+    if of_paths:
+        paths = {one.partition_path for one in slices}
+        places = partitioned_locations(state.storage, state.config, state.timeline, where.keys, paths)
+        return {one for one in slices if (one.partition_path, one.file_id) not in places}
     found = set(record_locations(state.storage, state.config, state.timeline, where.keys).values())
     return {one for one in slices if (one.partition_path, one.file_id) not in found}
 
@@ -135,7 +171,8 @@ def _are_unique(state: TableState) -> bool:
 def _by_secondary_index(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, *, with_logs: bool, name: str
 ) -> set[FileSlice]:
-    definition = load_definitions(state.storage, state.config).get(name)
+    definitions = load_definitions(state.storage, state.config)
+    definition = None if is_partitioned(definitions.get(RECORD_INDEX)) else definitions.get(name)
     column = definition.fields[0] if definition is not None and len(definition.fields) == 1 else ""
     stored = _stored(pruner)
     if definition is None or column not in stored.names or not has_secondary_keys(stored.field(column).type):
@@ -158,13 +195,14 @@ def _indexes(state: TableState) -> Iterator[_Index]:
     for name in state.config.metadata_partitions:
         if name.startswith(SECONDARY_INDEX):
             yield name, partial(_by_secondary_index, name=name)
+    yield PARTITION_STATS, _by_partition_statistics
     yield COLUMN_STATS, _by_statistics
     yield BLOOM_FILTERS, _by_bloom_filters
 
 
-def _is_of_records(partition: str) -> bool:
-    """Whether a part knows only where records are now, and has forgotten deleted ones."""
-    return partition == RECORD_INDEX or partition.startswith(SECONDARY_INDEX)
+def _is_of_now(partition: str) -> bool:
+    """Whether a part knows only the rows that are there now, and has forgotten what was."""
+    return partition in (RECORD_INDEX, PARTITION_STATS) or partition.startswith(SECONDARY_INDEX)
 
 
 def _stored(pruner: PartitionPruner) -> pa.Schema:
@@ -187,30 +225,41 @@ class _SliceStatistics:
         for path, group in groupby(slices, key=lambda one: one.partition_path):
             ranges = self.stats.ranges(path, self.columns.names)
             cases = [(one, case) for one in group for case in self._cases(one, ranges)]
-            known = self.pruner.known(path)
-            guarantees = [case if known is None else known & case for _, case in cases]
-            may_be = {
-                one
-                for (one, _), flag in zip(
-                    cases, possible(self.pruner.filter, self.pruner.schema, guarantees), strict=True
-                )
-                if flag
-            }
-            yield from {one for one, _ in cases} - may_be
+            yield from _impossible(self.pruner, cases, lambda one: one.partition_path)
 
     def _cases(self, file_slice: FileSlice, ranges: Mapping[tuple[str, str], ColumnRange]) -> list[pc.Expression]:
         """What can be true of a row of a slice, one case or the other; none where nothing is known."""
         logs = file_slice.log_files if self.with_logs else ()
         base = file_slice.base_file
         names = [str(file.name) for file in ([base] if base else []) + list(logs)]
-        by_column: list[list[pc.Expression]] = []
-        for field in self.columns:
-            found = [ranges.get((name, field.name)) for name in names]
-            every = [one for one in found if one is not None]
-            cases = _of_column(field, every, may_be_null=bool(logs)) if len(every) == len(names) else []
-            if cases and len(cases) * _count(by_column) <= _MOST_CASES:
-                by_column.append(cases)
-        return [_both(case) for case in product(*by_column)] if by_column else []
+        found = {column: [ranges.get((name, column)) for name in names] for column in self.columns.names}
+        known = {column: [one for one in every if one is not None] for column, every in found.items()}
+        complete = {column: every for column, every in known.items() if len(every) == len(names)}
+        return _cases(self.columns, complete, may_be_null=bool(logs))
+
+
+_Whole = TypeVar("_Whole", FileSlice, str)
+"""A file slice, or a partition path."""
+
+
+def _impossible(
+    pruner: PartitionPruner, cases: Sequence[tuple[_Whole, pc.Expression]], path_of: Callable[[_Whole], str]
+) -> set[_Whole]:
+    """What the filter can be true of in none of its *cases*."""
+    known = {path: pruner.known(path) for path in {path_of(one) for one, _ in cases}}
+    guarantees = [case if (more := known[path_of(one)]) is None else more & case for one, case in cases]
+    flags = possible(pruner.filter, pruner.schema, guarantees)
+    return {one for one, _ in cases} - {one for (one, _), flag in zip(cases, flags, strict=True) if flag}
+
+
+def _cases(columns: pa.Schema, known: Mapping[str, Sequence[ColumnRange]], *, may_be_null: bool) -> list[pc.Expression]:
+    """What can be true of a row whose values are in one of the ranges of each column; none where nothing is known."""
+    by_column: list[list[pc.Expression]] = []
+    for field in columns:
+        cases = _of_column(field, known[field.name], may_be_null=may_be_null) if field.name in known else []
+        if cases and len(cases) * _count(by_column) <= _MOST_CASES:
+            by_column.append(cases)
+    return [_both(case) for case in product(*by_column)] if by_column else []
 
 
 def _count(cases: Sequence[Sequence[pc.Expression]]) -> int:

@@ -61,8 +61,10 @@ class MetadataChanges:
             is_commit=True,
             time=time,
             written=written,
-            replaced_keys=lambda: (rows[RECORD_KEY].cast(pa.string()) for rows in self._rows_of(replaced)),
-            replaced_values=lambda column: self._rows_of(replaced, column),
+            replaced_keys=lambda: (
+                (path, rows[RECORD_KEY].combine_chunks().cast(pa.string())) for path, rows in self._rows_of(replaced)
+            ),
+            replaced_values=lambda column: (rows for _, rows in self._rows_of(replaced, column)),
             logged_values=lambda column: self._logged(written, after, column),
             emptied=[path for path in replaced if not self._live(path, after, written.get(path, ()))],
             adds_only=lambda path: adds and all(map(_is_new, written.get(path, ()))),
@@ -98,9 +100,7 @@ class MetadataChanges:
                 deleted[path] += [base_name(file) for file in partition.success_delete_files]
         for path, names in (item for paths in listed.values() for item in paths.items()):
             deleted[path] += [name for name in names if name not in deleted[path]]
-        before = self.outer.visibility
-        completion = {time: done for time, done in before.completion.items() if time not in undone}
-        after = replace(before, completion=completion, pending=before.pending | undone)
+        after = self.visibility_without(undone)
         return Change(
             written=kept_files(rollbacks) if self.outer.logs_name_slices else {},
             deleted=deleted,
@@ -110,6 +110,20 @@ class MetadataChanges:
             live=lambda path: self._live(path, after, ()),
             known=self.statistics_of_files,
         )
+
+    def visibility_without(self, undone: Collection[str]) -> Visibility:
+        """Which files are visible once the instants *undone* are rolled back."""
+        before = self.outer.visibility
+        completion = {time: done for time, done in before.completion.items() if time not in undone}
+        return replace(before, completion=completion, pending=before.pending | frozenset(undone))
+
+    def slices(self, path: str, visibility: Visibility) -> list[FileSlice]:
+        """The newest file slices of a partition."""
+        return latest_slices(build_slices(path, self._files(path, ()), visibility))
+
+    def values(self, one: FileSlice, visibility: Visibility, columns: Sequence[str]) -> pa.Table:
+        """The record keys and *columns*, which are dotted paths, of a slice, which is read for it."""
+        return self._read(self._reader(visibility), one, columns)
 
     def statistics_of_files(self, path: str) -> Mapping[str, Mapping[str, ColumnStatistics | None]]:
         """The statistics that the metadata table has of the files of the partition *path*."""
@@ -143,13 +157,13 @@ class MetadataChanges:
         known = {file.name for file in made}
         return [*made, *(file for file in self.outer.partition_files(path) if file.name not in known)]
 
-    def _rows_of(self, replaced: Mapping[str, Sequence[str]], *columns: str) -> Iterator[pa.Table]:
+    def _rows_of(self, replaced: Mapping[str, Sequence[str]], *columns: str) -> Iterator[tuple[str, pa.Table]]:
         """The record keys of file groups, which are read for it, and *columns*, which are dotted paths."""
         reader = self._reader(self.outer.visibility)
         for path, file_ids in replaced.items():
             for one in self.outer.slices(path):
                 if one.file_id in file_ids:
-                    yield self._read(reader, one, columns)
+                    yield path, self._read(reader, one, columns)
 
     def _logged(
         self, written: Mapping[str, Sequence[WriteStat]], after: Visibility, column: str

@@ -10,20 +10,23 @@ from datetime import timezone
 
 import pyarrow as pa
 
-from hudiformat.basefile import META_FIELDS, Indexes, kind_of
+from hudiformat.basefile import META_FIELDS, IndexedExpression, Indexes, kind_of
 from hudiformat.errors import SchemaError, UnsupportedFeatureError
 from hudiformat.metadata import (
     BLOOM_FILTERS,
     COLUMN_STATS,
+    EXPRESSION_INDEX,
     FILES,
     PARTITION_STATS,
     RECORD_INDEX,
     SECONDARY_INDEX,
     BloomFiltersKind,
     ColumnStatsKind,
+    ExpressionIndexKind,
     FilesKind,
     IndexDefinition,
     IndexKind,
+    PartitionedRecordIndexKind,
     PartitionStatsKind,
     RecordIndexKind,
     SecondaryIndexKind,
@@ -32,6 +35,7 @@ from hudiformat.metadata import (
     has_secondary_keys,
     has_value_types,
     hashes_values,
+    is_partitioned,
     load_definitions,
     statistics_columns,
 )
@@ -51,13 +55,8 @@ def not_kept_up(state: TableState) -> list[str]:
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
     """
-    indexed = secondary_columns(state)
-    found = [name for name in state.config.metadata_partitions if name not in KEPT_UP and name not in indexed]
-    if RECORD_INDEX in state.config.metadata_partitions:
-        definition = load_definitions(state.storage, state.config).get(RECORD_INDEX)
-        if definition is not None and definition.options.get("isPartitioned") == "true":
-            found.append(RECORD_INDEX)
-    return found
+    indexed = [*secondary_columns(state), *(one.name for one in expressions_of(state))]
+    return [name for name in state.config.metadata_partitions if name not in KEPT_UP and name not in indexed]
 
 
 def indexes_of(state: TableState) -> Indexes | None:
@@ -74,8 +73,27 @@ def indexes_of(state: TableState) -> Indexes | None:
         filters=BLOOM_FILTERS in partitions,
         keys=RECORD_INDEX in partitions,
         values=tuple(dict.fromkeys(secondary_columns(state).values())),
+        expressions=expressions_of(state),
     )
     return indexes or None
+
+
+def expressions_of(state: TableState) -> tuple[IndexedExpression, ...]:
+    """The expression indexes that can be kept up: those of statistics, of functions whose results have some.
+
+    Raises:
+        CorruptTableError, SchemaError: as for :func:`indexes_of`.
+    """
+    names = [name for name in state.config.metadata_partitions if name.startswith(EXPRESSION_INDEX)]
+    definitions = load_definitions(state.storage, state.config) if names else {}
+    found = [
+        IndexedExpression(name, definition.fields[0], definition.function)
+        for name in names
+        if (definition := definitions.get(name)) is not None
+        and definition.kind == COLUMN_STATS
+        and len(definition.fields) == 1
+    ]
+    return tuple(one for one in found if one.kind(state.schema.arrow_with_meta) is not None)
 
 
 def is_of_records(partition: str) -> bool:
@@ -188,6 +206,9 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
     definitions = load_definitions(state.storage, state.config)
     for name, column in secondary_columns(state).items():
         found.append(SecondaryIndexKind(name, column, own_schema, hashes_values(definitions[name], state.config)))
+    for one in expressions_of(state):
+        typed = StatEncoder(own_schema, has_types=has_value_types(definitions[one.name], state.config))
+        found.append(ExpressionIndexKind(one.name, one.column, typed))
     return found
 
 
@@ -209,7 +230,9 @@ def kind_of_index(
         return BloomFiltersKind(own_schema)
     if name == RECORD_INDEX:
         is_utc = state.config.timeline_zone is TimelineZone.UTC
-        return RecordIndexKind(own_schema, timezone.utc if is_utc else None)
+        index = RecordIndexKind(own_schema, timezone.utc if is_utc else None)
+        found = load_definitions(state.storage, state.config).get(RECORD_INDEX)
+        return PartitionedRecordIndexKind(index) if is_partitioned(found) else index
     names = statistics_of(state, definition)
     encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
     if name == COLUMN_STATS:

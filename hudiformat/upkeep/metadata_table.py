@@ -5,7 +5,6 @@ Rules: spec/metadata-table.md.  Source: HoodieBackedTableMetadataWriter, Hudi 1.
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +13,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.blocks import rollback_block
-from hudiformat.errors import HudiFormatWarning
+from hudiformat.blocks import delete_block, rollback_block
 from hudiformat.logfile import LogReader, LogWriter
 from hudiformat.metadata import (
     FILES,
@@ -24,8 +22,10 @@ from hudiformat.metadata import (
     KeyedRecords,
     Listing,
     OpenMetadata,
+    RecordLocation,
     encode_log_blocks,
     file_groups_of,
+    group_of_path,
 )
 from hudiformat.naming import LogFileName, WriteToken, base_name, next_instant, parse_data_file
 from hudiformat.options import WriteOptions
@@ -51,10 +51,11 @@ from hudiformat.timeline import (
     transition_inflight,
 )
 from hudiformat.upkeep.changes import MetadataChanges, kept_files
-from hudiformat.upkeep.dropping import drop_partitions
+from hudiformat.upkeep.correcting import Correction
 from hudiformat.upkeep.kinds import indexed_columns, is_of_records, kinds_of
 from hudiformat.view import FileSlice
 
+_TOKEN = str(WriteToken(0, 0, 0))
 _ROLLBACK_SUFFIX = "006"
 """Source: HoodieBackedTableMetadataWriterTableVersionSix.getRollbackOperationSuffix."""
 FILE_ID = "files-0000-0"
@@ -190,6 +191,8 @@ class MetadataTable:
         recorded = {one.time for one in self.own.timeline.instants if one.action is Action.DELTA_COMMIT}
         listed = self._listed_of({target for target in every if target not in recorded or self._is_compacted(target)})
         compacted = [target for target in every if self._is_compacted(target) or target in listed]
+        has_records = any(is_of_records(name) for name in self.outer.config.metadata_partitions)
+        touched = self._groups_of(every) if compacted and has_records else set[RecordLocation]()
         current = self
         for target in every:
             if target not in compacted:
@@ -197,19 +200,22 @@ class MetadataTable:
         if not (compacted or (self.own.logs_name_slices and kept_files(rollbacks))):
             return None
         table = MetadataTable.of(self.outer.context.state())  # without what was rolled back, whose files are gone
-        change = table._changes().of_rollbacks(rollbacks, compacted, listed)  # noqa: SLF001 - of the same class
-        lost = [name for name in self.outer.config.metadata_partitions if is_of_records(name)]
-        records = [(kind, kind.records(change)) for kind in table.kinds() if kind.name not in lost]
-        done = table._commit(time, records)  # noqa: SLF001
-        if compacted and lost:
-            warnings.warn(
-                f"{self.outer.storage.root}: {', '.join(lost)} of the metadata table are dropped: where the keys of "
-                f"{', '.join(compacted)} were before is not known any more; Hudi builds anew what is enabled",
-                HudiFormatWarning,
-                stacklevel=6,
-            )
-            drop_partitions(self.outer, lost)
-        return done
+        changes, kinds = table._changes(), table.kinds()  # noqa: SLF001 - of the same class
+        change = changes.of_rollbacks(rollbacks, compacted, listed)
+        records = [(kind, kind.records(change)) for kind in kinds if not is_of_records(kind.name)]
+        if compacted and len(records) < len(kinds):
+            schema, left = self.own.schema.avro_with_meta, changes.visibility_without(every)
+            records += Correction(changes, table.opened(), schema, touched, left).records(kinds, time)
+        return table._commit(time, records)  # noqa: SLF001
+
+    def _groups_of(self, times: Collection[str]) -> set[RecordLocation]:
+        """The file groups that have files of writes, as far as the metadata table lists them."""
+        return {
+            RecordLocation(path, name.file_id)
+            for path, files in Listing(self.opened().parts(FILES), self.outer.storage.root)
+            for file in files
+            if (name := parse_data_file(file.name)) is not None and name.instant in times
+        }
 
     def _is_compacted(self, time: str) -> bool:
         timeline = self.own.timeline
@@ -253,7 +259,8 @@ class MetadataTable:
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = create_requested(storage, config, time, Action.DELTA_COMMIT)
         begun = transition_inflight(storage, config, begun, CommitMetadata("UPSERT_PREPPED"))
-        stats = {kind.name: tuple(self._append(kind, time, found)) for kind, found in given}
+        appended = ((kind.name, tuple(self._append(kind, time, found))) for kind, found in given)
+        stats = {partition: found for partition, found in appended if found}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
         # The instant itself is on the timeline by now.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
@@ -262,13 +269,27 @@ class MetadataTable:
 
     def _append(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[WriteStat]:
         """Write the log files of a partition: a key belongs to the file group that its hash says."""
+        names = self._log_names(kind.name, time)
+        if not records.parts:
+            yield from self._append_to(kind, names, time, records)
+        for path, part in records.parts.items():
+            prefix = group_of_path(path)
+            own = [name for name in names if name.file_id.startswith(prefix)]
+            first = LogFileName(f"{prefix}0000-0", time, 1, _TOKEN)
+            yield from self._append_to(kind, own or [first], time, part, begins=not own)
+
+    def _append_to(
+        self, kind: IndexKind, names: Sequence[LogFileName], time: str, records: KeyedRecords, *, begins: bool = False
+    ) -> Iterator[WriteStat]:
+        """Write the log files *names*; all where it *begins* them, with an empty block first, as Hudi does."""
         partition = kind.name
-        for name, found in self._split(kind, time, records):
-            if not found:
+        for name, found in zip(names, _split(records, kind, len(names)), strict=True):
+            if not (found or begins):
                 continue
             schema = self.own.schema.avro_with_meta
             with LogWriter(partition, name, storage=self.own.storage, sync=self.outer.options.sync) as writer:
-                blocks = encode_log_blocks(found, partition=partition, instant=time, schema=schema)
+                blocks = [delete_block(found.dropped.slice(0, 0), instant=time, partition_path=partition)] * begins
+                blocks += encode_log_blocks(found, partition=partition, instant=time, schema=schema)
                 appended = writer.append(*blocks)
             yield WriteStat(
                 file_id=name.file_id,
@@ -286,15 +307,12 @@ class MetadataTable:
                 log_files=(base_name(appended.path),),
             )
 
-    def _split(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[tuple[LogFileName, KeyedRecords]]:
-        """The records of each file group of a partition, and the name of the log file that gets them."""
-        partition = kind.name
+    def _log_names(self, partition: str, time: str) -> list[LogFileName]:
+        """The names of the log files of a partition's file groups, in their order."""
         if self.own.logs_name_slices:
-            names = [self._log_name(one) for one in self.own.slices(partition)]
-        else:
-            groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
-            names = [LogFileName(file_id, time, 1, str(WriteToken(0, 0, 0))) for file_id in groups]
-        yield from zip(names, _split(records, kind, len(names)), strict=True)
+            return [self._log_name(one) for one in self.own.slices(partition)]
+        groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
+        return [LogFileName(file_id, time, 1, _TOKEN) for file_id in groups]
 
 
 def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedRecords]:

@@ -81,12 +81,12 @@ def rows(keys: Sequence[int], ts: int) -> pa.Table:
     return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
 
 
-def answers(hudi: RealHudi, path: Path, *, skipping: bool) -> list[list[str]]:
+def answers(hudi: RealHudi, path: Path, *, skipping: bool, filters: Sequence[str] = FILTERS) -> list[list[str]]:
     """The keys that Hudi finds for each filter."""
     options = {"hoodie.metadata.enable": str(skipping).lower(), "hoodie.enable.data.skipping": str(skipping).lower()}
     found: list[list[str]] = hudi.eval_(
         f"rows = spark.read.format('hudi').options(**{options!r}).load({str(path)!r})\n"
-        f"result = [sorted(row[0] for row in rows.where(one).select('k').collect()) for one in {FILTERS!r}]\n"
+        f"result = [sorted(row[0] for row in rows.where(one).select('k').collect()) for one in {filters!r}]\n"
     )
     return found
 
@@ -266,30 +266,32 @@ LOCKED = {
 """What Hudi wants of a session that creates an index."""
 
 
-def create_index(hudi: RealHudi, path: Path, name: str, column: str, *, version: int) -> None:
+def create_index(hudi: RealHudi, path: Path, name: str, what: str, *, version: int) -> None:
     settings = {**LOCKED, "hoodie.write.table.version": str(version)}
     hudi.eval_(
         f"for key, value in {settings!r}.items(): spark.conf.set(key, value)\n"
         f"spark.sql(\"create table {name} using hudi location '{path}'\")\n"
-        f"spark.sql('create index {name} on {name} ({column})')\n"
+        f"spark.sql('create index {name} on {name} {what}')\n"
         f"spark.sql('drop table {name}')\n"
         f"for key in {settings!r}: spark.conf.unset(key)\n"
     )
 
 
-# With statistics of columns Hudi 1.2.0 fails by itself in the next write to a table that has a secondary index, as it
-# reads from a metadata table that it has closed.
-WITHOUT_STATISTICS = {"hoodie.metadata.index.column.stats.enable": "false", **LOCKED}
+# Without a timeline server Hudi 1.2.0 fails in the next write to a table that has an index like these and statistics of
+# partitions: it reads from a metadata table that it has closed.
+WITHOUT_RECORDS = {"hoodie.metadata.record.index.enable": "false", "hoodie.index.type": "SIMPLE"}
+ALWAYS = ("bloom_filters", "column_stats", "files", "partition_stats", "record_index")
+SERVED = {"hoodie.embed.timeline.server": "true"}
 
 
 @pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:2])
 def test_they_take_turns_with_a_secondary_index(hudi: RealHudi, tmp_path: Path, table_type: str, version: int) -> None:
     path = tmp_path / "t"
     random = Random(version)  # noqa: S311 - steps of a test
-    turns = Turns(hudi, path, table_type=table_type, version=version, random=random, options=WITHOUT_STATISTICS)
+    turns = Turns(hudi, path, table_type=table_type, version=version, random=random, options=SERVED | LOCKED)
     hudi.write(rows(range(0, 40, 2), 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
-    create_index(hudi, path, f"by_s_{version}", "s", version=version)
-    partitions = ("bloom_filters", "files", "record_index", f"secondary_index_by_s_{version}")
+    create_index(hudi, path, f"by_s_{version}", "(s)", version=version)
+    partitions = (*ALWAYS, f"secondary_index_by_s_{version}")
     done = []
     for number in range(steps(long=30, thorough=3, short=2)):
         done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
@@ -297,3 +299,48 @@ def test_they_take_turns_with_a_secondary_index(hudi: RealHudi, tmp_path: Path, 
             check(hudi, path, partitions)
         except AssertionError as error:
             raise AssertionError(f"after {done}: {error}") from error
+
+
+PARTITIONED = {
+    **SERVED,
+    "hoodie.metadata.record.index.enable": "false",
+    "hoodie.metadata.record.level.index.enable": "true",
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+}
+
+
+@pytest.mark.parametrize(("table_type", "version"), KINDS if LONG else KINDS[:1])
+def test_they_take_turns_with_a_partitioned_record_index(
+    hudi: RealHudi, tmp_path: Path, table_type: str, version: int
+) -> None:
+    path = tmp_path / "t"
+    random = Random(version)  # noqa: S311 - steps of a test
+    turns = Turns(hudi, path, table_type=table_type, version=version, random=random, options=PARTITIONED)
+    hudi.write(rows([1, 4, 7], 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
+    partitions = ALWAYS
+    done = []
+    for number in range(steps(long=30, thorough=3, short=2)):
+        done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
+        try:
+            check(hudi, path, partitions)
+        except AssertionError as error:
+            raise AssertionError(f"after {done}: {error}") from error
+
+
+def test_they_take_turns_with_an_expression_index(hudi: RealHudi, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    random = Random(7)  # noqa: S311 - steps of a test
+    turns = Turns(
+        hudi, path, table_type="MERGE_ON_READ", version=9, random=random, options=SERVED | LOCKED | WITHOUT_RECORDS
+    )
+    hudi.write(rows(range(0, 40, 2), 0), path, {**turns.options, "hoodie.datasource.write.operation": "insert"})
+    create_index(hudi, path, "by_upper", "using column_stats(s) options(expr=\\'upper\\')", version=9)
+    done = []
+    for number in range(steps(long=30, thorough=3, short=2)):
+        done.append(turns.by_us() if number % 2 == 0 else turns.by_hudi())
+        assert "expr_index_by_upper" in open_table(path).config.metadata_partitions
+        scanned, skipped = (
+            answers(hudi, path, skipping=on, filters=("upper(s) = 'TEXT 7'", "upper(s) in ('TEXT 2', 'TEXT 21')"))
+            for on in (False, True)
+        )
+        assert scanned == skipped, done

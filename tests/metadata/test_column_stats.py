@@ -12,12 +12,13 @@ import pytest
 
 from hudiformat.errors import CorruptBlockError
 from hudiformat.hfile import HFileReader, encode_hfile
-from hudiformat.metadata import ColumnRange, ColumnStats, column_stats
-from hudiformat.metadata.column_stats import decode_column_stats
+from hudiformat.metadata import ColumnRange, ColumnStats, column_stats, partition_ranges
+from hudiformat.metadata.column_stats import _partition_range, decode_column_stats, decode_partition_stats
 from hudiformat.metadata.index_keys import column_id, file_id, partition_id
 from hudiformat.metadata.partition import Deletes, HFileRecords, open_partition
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import load_table_config, load_timeline
+from tests.metadata.statistics import TYPED, UNTYPED, numbers, part
 from tests.tables import unpack
 
 BASE, LOG = "f-0_0-1-1_001.parquet", ".f-0_001.log.1_0-1-1"
@@ -150,3 +151,36 @@ def test_statistics_that_come_twice_or_of_another_file_are_not_used(golden: Loca
     assert ColumnStats([again]).ranges("north", ["k"])[base, "k"].lower == "key-0000"
     assert ColumnStats([*parts, again]).ranges("north", ["k"])[base, "k"] == UNKNOWN
     assert (base, "k") not in ColumnStats([*parts, Deletes(frozenset([key]))]).ranges("north", ["k"])
+
+
+def test_the_ranges_of_partitions_of_hudis(golden: LocalStorage) -> None:
+    """Those of all their files together."""
+    config = load_table_config(golden)
+    timeline = load_timeline(golden, config)
+    of_files = column_stats(golden, config, timeline).ranges("north", ["ts"]).values()
+    found = partition_ranges(golden, config, timeline, ["north", "nowhere"], ["ts", "other"])
+    assert found["nowhere"] == {}
+    assert list(found["north"]) == ["ts"]
+    north = found["north"]["ts"]
+    known = [one for one in of_files if one.kind is not None]
+    assert (north.lower, north.upper) == (min(one.lower for one in known), max(one.upper for one in known))
+
+
+def test_of_records_of_a_partition_the_newest_counts_if_it_replaces_others() -> None:
+    first, second = ({"key": TYPED.of_partition("p", "c", numbers(low, 9))} for low in (1, 2))
+    loose = {"key": UNTYPED.of_file("p", "c", numbers(5, 9))}
+    ranged = ColumnRange(pa.int32(), 2, 9, may_be_null=False)
+    assert _partition_range([part(first), part(second)], "key") == ranged
+    assert _partition_range([part(second), part(loose)], "key") is None
+    assert _partition_range([part(loose), part(second)], "key") == ranged
+    alone = _partition_range([part(loose)], "key")
+    assert alone is not None
+    assert alone.lower == 5
+    assert _partition_range([part(second), Deletes(frozenset(["key"]))], "key") is None
+    assert _partition_range([part(second), Deletes(frozenset(["other"]))], "key") == ranged
+    assert _partition_range([], "key") is None
+
+
+def test_other_bytes_are_no_statistics_of_a_partition(schema: str) -> None:
+    with pytest.raises(CorruptBlockError, match="expected column statistics"):
+        decode_partition_stats(b"nothing", schema)

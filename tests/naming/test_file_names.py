@@ -298,3 +298,11 @@ def test_a_bucket_that_eight_digits_cannot_hold_is_refused(bucket: int) -> None:
 @pytest.mark.parametrize("file_id", ["", "5995ce82-ee07", "0000001-x", "000000012-x", "00000001"])
 def test_an_id_without_a_bucket_has_none(file_id: str) -> None:
     assert parse_bucket(file_id) is None
+
+
+def test_a_base_file_of_a_partitioned_record_index_has_a_path_in_its_name() -> None:
+    name = "record-index-p9%2Fa b-0000-0_4-325-1895_20261123052009515.hfile"
+    parsed = parse_data_file(name)
+    assert isinstance(parsed, BaseFileName)
+    assert (parsed.file_id, str(parsed)) == ("record-index-p9%2Fa b-0000-0", name)
+    assert parse_data_file(name.replace("hfile", "parquet")) is None

@@ -18,7 +18,7 @@ from hudiformat.naming import (
     partition_paths,
     record_keys,
 )
-from hudiformat.naming.keys import escape_path_name, unescape_path_name
+from hudiformat.naming.keys import escape_file_name, escape_path_name, unescape_path_name
 
 
 @pytest.mark.parametrize(
@@ -206,3 +206,8 @@ def test_rows_with_other_values_have_other_keys_or_are_refused(pairs: list[tuple
     with contextlib.suppress(DataError):
         keys = record_keys(columns, ["a", "b"], complex_form=True).to_pylist()
         assert len(set(keys)) == len(pairs)
+
+
+def test_a_path_in_the_name_of_a_file_has_no_separators_of_it() -> None:
+    assert escape_file_name("a/b-c_d e") == "a%2Fb%2Dc%5Fd e"
+    assert unescape_path_name(escape_file_name("day=2024-02-29/x_1")) == "day=2024-02-29/x_1"

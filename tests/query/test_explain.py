@@ -66,3 +66,23 @@ def test_a_secondary_index_leaves_out_what_does_not_have_the_value(tmp_path: Pat
     assert explained(table, filter=value == 1, with_logs=False) == (1, {"footer": 2})
     # Without a global index a key may be in several partitions.
     assert explained(open_table(tmp_path / "t"), filter=value == 2)[1] == {"footer": 1}
+
+
+def test_statistics_of_partitions_leave_out_whole_ones(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t")
+    table.bulk_insert(rows(*(("a", 1, "x", 1), ("b", 1, "y", 2), ("c", 1, "z", None))))
+    table.bulk_insert(rows(("d", 1, "x", 5), ("e", 2, "y", 9)))
+    value = pc.field("v")
+    # Of base files alone no column is taken for one of nulls.
+    assert explained(table, filter=value == 10) == (0, {"partition_stats": 4, "footer": 1})
+    assert explained(table, filter=value == 1) == (1, {"partition_stats": 2, "column_stats": 1, "footer": 1})
+    either = (value > 5) | (pc.field("ts") == 7)
+    assert explained(table, filter=either) == (1, {"partition_stats": 2, "column_stats": 1, "footer": 1})
+    assert explained(table, filter=value.is_null())[1].get("partition_stats") is None
+    table.upsert(rows(("d", 2, "x", 7)))
+    assert content(table, filter=value == 7) == [("d", 2, "x", 7)]
+    assert explained(table, filter=value == 8)[1]["partition_stats"] == 2
+    first = table.timeline.completed[0].time
+    assert "partition_stats" not in explained(table, filter=value == 8, as_of=first)[1]
+    off = open_table(table.path, options={"hoodie.enable.data.skipping": "false"})
+    assert explained(off, filter=value == 7, with_logs=False)[1].keys() == {"footer"}

@@ -149,13 +149,13 @@ def test_a_base_file_whose_bloom_filter_has_none_of_the_keys_is_left_alone(tmp_p
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        (pc.field("c") == "x", {"x"}),
-        (pc.field("c").isin(["x", "y"]) & (pc.field("d") > 1), {"x", "y"}),
-        ((pc.field("c") == "x") | (pc.field("c") == "y"), {"x", "y"}),
+        (pc.field("c") == "x", ["x"]),
+        (pc.field("c").isin(["x", "y"]) & (pc.field("d") > 1), ["x", "y"]),
+        ((pc.field("c") == "x") | (pc.field("c") == "y"), ["x", "y"]),
         ((pc.field("c") == "x") | (pc.field("d") == 1), None),
-        (pc.field("c") == 5, {"5"}),
-        (pc.field("c") == dt.date(1970, 1, 3), {"2"}),
-        (pc.field("c") == dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.timezone.utc), {"1000000"}),
+        (pc.field("c") == 5, ["5"]),
+        (pc.field("c") == dt.date(1970, 1, 3), ["2"]),
+        (pc.field("c") == dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.timezone.utc), ["1000000"]),
         (pc.field("c") == dt.datetime(1970, 1, 1), None),  # noqa: DTZ001 - without a time zone
         (pc.field("c") == 0.5, None),
         (pc.field("c") == pa.scalar(None, pa.string()), None),
@@ -165,5 +165,5 @@ def test_a_base_file_whose_bloom_filter_has_none_of_the_keys_is_left_alone(tmp_p
     ],
     ids=lambda value: str(value) if isinstance(value, pc.Expression) else "",
 )
-def test_the_values_of_a_column_are_texts_of_an_index(expression: pc.Expression, expected: set[str] | None) -> None:
-    assert value_filter(expression, "c") == expected
+def test_the_values_of_a_column_are_texts_of_an_index(expression: pc.Expression, expected: list[str] | None) -> None:
+    assert value_filter(expression, "c") == (None if expected is None else set(expected))

@@ -124,10 +124,14 @@ def test_a_column_that_statistics_do_not_know(golden: Callable[[str], GoldenTabl
 
 def test_statistics_that_cannot_be_read(own_golden: Callable[[str], Path]) -> None:
     root = own_golden(GOLDEN)
-    for path in (root / ".hoodie/metadata/column_stats").glob(".*.log.*"):
-        path.write_bytes(b"nothing")
+    for name in ("column_stats", "partition_stats"):
+        for path in (root / ".hoodie/metadata" / name).glob(".*.log.*"):
+            path.write_bytes(b"nothing")
     table = open_table(root)
-    with pytest.warns(HudiFormatWarning, match="column_stats are not used, as they cannot be read"):
+    with (
+        pytest.warns(HudiFormatWarning, match="column_stats are not used, as they cannot be read"),
+        pytest.warns(HudiFormatWarning, match="partition_stats are not used, as they cannot be read"),
+    ):
         assert table.snapshot(filter=K > "key-1").num_rows == 0
 
 

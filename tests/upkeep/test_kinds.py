@@ -10,14 +10,23 @@ import pytest
 from hudiformat import create_table, open_table
 from hudiformat.basefile import Indexes
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.metadata import IndexDefinition
 from hudiformat.upkeep import indexed_columns, indexes_of
-from hudiformat.upkeep.kinds import not_kept_up
-from tests.metadata_tables import indexed_table
+from hudiformat.upkeep.kinds import is_of_records, not_kept_up
+from tests.metadata_tables import (
+    PARTITIONS,
+    add_expression_index,
+    add_index,
+    add_secondary_index,
+    indexed_table,
+    set_properties,
+)
 from tests.tables import new_table
 
 SCHEMA = pa.schema(
     [("k", pa.string()), ("s", pa.struct([("x", pa.int32())])), ("l", pa.list_(pa.struct([("y", pa.int32())])))]
 )
+RECORDS = {"hoodie.metadata.record.index.enable": "true"}
 
 
 def columns(path: Path, named: str, *, enabled: bool = True) -> tuple[str, ...]:
@@ -52,8 +61,34 @@ def test_a_write_collects_what_the_metadata_table_keeps(tmp_path: Path) -> None:
     assert indexes_of(new_table(tmp_path / "u").context.state()) is None
 
 
-def test_a_record_index_of_each_partition_is_not_kept_up(tmp_path: Path) -> None:
-    table = indexed_table(tmp_path / "t", options={"hoodie.metadata.record.index.enable": "true"})
-    file = tmp_path / "t/.hoodie/.index_defs/index.json"
-    file.write_text(file.read_text().replace('"isPartitioned": "false"', '"isPartitioned": "true"'))
-    assert not_kept_up(table.context.state()) == ["record_index"]
+def test_secondary_indexes_of_some_types_are_not_kept_up(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("s", pa.struct([("x", pa.int32())])), ("f", pa.float32())])
+    indexed_table(tmp_path / "t", schema=schema, partition_by=[], ordering=[], options=RECORDS)
+    for column in ("k", "s.x", "f"):
+        add_secondary_index(tmp_path / "t", column)
+    state = open_table(tmp_path / "t").context.state()
+    assert not_kept_up(state) == ["secondary_index_f"]
+    found = indexes_of(state)
+    assert found is not None
+    assert found.values == ("k", "s.x")
+
+
+def test_expression_indexes_of_some_functions_are_not_kept_up(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t")
+    for function in ("upper", "split"):
+        add_expression_index(tmp_path / "t", "p", function)
+    filters = IndexDefinition("expr_index_filters", "bloom_filters", "upper", ("p",))
+    add_index(tmp_path / "t", filters, groups=1)
+    state = open_table(table.path).context.state()
+    assert not_kept_up(state) == ["expr_index_split_p", "expr_index_filters"]
+    found = indexes_of(state)
+    assert found is not None
+    assert [one.name for one in found.expressions] == ["expr_index_upper_p"]
+
+
+def test_without_its_definition_an_index_is_not_kept_up(tmp_path: Path) -> None:
+    table = indexed_table(tmp_path / "t", options=RECORDS)
+    set_properties(tmp_path / "t", {PARTITIONS: ",".join([*table.config.metadata_partitions, "secondary_index_v"])})
+    state = open_table(tmp_path / "t").context.state()
+    assert not_kept_up(state) == ["secondary_index_v"]
+    assert is_of_records("secondary_index_v")

@@ -17,21 +17,24 @@ from typing import Any, TypeVar
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
+from hudiformat import Commit, CommitError, HudiFormatWarning, LogReader, StorageError, Table, open_table
 from hudiformat.basefile import META_FIELDS
 from hudiformat.hfile import HFileReader
-from hudiformat.metadata import listing
+from hudiformat.metadata import listing, merged_records
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
+from hudiformat.metadata.stat_records import decode_stat_record
 from hudiformat.naming import LogFileName
 from hudiformat.storage import FolderStorage, LocalStorage
 from hudiformat.timeline import Action, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
+from hudiformat.upkeep import MetadataTable
 from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing
-from tests.metadata_statistics import check_metadata_table, check_statistics, records_of
+from tests.metadata_statistics import check_metadata_table, check_statistics, records_of, rows_of
 from tests.metadata_tables import (
     NAME,
     PARTITIONS,
+    add_expression_index,
     add_secondary_index,
     base_files,
     indexed_table,
@@ -40,6 +43,7 @@ from tests.metadata_tables import (
     told,
     with_metadata_table,
     with_options,
+    with_partitioned_index,
 )
 from tests.tables import GOLDEN, content, multiset, new_table, rows, tree
 
@@ -100,7 +104,7 @@ ALL = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
     "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
-    "hoodie.metadata.compact.max.delta.commits": "5",
+    "hoodie.metadata.compact.max.delta.commits": "4",
     "hoodie.index.type": "GLOBAL_SIMPLE",
 }
 
@@ -142,6 +146,77 @@ def test_every_action_keeps_all_indexes_up(tmp_path: Path, table_type: str, vers
     assert base_files(table)
 
 
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_a_partitioned_record_index_is_kept_up(tmp_path: Path, table_type: str) -> None:
+    path = tmp_path / "t"
+    options = {
+        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.compact.max.delta.commits": "3",
+        "hoodie.metadata.index.column.stats.enable": "false",
+    }
+    indexed_table(path, table_type=table_type, options=options)
+    with_partitioned_index(path)
+    table = open_table(path, options={**options, "hudiformat.sync": "false"})
+    actions: list[Callable[[], object]] = [
+        lambda: table.insert(rows(("a", 1, "x-1_2", 1), ("a", 1, "y/z a", 1), ("c", 1, "x-1_2", 5))),
+        lambda: table.upsert(rows(("a", 2, "x-1_2", 2), ("d", 1, "new", None))),
+        lambda: table.delete(rows(("a", 0, "y/z a"))),
+        lambda: table.compact() if table_type == "MERGE_ON_READ" else None,
+        lambda: table.bulk_insert(rows(("e", 1, "new", 7), ("f", 1, "w", 8))),
+        lambda: table.insert_overwrite(rows(("h", 1, "x-1_2", 1))),
+        lambda: table.rollback(table.upsert(rows(("g", 1, "newer", 1), ("a", 9, "x-1_2", 9))).instant),
+        lambda: table.delete_partitions(["w"]),
+        lambda: table.upsert(rows(("b", 5, "w", 9), ("g", 5, "newer", 9))),
+    ]
+    for action in actions:
+        action()
+        check_metadata_table(path)
+    unique = pc.field("k") == "g"
+    explanation = table.scan(filter=unique).explain()
+    assert (len(explanation.read), explanation.left_out) == (1, {"record_index": len(table.file_slices()) - 1})
+    assert content(table, filter=unique) == [("g", 5, "newer", 9)]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_expression_indexes_are_kept_up(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "t"
+    options = {"hoodie.metadata.compact.max.delta.commits": "3", "hoodie.clean.commits.retained": "1"}
+    indexed_table(path, version=version, options=options)
+    of_p, of_v = add_expression_index(path, "p", "upper"), add_expression_index(path, "v", "identity")
+    table = open_table(path, options={**options, "hudiformat.sync": "false"})
+    actions: list[Callable[[], object]] = [
+        lambda: table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2))),
+        lambda: table.upsert(rows(("a", 2, "x", 7))),
+        lambda: table.delete(rows(("b", 0, "y"))),
+        table.compact,
+        lambda: table.insert_overwrite(rows(("h", 1, "x", 3))),
+        lambda: table.rollback(table.insert(rows(("c", 1, "new", 1))).instant),
+        table.clean,
+    ]
+    for action in actions:
+        action()
+        ranges = merged_ranges(table, of_v)
+        for one in table.file_slices():
+            name = None if one.base_file is None else path / one.partition_path / str(one.base_file.name)
+            values = [] if name is None else rows_of(name)["v"].to_pylist()
+            if values and name is not None:  # a file without rows has no record
+                assert ranges[name.name] == (min(values), max(values))
+                lower, upper = ranges[one.partition_path]
+                assert lower <= min(values) <= max(values) <= upper
+        check_metadata_table(path)
+    assert merged_ranges(table, of_p)["x"] == ("X", "X")
+
+
+def merged_ranges(table: Table, index: str) -> dict[str, tuple[Any, Any]]:
+    """The bounds of each file and partition path in an index."""
+    own = MetadataTable.of(table.context.state())
+    schema = own.own.schema.avro_with_meta
+    (kind,) = (one for one in own.kinds() if one.name == index)
+    _, values = merged_records(own.opened().parts(index), kind, schema)
+    records = [decode_stat_record(value, schema) for value in values.to_pylist()]
+    return {one.name: (one.statistics.lower, one.statistics.upper) for one in records if one.statistics is not None}
+
+
 @pytest.mark.parametrize("version", [6, 9])
 def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path, version: int) -> None:
     path = tmp_path / "t"
@@ -161,21 +236,39 @@ def test_log_compaction_and_restore_keep_all_indexes_up(tmp_path: Path, version:
     check_metadata_table(path)
 
 
-def test_a_record_index_that_cannot_be_undone_is_dropped_with_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_a_write_whose_entries_are_in_a_base_file_is_rolled_back(tmp_path: Path, *, is_partitioned: bool) -> None:
+    path = tmp_path / "t"
     options = {**ALL, "hoodie.metadata.compact.max.delta.commits": "1"}
-    table = with_secondary_indexes(indexed_table(tmp_path / "t", options=options), options)
-    table.insert(rows(("a", 1, "x", 1)))
-    second = table.insert(rows(("b", 1, "new", 1)))
-    with pytest.warns(
-        HudiFormatWarning,
-        match="record_index, secondary_index_v, secondary_index_p of the metadata table are dropped: where",
-    ):
-        table.rollback(second.instant)
-    left = "bloom_filters,column_stats,files,partition_stats"
-    assert properties(tmp_path / "t")[PARTITIONS] == left
-    check_metadata_table(tmp_path / "t")
-    table.insert(rows(("c", 1, "x", 1)))
-    check_metadata_table(tmp_path / "t")
+    indexed_table(path, options=options)
+    if is_partitioned:
+        with_partitioned_index(path)
+    for column in ("v", "p"):
+        add_secondary_index(path, column)
+    table = open_table(path, options={**options, "hudiformat.sync": "false"})
+    before = table.config.metadata_partitions
+    first = table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2), ("c", 1, "y", 3), ("d", 1, "y", 4)))
+    table.upsert(rows(("a", 2, "x", 5)))
+    expected = content(table)
+    writes: list[Callable[[], Commit]] = [
+        lambda: table.insert(rows(("e", 1, "new", 1), ("f", 1, "x", 1))),
+        lambda: table.upsert(rows(("b", 3, "x", 9), ("c", 3, "z", 3))),  # the second moves
+        lambda: table.delete(rows(("a", 0, "x"), ("d", 0, "y"))),
+        lambda: table.insert_overwrite(rows(("b", 4, "x", 1))),
+        lambda: table.delete_partitions(["y"]),
+    ]
+    for write in writes:
+        table.rollback(write().instant)
+        assert content(table) == expected
+        check_metadata_table(path)
+    table.savepoint(first.instant)
+    table.delete(rows(("b", 0, "x")))
+    table.insert(rows(("e", 1, "new", 1)))
+    table.restore(first.instant)
+    check_metadata_table(path)
+    table.insert(rows(("h", 1, "x", 1)))
+    check_metadata_table(path)
+    assert open_table(path).config.metadata_partitions == before
 
 
 def test_partial_updates_leave_no_value_out(tmp_path: Path) -> None:

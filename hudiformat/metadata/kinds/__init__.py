@@ -2,21 +2,34 @@
 
 from hudiformat.metadata.kinds.bloom_filters import BloomFiltersKind
 from hudiformat.metadata.kinds.column_stats import ColumnStatsKind
+from hudiformat.metadata.kinds.expression_index import EXPRESSION_INDEX, ExpressionIndexKind
 from hudiformat.metadata.kinds.files import ALL_PARTITIONS, FILES, NO_PARTITION, FilesKind
-from hudiformat.metadata.kinds.partition_stats import PARTITION_STATS, PartitionStatsKind
-from hudiformat.metadata.kinds.record_index import RECORD_INDEX, RecordIndexKind
+from hudiformat.metadata.kinds.partition_stats import PartitionStatsKind
+from hudiformat.metadata.kinds.record_index import (
+    RECORD_INDEX,
+    PartitionedRecordIndexKind,
+    RecordIndexKind,
+    group_of_path,
+    is_partitioned,
+    path_of_group,
+)
 from hudiformat.metadata.kinds.secondary_index import SecondaryIndexKind
 
 __all__ = [
     "ALL_PARTITIONS",
+    "EXPRESSION_INDEX",
     "FILES",
     "NO_PARTITION",
-    "PARTITION_STATS",
     "RECORD_INDEX",
     "BloomFiltersKind",
     "ColumnStatsKind",
+    "ExpressionIndexKind",
     "FilesKind",
     "PartitionStatsKind",
+    "PartitionedRecordIndexKind",
     "RecordIndexKind",
     "SecondaryIndexKind",
+    "group_of_path",
+    "is_partitioned",
+    "path_of_group",
 ]

@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from hudiformat.basefile import NO_ROWS, ColumnStatistics, unknown_statistics
 from hudiformat.metadata.changes import Change, FileStatistics, KeyedRecords, Stored
+from hudiformat.metadata.column_stats import PARTITION_STATS
 from hudiformat.metadata.stat_records import StatEncoder, merge_stat_records, partition_key
 from hudiformat.metadata.value_types import as_kind
 from hudiformat.naming import base_name
-
-PARTITION_STATS = "partition_stats"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import partial
 from uuid import UUID
 
 import numpy as np
@@ -13,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.metadata.changes import Change, KeyedRecords, Stored
+from hudiformat.metadata.definitions import IndexDefinition
 from hudiformat.metadata.records import encode_record
-from hudiformat.naming import parse_instant
+from hudiformat.naming import escape_file_name, parse_instant, unescape_path_name
 
 RECORD_INDEX = "record_index"
 
@@ -56,7 +59,7 @@ class RecordIndexKind:
         table = pa.table({"key": pa.chunked_array(keys), "value": pa.chunked_array(values)})
         numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
         table = table.take(numbered.group_by("key").aggregate([("row", "max")])["row_max"])
-        gone = [pa.array([], pa.string()), *_dropped(change), *change.replaced_keys()]
+        gone = [pa.array([], pa.string()), *_dropped(change), *(keys for _, keys in change.replaced_keys())]
         return KeyedRecords(
             table["key"].combine_chunks(), table["value"].combine_chunks(), pc.unique(pa.chunked_array(gone))
         )
@@ -91,6 +94,77 @@ def _file_group(file_id: str) -> dict[str, object]:
 
 def _signed(number: int) -> int:
     return number - _TWO_64 if number >= _TWO_63 else number
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedRecordIndexKind:
+    """As :class:`RecordIndexKind`, where a key is one in its partition path only: each has file groups of its own.
+
+    Source: HoodieBackedTableMetadataWriter.getRecordTaggerPartitionedRLI.
+    """
+
+    index: RecordIndexKind
+
+    @property
+    def name(self) -> str:
+        """As :attr:`IndexKind.name`."""
+        return self.index.name
+
+    @property
+    def is_plain(self) -> bool:
+        """As :attr:`IndexKind.is_plain`."""
+        return self.index.is_plain
+
+    def records(self, change: Change) -> KeyedRecords:
+        """The keys of each partition path; one that is written to has file groups from then on, whatever is written."""
+        replaced: defaultdict[str, list[tuple[str, pa.Array]]] = defaultdict(list)
+        for path, keys in change.replaced_keys():
+            replaced[path].append((path, keys))
+        parts = {
+            path: self.index.records(
+                replace(
+                    change,
+                    written={path: change.written.get(path, ())},
+                    replaced_keys=partial(replaced.__getitem__, path),
+                )
+            )
+            for path in dict.fromkeys([*change.written, *replaced])
+        }
+        nothing = pa.array([], pa.string())
+        return KeyedRecords(nothing, nothing.cast(pa.binary()), nothing, parts)
+
+    def hashed(self, keys: pa.Array) -> pa.Array:
+        """As :meth:`IndexKind.hashed`."""
+        return keys
+
+    def merge(self, key: str, older: Stored, newer: Stored) -> Stored:
+        """As :meth:`IndexKind.merge`."""
+        return self.index.merge(key, older, newer)
+
+    def compacted(self, key: str, record: Stored) -> bytes:
+        """As :meth:`IndexKind.compacted`."""
+        return self.index.compacted(key, record)
+
+
+def group_of_path(path: str) -> str:
+    """What the ids of the file groups of a partition path begin with.
+
+    Source: HoodieTableMetadataUtil.getFileIDForFileGroup.
+    """
+    return f"record-index-{escape_file_name(path)}-"
+
+
+def path_of_group(file_id: str) -> str:
+    """The partition path of a file group.
+
+    Source: HoodieTableMetadataUtil.getDataTablePartitionNameFromFileGroupName.
+    """
+    return unescape_path_name(file_id.split("-")[-3])
+
+
+def is_partitioned(definition: IndexDefinition | None) -> bool:
+    """Whether a record index has file groups for each partition path."""
+    return definition is not None and definition.options.get("isPartitioned") == "true"
 
 
 def _milliseconds(time: str, zone: tzinfo | None) -> int:

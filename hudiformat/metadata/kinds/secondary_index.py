@@ -51,9 +51,12 @@ class SecondaryIndexKind:
             added.append(_without(there, gone))
             dropped.append(_without(gone, there))
         new, old = _unique(added), _unique(dropped)
-        keys = _without(new, old)
-        value = pa.scalar(encode_record(_NUMBER, _FIELD, _NAME, {"isDeleted": False}, self.schema), pa.binary())
-        return KeyedRecords(keys, pa.repeat(value, len(keys)), _without(old, new))
+        return self._records(_without(new, old), _without(old, new))
+
+    def corrected(self, stored: pa.Array, rows: Iterable[pa.Table]) -> KeyedRecords:
+        """What makes of the keys that the partition has *stored* those of *rows*, with record keys and the column."""
+        old, new = _unique([stored]), _unique(self._keys(some) for some in rows)
+        return self._records(_without(new, old), _without(old, new))
 
     def hashed(self, keys: pa.Array) -> pa.Array:
         """As :meth:`IndexKind.hashed`."""
@@ -66,6 +69,10 @@ class SecondaryIndexKind:
     def compacted(self, _key: str, record: Stored) -> bytes:
         """As :meth:`IndexKind.compacted`."""
         return record.value
+
+    def _records(self, keys: pa.Array, dropped: pa.Array) -> KeyedRecords:
+        value = pa.scalar(encode_record(_NUMBER, _FIELD, _NAME, {"isDeleted": False}, self.schema), pa.binary())
+        return KeyedRecords(keys, pa.repeat(value, len(keys)), dropped)
 
     def _keys(self, rows: pa.Table) -> pa.Array:
         keys = secondary_keys(rows[self.column].combine_chunks(), rows[RECORD_KEY].combine_chunks().cast(pa.string()))

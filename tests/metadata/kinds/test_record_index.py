@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from hudiformat.avro import decode_value, parse_value_schema
 from hudiformat.basefile import IndexedFile
-from hudiformat.metadata import Change, KeyedRecords, RecordIndexKind
+from hudiformat.metadata import Change, KeyedRecords, PartitionedRecordIndexKind, RecordIndexKind
 from hudiformat.metadata.changes import Stored
+from hudiformat.metadata.kinds import group_of_path, path_of_group
 from hudiformat.timeline import WriteStat
 from tests.metadata.statistics import SCHEMA
 
@@ -55,7 +56,7 @@ def test_a_file_id_without_a_uuid_is_a_text() -> None:
 
 def test_the_last_group_of_a_key_counts_and_keys_that_went_are_dropped_once() -> None:
     stats = (stat(GROUP, "a", "b", dropped=("c",)), stat("other", "a", dropped=("c", "d")))
-    change = Change(time=TIME, written={"p": stats}, replaced_keys=lambda: [pa.array(["d", "e"])])
+    change = Change(time=TIME, written={"p": stats}, replaced_keys=lambda: [("q", pa.array(["d", "e"]))])
     records = KIND.records(change)
     assert {key: record["fileId"] for key, record in found(records).items()} == {"a": "other", "b": ""}
     assert sorted(records.dropped.to_pylist()) == ["c", "d", "e"]
@@ -70,3 +71,29 @@ def test_the_newest_record_counts_and_a_local_time_is_the_machines() -> None:
     assert KIND.name == "record_index"
     local = RecordIndexKind(SCHEMA, None).records(Change(time=TIME, written={"p": (stat(GROUP, "k"),)}))
     assert abs(found(local)["k"]["instantTime"] - 1795392157074) <= 86_400_000
+
+
+def test_a_partitioned_index_has_records_of_each_partition() -> None:
+    change = Change(
+        time=TIME,
+        written={"p": (stat(GROUP, "a"),), "q": (stat(GROUP, "a", dropped=("b",)),), "new": (WriteStat(file_id="f"),)},
+        replaced_keys=lambda: [("p", pa.array(["c"])), ("r", pa.array(["d"]))],
+    )
+    records = PartitionedRecordIndexKind(KIND).records(change)
+    parts = {
+        path: (
+            part.keys.to_pylist(),
+            [record["partitionName"] for record in found(part).values()],
+            part.dropped.to_pylist(),
+        )
+        for path, part in records.parts.items()
+    }
+    assert parts == {"p": (["a"], ["p"], ["c"]), "q": (["a"], ["q"], ["b"]), "new": ([], [], []), "r": ([], [], ["d"])}
+    assert records
+    assert not PartitionedRecordIndexKind(KIND).records(Change())
+
+
+def test_the_file_groups_of_a_partition_have_its_path_in_their_ids() -> None:
+    assert group_of_path("p9/a b") == "record-index-p9%2Fa b-"
+    for path in ("", "day=2024-02-29/x_1"):
+        assert path_of_group(f"{group_of_path(path)}0000-0") == path
