@@ -156,7 +156,8 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     for name in state.config.ordering_fields if is_cow else ():
         if name in changed and pa.types.is_string(new.field(name).type):
             raise _new_kind(name, changed[name], new, "Hudi cannot compare them with those that are there")
-    refuse_changes_of_indexed(state, new)
+    if state.config.metadata_partitions:
+        refuse_changes_of_indexed(state, new)
 
 
 def _has_the_same_text(old: pa.DataType, new: pa.DataType) -> bool:
