@@ -103,7 +103,9 @@ def _by_partition_statistics(
     state: TableState, slices: Sequence[FileSlice], pruner: PartitionPruner, **_query: bool
 ) -> set[FileSlice]:
     columns = _columns_with_statistics(state, pruner)
-    if not columns.names or not state.config.partition_fields:
+    # Below version 8 log files grow, and records of partitions are added to others that may lack their rows.
+    grows = state.config.version < VERSION_WITH_COMPLETION_TIMES
+    if not columns.names or not state.config.partition_fields or grows:
         return set()
     paths = list(dict.fromkeys(one.partition_path for one in slices))
     known = partition_ranges(state.storage, state.config, state.timeline, paths, columns.names)
