@@ -204,7 +204,7 @@ class MetadataTable:
         change = changes.of_rollbacks(rollbacks, compacted, listed)
         records = [(kind, kind.records(change)) for kind in kinds if not is_of_records(kind.name)]
         if compacted and len(records) < len(kinds):
-            schema, left = self.own.schema.avro_with_meta, changes.visibility_without(every)
+            schema, left = table.own.schema.avro_with_meta, changes.visibility_without(every)
             records += Correction(changes, table.opened(), schema, touched, left).records(kinds, time)
         return table._commit(time, records)  # noqa: SLF001
 

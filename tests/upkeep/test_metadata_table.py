@@ -401,9 +401,16 @@ class FailsOnce:
         return action()
 
 
-def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_record_index", [False, True])
+def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(
+    tmp_path: Path, has_record_index: bool
+) -> None:
     """It does not see these files any more, and a base file of the metadata table has them."""
-    table = with_metadata_table(new_table(tmp_path / "t"), {"hoodie.metadata.compact.max.delta.commits": "3"})
+    compacting = {"hoodie.metadata.compact.max.delta.commits": "3"}
+    if has_record_index:
+        table = indexed_table(tmp_path / "t", options={**compacting, "hoodie.metadata.record.index.enable": "true"})
+    else:
+        table = with_metadata_table(new_table(tmp_path / "t"), compacting)
     done = [table.upsert(rows(("k", step, "x", step))).instant for step in range(6)]
     fault = FailsOnce(f"delete_folder .hoodie/.temp/{done[1]}")
     failing = open_table(FaultyStorage(table.context.storage, fault), clock=table.context.clock)
@@ -417,6 +424,7 @@ def test_a_restore_that_goes_on_undoes_what_its_first_attempt_had_deleted(tmp_pa
     state = table.context.state()
     listed = {file.name for _, files in listing(state.storage, state.config, state.timeline) for file in files}
     assert not any(time in name for name in listed for time in done[1:])
+    check_metadata_table(tmp_path / "t")
     check_listing(tmp_path / "t")
 
 
