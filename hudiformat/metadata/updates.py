@@ -19,8 +19,11 @@ from hudiformat.metadata.changes import KeyedRecords
 from hudiformat.metadata.kinds import RECORD_INDEX
 from hudiformat.naming import string_hashes
 
-SMALL_BLOCK = 64 * 1024
-"""Bytes of a block of ``record_index``, before compression: a key that is looked up takes a whole block."""
+SMALL_BLOCK = 256 * 1024
+"""Bytes of a block of ``record_index``, before compression: a key that is looked up takes a whole block.
+
+Smaller ones would make look-ups faster still, but compactions slower: few entries are decoded one after the other.
+"""
 
 
 def encode_log_blocks(records: KeyedRecords, *, partition: str, instant: str, schema: str) -> list[LogBlock]:

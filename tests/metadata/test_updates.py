@@ -21,13 +21,13 @@ def test_a_base_file_has_what_hudi_needs_for_look_ups() -> None:
 
 
 def test_blocks_of_the_record_index_are_small() -> None:
-    keys = pa.array([f"key {number:06d}" for number in range(4000)])
-    values = pa.array([b"v" * 50] * 4000, pa.binary())
+    keys = pa.array([f"key {number:06d}" for number in range(16000)])
+    values = pa.array([b"v" * 50] * 16000, pa.binary())
     sizes = {
         partition: len(list(HFileReader(encode_base_file(keys, values, schema=SCHEMA, partition=partition)).blocks()))
         for partition in ("record_index", "column_stats")
     }
-    assert sizes == {"record_index": 5, "column_stats": 1}
+    assert sizes == {"record_index": 5, "column_stats": 2}
     (block,) = encode_log_blocks(
         KeyedRecords(keys, values, pa.array([], pa.string())), partition="record_index", instant="1", schema=SCHEMA
     )
