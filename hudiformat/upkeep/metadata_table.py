@@ -195,7 +195,8 @@ class MetadataTable:
         if compacted and RECORD_INDEX in self.outer.config.metadata_partitions:
             warnings.warn(
                 f"{self.outer.storage.root}: {RECORD_INDEX} of the metadata table is dropped: where the keys of "
-                f"{', '.join(compacted)} were before is not known any more; Hudi builds it anew where it is enabled",
+                f"{', '.join(compacted)} were before is not known any more; create_index builds it again, and "
+                "so does Hudi where it is enabled",
                 HudiFormatWarning,
                 stacklevel=6,
             )
