@@ -41,7 +41,7 @@ from hudiformat.upkeep.metadata_table import MetadataTable
 from hudiformat.upkeep.setting_up import first_instant, index_definition, make_metadata_table, new_partition
 from hudiformat.view import FileSlice
 
-_GROUP_BYTES = 128 << 20
+_GROUP_BYTES = 64 << 20
 """Bytes of records in a file group, about: so many are in memory at a time."""
 _ROW_BYTES = {RECORD_INDEX: 128, BLOOM_FILTERS: 8}
 _STATISTICS_BYTES = 256

@@ -155,7 +155,9 @@ class MetadataTable:
         folders = [entry.name for entry in storage.list("") if entry.is_dir and entry.name != META_FOLDER]
         files = [f"{folder}/{entry.name}" for folder in folders for entry in storage.list(folder) if not entry.is_dir]
         if self.own.logs_name_slices:
-            return [path for path in files if self._blocks_of(path) == {time}]
+            logs = (path for path in files if isinstance(parse_data_file(base_name(path)), LogFileName))
+            # A file without a whole block is of a writer that died: all others write theirs under the lock.
+            return [path for path in logs if self._blocks_of(path) <= {time, ""}]
         return [path for path in files if (name := parse_data_file(base_name(path))) and name.instant == time]
 
     def _take_back(self, time: str) -> None:
@@ -170,9 +172,7 @@ class MetadataTable:
                         writer.append(rollback_block(instant=f"{time}{_ROLLBACK_SUFFIX}", target=time))
 
     def _blocks_of(self, path: str) -> set[str]:
-        """The instants of the blocks of a log file; none of another file, and of a block that is damaged."""
-        if not isinstance(parse_data_file(base_name(path)), LogFileName):
-            return set()
+        """The instants of the blocks of a log file; an empty text stands for a block that is damaged."""
         return {block.instant or "" for block in LogReader(path, storage=self.own.storage)}
 
     def _log_name(self, one: FileSlice) -> LogFileName:

@@ -228,7 +228,10 @@ def test_they_take_turns(hudi: RealHudi, tmp_path: Path, table_type: str, versio
             version=version,
             options=INDEXES,
         )
-    turns.by_hudi() if table_type == "MERGE_ON_READ" else turns.by_us()
+    if table_type == "MERGE_ON_READ":
+        hudi.write(rows(range(30), 0), path, turns.options)
+    else:
+        turns.by_us()
     partitions = open_table(path).config.metadata_partitions
     take_turns(hudi, turns, path, partitions)
 

@@ -24,9 +24,12 @@ from hudiformat.metadata import listing, merged_records
 from hudiformat.metadata.file_entries import FileEntry, encode_file_entries
 from hudiformat.metadata.stat_records import decode_stat_record
 from hudiformat.naming import LogFileName
+from hudiformat.options import Operation
 from hudiformat.storage import FolderStorage, LocalStorage
-from hudiformat.timeline import Action, update_table_config
+from hudiformat.timeline import Action, begin_instant, update_table_config
 from hudiformat.timeline.table_config import CHECKSUM_KEY
+from hudiformat.transaction import begin_write
+from hudiformat.transaction.changing import leave
 from hudiformat.upkeep import MetadataTable
 from tests.faults import FaultyStorage
 from tests.metadata.tables import add_metadata_table, check_listing
@@ -595,3 +598,23 @@ def test_flinks_table_with_a_pending_compaction_keeps_its_metadata_table(tmp_pat
     check_listing(tmp_path / "table")
     table.compact()
     check_listing(tmp_path / "table")
+
+
+def test_a_torn_log_file_of_version_6_goes_with_the_write_of_the_writer_that_died(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = indexed_table(path, version=6, options=OF_VERSION_6)
+    table.upsert(rows(("a", 1, "x", 1)))
+    last = own_logs(path)[-1]
+    write = begin_write(table.context, Operation.UPSERT)
+    own = MetadataTable.of(table.context.state()).own
+    begin_instant(own.storage, own.config, write.instant.time, Action.DELTA_COMMIT)
+    torn = last.with_name(last.name.replace(".log.2_", ".log.3_"))
+    torn.write_bytes(last.read_bytes()[:100])
+    write._stop_heartbeat()
+    leave(str(path), write.instant.time)
+    with pytest.warns(HudiFormatWarning, match="the metadata table is not used"):
+        assert content(open_table(path)) == [("a", 1, "x", 1)]
+    open_table(path).upsert(rows(("b", 1, "x", 1)))
+    check_listing(path)
+    assert content(open_table(path)) == [("a", 1, "x", 1), ("b", 1, "x", 1)]
+    write.abandon()
