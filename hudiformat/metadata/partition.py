@@ -20,6 +20,7 @@ from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline import (
     METADATA_FOLDER,
     VERSION_WITH_COMPLETION_TIMES,
+    ArchivedTimes,
     TableConfig,
     Timeline,
     load_table_config,
@@ -97,7 +98,8 @@ class OpenMetadata:
         own = FolderStorage(storage, METADATA_FOLDER)
         valid = valid_instants(storage, config, timeline, own_timeline)
         in_names = own_config.version < VERSION_WITH_COMPLETION_TIMES
-        return cls(own, Visibility.of(own_timeline, logs_name_slices=in_names), valid)
+        archived = None if in_names else ArchivedTimes(own, own_config)
+        return cls(own, Visibility.of(own_timeline, logs_name_slices=in_names, archived=archived), valid)
 
     def slices(self, partition: str) -> list[FileSlice]:
         """The newest file slices of *partition*, one for each of its file groups, in the order of their ids.

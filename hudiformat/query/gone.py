@@ -17,6 +17,7 @@ from hudiformat.timeline import (
     Action,
     CleanerPlan,
     CleanMetadata,
+    CommitMetadata,
     Instant,
     State,
     TableConfig,
@@ -68,7 +69,7 @@ def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> s
         instant = _instant_of(path)
         if instant is not None and _is_undone(timeline, instant):
             return f"{path} is of the write {instant}, which was rolled back: ask again"
-        if is_of_any_write(config, path):
+        if is_of_any_write(config, path) and not _is_of_commit(storage, config, timeline, base_name(path)):
             return f"{path} was of a write that was given up or rolled back: ask again"
     return None
 
@@ -80,6 +81,16 @@ def is_of_any_write(config: TableConfig, path: str) -> bool:
     """
     is_log = isinstance(parse_data_file(base_name(path)), LogFileName)
     return is_log and config.version < VERSION_WITH_COMPLETION_TIMES
+
+
+def _is_of_commit(storage: Storage, config: TableConfig, timeline: Timeline, name: str) -> bool:
+    """Whether a commit on the timeline has written the file *name*, or added to it."""
+    for done in timeline.completed_writes:
+        content = _content(storage, config, done)
+        stats = content.write_stats if isinstance(content, CommitMetadata) else ()
+        if any(name == base_name(stat.path or "") for stat in stats):
+            return True
+    return False
 
 
 def cleaned_files(
@@ -98,9 +109,9 @@ def _paths(content: object) -> frozenset[str]:
     return frozenset(join_path(path, name) for path, name in _deleted(content))
 
 
-def _content(storage: Storage, config: TableConfig, clean: Instant) -> object:
-    """What a clean has done, or is going to; None where its file has been archived since."""
-    shown = clean if clean.is_completed else Instant(clean.time, clean.action, State.REQUESTED)
+def _content(storage: Storage, config: TableConfig, instant: Instant) -> object:
+    """What an action has done, or is going to; None where its file has been archived since."""
+    shown = instant if instant.is_completed else Instant(instant.time, instant.action, State.REQUESTED)
     try:
         return read_content(storage, config, shown)
     except HudiFormatError:

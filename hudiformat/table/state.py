@@ -29,6 +29,7 @@ from hudiformat.timeline import (
     PROPERTIES_FILE,
     VERSION_WITH_COMPLETION_TIMES,
     Action,
+    ArchivedTimes,
     CommitMetadata,
     Content,
     Instant,
@@ -391,7 +392,10 @@ class TableState:
             for path, ids in (self.metadata(done).partition_to_replace_file_ids or {}).items()
             for file_id in ids
         }
-        return Visibility.of(self.timeline, replaced=replaced, logs_name_slices=self.logs_name_slices)
+        archived = None if self.logs_name_slices else ArchivedTimes(self.storage, self.config)
+        return Visibility.of(
+            self.timeline, replaced=replaced, logs_name_slices=self.logs_name_slices, archived=archived
+        )
 
     @cached_property
     def pending_groups(self) -> tuple[PendingGroup, ...]:

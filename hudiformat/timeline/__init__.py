@@ -5,6 +5,7 @@ The timeline alone decides what is in the table: a file is visible if the instan
 
 from hudiformat.timeline.archive_log import add_archive_log, archive_logs
 from hudiformat.timeline.archived import ArchivedInstant
+from hudiformat.timeline.archived_times import ArchivedTimes
 from hudiformat.timeline.archiving import (
     ArchiveLimits,
     archive,
@@ -122,6 +123,7 @@ __all__ = [
     "ActionInstant",
     "ArchiveLimits",
     "ArchivedInstant",
+    "ArchivedTimes",
     "CleanFileInfo",
     "CleanMetadata",
     "CleanPartitionMetadata",

@@ -57,14 +57,19 @@ def read_history(storage: Storage, config: TableConfig, *, contents: bool = True
     return list(chain.from_iterable(history_files(storage, config, contents=contents)))
 
 
-def history_files(storage: Storage, config: TableConfig, *, contents: bool = True) -> Iterator[list[ArchivedInstant]]:
-    """The archived instants of each file, as :func:`read_history`.
+def history_files(
+    storage: Storage, config: TableConfig, *, contents: bool = True, around: str | None = None
+) -> Iterator[list[ArchivedInstant]]:
+    """The archived instants of each file, as :func:`read_history`; with *around*, of those that may have that instant.
 
     Raises:
         CorruptTableError: as for :func:`read_history`.
     """
     _, files = _latest_manifest(storage, config.history_folder)
     for name in files:
+        first, _, rest = name.partition("_")
+        if around is not None and not first <= around <= rest.partition("_")[0]:
+            continue
         path = f"{config.history_folder}/{name}"
         rows = _read_rows(storage, path, None if contents else _TIMES)
         yield [_archived(row, path=f"{storage.root}/{path}") for row in rows]

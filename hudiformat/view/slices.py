@@ -15,7 +15,7 @@ from itertools import groupby
 
 from hudiformat.naming import BaseFileName, LogFileName, parse_data_file
 from hudiformat.storage import FileInfo
-from hudiformat.timeline import Action, Timeline
+from hudiformat.timeline import Action, ArchivedTimes, Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Visibility:
     - ``completion``: the completion time of each completed instant.
     - ``first_active``: older instants are archived, and completed unless they are ``pending``.
     - ``replaced``: for file groups, as (partition path, file id), the instant that removed them from the table.
+    - ``archived``: when archived instants were completed; without it, at their own times.
     - ``logs_name_slices``: as in table version 6, the name of a log file has the instant of its slice, which may be one
       of ``pending_compactions``, and its blocks have the instants of the delta commits.
 
@@ -80,6 +81,7 @@ class Visibility:
     replaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
     pending_compactions: frozenset[str] = field(default_factory=frozenset)
     logs_name_slices: bool = False
+    archived: ArchivedTimes | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -88,6 +90,7 @@ class Visibility:
         replaced: Mapping[tuple[str, str], str] | None = None,
         *,
         logs_name_slices: bool = False,
+        archived: ArchivedTimes | None = None,
     ) -> Visibility:
         """Return what is visible on *timeline*; an instant without completion time was completed at its own time."""
         # A savepoint has the time of its commit, and a completion time of its own, which says nothing of files.
@@ -102,6 +105,7 @@ class Visibility:
                 instant.time for instant in timeline.pending if instant.action is Action.COMPACTION
             ),
             logs_name_slices=logs_name_slices,
+            archived=archived,
         )
 
     def with_replaced(self, replaced: Mapping[tuple[str, str], str]) -> Visibility:
@@ -137,8 +141,15 @@ class Visibility:
         return instant is not None and (as_of is None or instant <= as_of)
 
     def completion_time(self, instant: str) -> str:
-        """Return the completion time of a completed *instant*; for an archived one its own time, a lower bound."""
-        return self.completion.get(instant, instant)
+        """Return the completion time of a completed *instant*.
+
+        Raises:
+            CorruptTableError: it is archived, and the archived timeline is damaged.
+        """
+        known = self.completion.get(instant)
+        if known is not None:
+            return known
+        return instant if self.archived is None else self.archived.of(instant)
 
 
 def build_slices(
@@ -154,6 +165,9 @@ def build_slices(
     *as_of* hides whatever was begun after that instant.  Files that are not Hudi's, change data (``.cdc``) logs, and
     file groups that a replace commit took out of the table are left out.  The instants of files that are not visible
     are added to *unknown*.
+
+    Raises:
+        CorruptTableError: a log file is of an archived instant, and the archived timeline is damaged.
 
     Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
     """
@@ -223,7 +237,9 @@ def _slice_instant(instant: str, slices: Iterable[str], visibility: Visibility) 
     if visibility.logs_name_slices:
         earlier = [base for base in slices if base < instant]
         return max(earlier, default=instant) if instant in visibility.pending_compactions else instant
-    completed = visibility.completion_time(instant)
+    # The archived timeline is not read for a log file of the newest slice, of which its own time tells enough.
+    is_newest = all(base <= instant for base in slices)
+    completed = instant if is_newest else visibility.completion_time(instant)
     earlier = [base for base in slices if base <= completed]
     # A log file that was completed before the write of every base file began has its own slice.
     return max(earlier, default=instant)
