@@ -91,6 +91,13 @@ class Parsed:
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
         self.dropped_indexes: tuple[str, ...] = ()
+        self._archived: ArchivedTimes | None = None
+
+    def archived_times(self, storage: Storage, config: TableConfig) -> ArchivedTimes:
+        """The completion times of archived instants, which never change; another layout has them in another folder."""
+        if self._archived is None or self._archived.config.history_folder != config.history_folder:
+            self._archived = ArchivedTimes(storage, config)
+        return self._archived
 
     @cached_property
     def of_metadata_table(self) -> Parsed:
@@ -392,7 +399,7 @@ class TableState:
             for path, ids in (self.metadata(done).partition_to_replace_file_ids or {}).items()
             for file_id in ids
         }
-        archived = None if self.logs_name_slices else ArchivedTimes(self.storage, self.config)
+        archived = None if self.logs_name_slices else self.context.parsed.archived_times(self.storage, self.config)
         return Visibility.of(
             self.timeline, replaced=replaced, logs_name_slices=self.logs_name_slices, archived=archived
         )

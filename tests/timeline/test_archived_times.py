@@ -64,6 +64,16 @@ def test_times_are_read_once_and_sent_along(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(local)).of(instant) == time  # noqa: S301 - our own bytes
 
 
+def test_a_table_reads_them_once(tmp_path: Path) -> None:
+    archived(tmp_path)
+    storage = RecordingStorage(LocalStorage(tmp_path))
+    table = open_table(storage)
+    rows_then = content(table)
+    storage.clear()
+    assert content(table) == rows_then
+    assert [one.path for one in storage.requests if "history" in one.path] == []
+
+
 def test_an_instant_that_is_not_archived_has_its_own_time(tmp_path: Path) -> None:
     archived(tmp_path)
     storage = LocalStorage(tmp_path)
