@@ -5,11 +5,19 @@ An instant is completed in the metadata table first, and then on the timeline.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from hudiformat.errors import CommitError, LockError, StorageError, WriteConflictError
+from hudiformat.errors import (
+    CommitError,
+    HudiFormatError,
+    HudiFormatWarning,
+    LockError,
+    StorageError,
+    WriteConflictError,
+)
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
 from hudiformat.options import Operation
@@ -181,20 +189,31 @@ def _is_service(state: TableState, other: Instant) -> bool:
 def refuse_rolled_back(state: TableState, instant: Instant, done: Instant) -> None:
     """Check after a commit without a lock that no other writer was rolling it back; then it is taken back.
 
+    Where that cannot be looked up, the commit stays, with a warning.
+
     Raises:
         CommitError: one was.
     """
-    now = state.again()
-    later = [one for one in now.timeline.instants if one.action is Action.ROLLBACK and one.time > instant.time]
-    is_there = any(one.time == done.time and one.is_completed for one in now.timeline.instants)
-    if is_there and not any(_is_of(now, rollback, instant) for rollback in later):
+    root = state.storage.root
+    try:
+        is_committed = not _is_rolled_back(state.again(), instant, done)
+    except HudiFormatError as error:
+        message = f"{root}: {instant} is committed; whether another writer was rolling it back is not known: {error}"
+        warnings.warn(message, HudiFormatWarning, stacklevel=5)
+        return
+    if is_committed:
         return
     with suppress(StorageError):
         state.storage.delete(instant_path(state.config, done))
-    root = state.storage.root
     raise CommitError(
         f"{root}: {instant} is not committed: another writer has rolled it back; write again{_SHARED}", path=root
     )
+
+
+def _is_rolled_back(now: TableState, instant: Instant, done: Instant) -> bool:
+    later = [one for one in now.timeline.instants if one.action is Action.ROLLBACK and one.time > instant.time]
+    is_there = any(one.time == done.time and one.is_completed for one in now.timeline.instants)
+    return not is_there or any(_is_of(now, rollback, instant) for rollback in later)
 
 
 def _is_of(state: TableState, rollback: Instant, target: Instant) -> bool:

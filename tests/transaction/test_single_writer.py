@@ -7,16 +7,30 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from hudiformat import CommitError, LockError, Table, WriteConflictError, open_table
+from hudiformat import (
+    CommitError,
+    HudiFormatWarning,
+    LockError,
+    StorageError,
+    Table,
+    WriteConflictError,
+    open_table,
+)
 from hudiformat.exclusion.heartbeats import Heartbeat
 from hudiformat.options import Operation
+from hudiformat.storage import LocalStorage
 from hudiformat.transaction import begin_write
 from hudiformat.transaction.rollback import roll_back
+from tests.faults import FaultyStorage
 from tests.tables import content, new_table, rows
+
+T = TypeVar("T")
 
 PATIENT = {"hudiformat.sync": "false"}
 HASTY = {
@@ -201,3 +215,27 @@ def test_a_write_that_commits_before_its_rollback_begins_stays(tmp_path: Path, m
     roll_back(state, write.instant)
     assert [done.time for done in table.timeline.completed] == [write.instant.time]
     assert not table.timeline.pending
+
+
+@dataclass
+class GoesDown:
+    """A fault at every listing of the timeline once a commit is on it."""
+
+    is_down: bool = False
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        if self.is_down and what == "list .hoodie/timeline":
+            raise StorageError(f"the storage fails: {what}")
+        found = action()
+        self.is_down = self.is_down or (what.startswith("create ") and what.endswith(".deltacommit"))
+        return found
+
+
+def test_a_commit_stays_where_nobody_can_look_whether_it_was_rolled_back(tmp_path: Path) -> None:
+    new_table(tmp_path / "t").insert(rows(("a", 1, "x", 1)))
+    storage = FaultyStorage(LocalStorage(tmp_path / "t"), GoesDown())
+    table = open_table(storage, options={"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"})
+    with pytest.warns(HudiFormatWarning, match="is committed; whether another writer was rolling it back is not known"):
+        commit = table.upsert(rows(("a", 2, "x", 2)))
+    assert commit.num_writes == 1
+    assert content(open_table(tmp_path / "t")) == [("a", 2, "x", 2)]
