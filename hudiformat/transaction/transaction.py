@@ -211,6 +211,8 @@ class Transaction:
         self._stop_heartbeat()
         leave(storage.root, time)
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
+            if self.plan.in_tasks:  # failed attempts may have gone on until now, and have found that they are awaited
+                delete_strays(storage, self.plan.config, time, metadata.write_stats)
             delete_markers(storage, time)
         return Commit(done.time, done.action.value, metadata.write_stats)
 

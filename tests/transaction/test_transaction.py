@@ -15,7 +15,7 @@ from hudiformat import Commit, CommitError, HudiFormatWarning, StorageError, Tab
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage, open_storage
-from hudiformat.timeline import Action
+from hudiformat.timeline import Action, WriteStat
 from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
 from tests.requests import RecordingStorage
@@ -195,3 +195,25 @@ def test_a_log_file_of_version_6_that_another_writer_gives_up_is_a_conflict(tmp_
         table.upsert(rows(("a", 3, "x", 3)))
     assert pending
     assert content(other) == [("a", 3, "x", 3) if retries == "1" else ("a", 1, "x", 1)]
+
+
+def test_what_a_slow_attempt_of_a_task_makes_until_the_commit_is_deleted(tmp_path: Path) -> None:
+    """It has looked whether the write waits for it before the write was over."""
+    new_table(tmp_path / "t")
+    batch = rows(("a", 1, "x", 1)).to_batches()[0]
+
+    def attempt(number: int) -> list[WriteStat]:
+        with WriteTask(write.plan, WriteToken(0, 0, number)) as task:
+            task.write_batch(batch)
+            return task.finish_apart()
+
+    def meanwhile(number: int) -> None:
+        if storage.requests[number].kind == "create" and storage.requests[number].path.endswith(".deltacommit"):
+            attempt(2)
+
+    storage = RecordingStorage(open_storage(tmp_path / "t"), before=meanwhile)
+    table = open_table(storage)
+    with begin_write(table.context, Operation.UPSERT) as write:
+        write.commit(attempt(1))
+    assert [name for name in data_files(tmp_path / "t") if "_0-0-2" in name] == []
+    assert content(open_table(tmp_path / "t")) == [("a", 1, "x", 1)]
