@@ -16,6 +16,7 @@ from hudiformat.timeline import Action, Instant, RollbackMetadata, RollbackPlan,
 from hudiformat.transaction.files import create_marker
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
+from tests.metadata.tables import check_listing
 from tests.tables import Clock, Row, content, data_files, multiset, new_table, rows, tree
 
 FIRST = (("a", 1, "x", 1), ("b", 1, "x", 1))
@@ -260,15 +261,14 @@ def test_a_failed_write_of_hudis_is_taken_back(own_golden: Callable[[str], Path]
     }
 
 
-@pytest.mark.filterwarnings("ignore:.*metadata table of a table of version 6 is not kept up, and is dropped")
-def test_the_metadata_table_of_hudis_goes(own_golden: Callable[[str], Path]) -> None:
+def test_the_metadata_table_of_hudis_stays(own_golden: Callable[[str], Path]) -> None:
     path = own_golden("v6-cow-metadata-table-h0150")
     table = open_table(path)
     expected = multiset(table.snapshot())
     table.delete(table.snapshot().slice(0, 0))
     assert multiset(open_table(path).snapshot()) == expected
-    assert open_table(path).config.metadata_partitions == ()
-    assert not (path / ".hoodie" / "metadata").exists()
+    assert open_table(path).config.metadata_partitions == ("files",)
+    check_listing(path)
 
 
 def test_commits_are_archived(tmp_path: Path) -> None:
