@@ -28,6 +28,7 @@ from hudiformat.timeline import (
     WriteStat,
     decode_commit_metadata,
     encode_commit_metadata,
+    load_timeline,
 )
 from hudiformat.transaction.partitions import leave_partition
 from hudiformat.transaction.plan import WritePlan
@@ -104,13 +105,17 @@ def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: It
 def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Sequence[WriteStat]) -> None:
     """Delete the files of a task whose write does not wait for it any more: it was committed without them or given up.
 
-    The write's markers tell, which are deleted last.  A write that is given up lists its files once more after that, so
-    a file that is made in between is found by one of the two.
+    Its instant tells, which is pending until it is over, and its markers, which are deleted last.  Markers alone do not,
+    as the task may have made one of its own since.  A write that is over lists its files once more after that, so a
+    file that is made in between is found by one of the two.
 
     Raises:
         WriteConflictError: the write is over.
     """
-    if not stats or storage.list(f"{MARKER_FOLDER}/{instant}"):
+    if not stats:
+        return
+    pending = {one.time for one in load_timeline(storage, config).pending}
+    if instant in pending and storage.list(f"{MARKER_FOLDER}/{instant}"):
         return
     _delete_own(storage, config, instant, {path for path in named_files(stats) if path is not None})
     raise WriteConflictError(

@@ -154,3 +154,17 @@ def test_a_folder_with_the_name_of_a_data_file_is_nobodys_to_delete(table: Table
     table.insert(rows(("c", 1, "y", 1)))
     assert (folder / "mine").read_text() == "mine"
     assert content(table) == [("b", 1, "x", 1), ("c", 1, "y", 1)]
+
+
+def test_a_task_that_begins_a_file_after_the_commit_deletes_it(table: Table) -> None:
+    """It has made a marker of its own since, so that there are markers again."""
+    write = begin_write(table.context, Operation.UPSERT)
+    slow, quick = (WriteTask(write.plan, WriteToken(0, 0, number)) for number in (1, 2))
+    batch = rows(("a", 1, "x", 1)).to_batches()[0]
+    quick.write_batch(batch)
+    write.commit(quick.finish_apart())
+    slow.write_batch(batch)
+    with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
+        slow.finish_apart()
+    assert [name for name in data_files(Path(table.path)) if "_0-0-1" in name] == []
+    assert content(table) == [("a", 1, "x", 1)]
