@@ -105,9 +105,9 @@ def delete_strays(storage: Storage, config: TableConfig, instant: str, stats: It
 def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Sequence[WriteStat]) -> None:
     """Delete the files of a task whose write does not wait for it any more: it was committed without them or given up.
 
-    Its instant tells, which is pending until it is over, and its markers, which are deleted last.  Markers alone do not,
-    as the task may have made one of its own since.  A write that is over lists its files once more after that, so a
-    file that is made in between is found by one of the two.
+    Its instant tells, which is pending until it is over, and its markers, which are deleted last.  Markers alone do
+    not, as the task may have made one of its own since.  A write that is over lists its files once more after that, so
+    a file that is made in between is found by one of the two.
 
     Raises:
         WriteConflictError: the write is over.
