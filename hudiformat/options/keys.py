@@ -159,6 +159,8 @@ _KEYS: Keys = {
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
     "hudiformat.damage": ("damage", member_of(DamageMode)),
     "hudiformat.sizing": ("sizing_engine", member_of(SizingEngine)),
+    "hudiformat.spark.driver.rows": ("driver_rows", parse_count),
+    "hudiformat.spark.driver.bytes": ("driver_bytes", parse_integer),
     "hudiformat.sync": ("sync", parse_boolean),
 }
 

@@ -320,6 +320,8 @@ class WriteOptions:
     a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file
     that has it.
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
+    ``driver_rows`` and ``driver_bytes`` are the most that Spark's driver writes in its own process: rows, and bytes of
+    rows and of the files that are read or rewritten for them.
     ``partial_schema`` is an Avro schema, as JSON, of the columns that an upsert brings; empty for all.
     """
 
@@ -350,6 +352,8 @@ class WriteOptions:
     damage: DamageMode = DamageMode.HUDI
     merge_memory: int = DEFAULT_MERGE_MEMORY
     sync: bool = True
+    driver_rows: int = 100_000
+    driver_bytes: int = 128 * _MIB
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     services: ServiceOptions = field(default_factory=ServiceOptions)
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)

@@ -13,7 +13,9 @@ def main(path: str) -> None:
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     rows = spark.range(100).selectExpr("id", "1L as ts", "concat('p', id % 2) as p")
     assert insert(rows, path).num_writes == 100
-    assert upsert(rows.where("id < 50").selectExpr("id", "2L as ts", "p"), path).num_writes == 50
+    by_tasks = {"hudiformat.spark.driver.rows": "0"}
+    newer = rows.where("id < 50").selectExpr("id", "2L as ts", "p")
+    assert upsert(newer, path, options=by_tasks).num_writes == 50
     assert delete(rows.where("id < 5").select("id", "p"), path).num_deletes == 5
     source = spark.range(90, 110).selectExpr("id", "3L as ts", "concat('p', id % 2) as p")
     merged = merge(

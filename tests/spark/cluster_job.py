@@ -159,7 +159,7 @@ def create(path: str, kind: str) -> dict[str, str]:
         table_type=table_type,
         options=options,
     )
-    return options
+    return {**options, "hudiformat.spark.driver.rows": "0"}  # few rows as they are, they are for tasks
 
 
 @contextmanager

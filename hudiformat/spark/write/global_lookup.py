@@ -21,9 +21,11 @@ from pyspark.sql.types import NumericType, StructType
 from hudiformat.errors import DataError
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.spark.schema import spark_schema
+from hudiformat.spark.write.by_driver import written_by_driver
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
 from hudiformat.spark.write.record_lookup import named_rows
-from hudiformat.spark.write.shuffle import slices_of, write_found, write_shuffled
+from hudiformat.spark.write.shuffle import write_found, write_shuffled
+from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
@@ -44,7 +46,10 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
     if not (is_combined or plan.looks_everywhere):
         return write_shuffled(df, plan, schema)
     with ExitStack() as stack:
-        rows = with_tags(df, plan, schema)
+        rows = cached(with_tags(df, plan, schema), stack)
+        written = written_by_driver(rows, plan, schema)
+        if written is not None:
+            return iter(written)
         if is_combined:
             rows = one_per_key(rows, [KEY], plan.ordering_fields)
         if not plan.looks_everywhere:

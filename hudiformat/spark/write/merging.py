@@ -22,7 +22,8 @@ from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
-from hudiformat.spark.write.shuffle import newest_slices, write_found
+from hudiformat.spark.write.shuffle import write_found
+from hudiformat.spark.write.slices import newest_slices
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat

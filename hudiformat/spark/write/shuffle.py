@@ -31,8 +31,10 @@ from hudiformat.index import PartitionIndex, rows_by_value
 from hudiformat.merge import KeyIndex
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
 from hudiformat.spark.write.batches import gathered
+from hudiformat.spark.write.by_driver import written_by_driver
 from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
+from hudiformat.spark.write.slices import newest_slices, slices_of
 from hudiformat.spark.write.tagging import (
     GROUP,
     KEY,
@@ -74,6 +76,9 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
         return _written(_packed(df, plan, schema), plan, schema)
     with ExitStack() as stack:
         rows = cached(with_tags(df, plan, schema), stack)
+        written = written_by_driver(rows, plan, schema)
+        if written is not None:
+            return iter(written)
         if _only_adds(plan):
             found = rows.withColumn(NEW, functions.lit(True))
             return write_found(found, plan, schema, newest_slices(rows, plan))
@@ -162,18 +167,6 @@ def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSch
         tagged = tagged.repartition(PATH, KEY)
     fields = plan.ordering_fields if plan.combines else ()
     return tagged.sortWithinPartitions(PATH, KEY, *map(quoted, fields))
-
-
-def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
-    """The newest file slices of the partitions that *rows*, which have their tags, belong to."""
-    paths = [row[0] for row in rows.select(PATH).distinct().collect()]
-    return slices_of(plan, paths)
-
-
-def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
-    """The newest file slices of the partitions with *paths*."""
-    storage = open_storage(plan.root)
-    return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
 
 
 def _looked_up(
