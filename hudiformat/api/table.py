@@ -196,19 +196,20 @@ class Table(ReadableTable):
         """
         return services.create_index(self.context, name, columns=columns)
 
-    def drop_index(self, name: str) -> bool:
-        """Drop an index of the metadata table; whether there was one.
+    def drop_index(self, name: str, *, dependents: bool = False) -> bool:
+        """Drop an index of the metadata table, also one that was made with Spark SQL; whether there was one.
 
-        With ``column_stats`` go ``partition_stats``, with ``files`` the whole metadata table.
+        With ``column_stats`` go ``partition_stats``, with ``files`` the whole metadata table, with ``record_index`` the
+        secondary indexes where *dependents* says so.
 
         Raises:
-            OptionError: there is no index of that name in any table.
+            OptionError: there is no index of that name in any table, or secondary indexes need it.
             UnsupportedFeatureError: the table cannot be written, or its metadata table is being compacted.
             LockError: another writer keeps the table's lock.
 
-        Source: BaseHoodieWriteClient.dropIndex; spec/metadata-table.md.
+        Source: BaseHoodieWriteClient.dropIndex, DropIndexCommand; spec/metadata-table.md.
         """
-        return services.drop_index(self.context, name)
+        return services.drop_index(self.context, name, dependents=dependents)
 
     def verify(self, *, contents: bool = True) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.

@@ -46,9 +46,9 @@ class IndexedFile:
     the type ``bloom_type``.
     ``keys`` are the record keys that are in the file group now, as far as they may not have been before, and
     ``dropped`` those that are in it no more.  ``values`` are rows that are in it now, with their record keys and the
-    columns that have a secondary index, ``lost`` those that are in it no more.  Of a log file they are not known:
-    ``touched`` are the keys of all that is written to it, deletes too.  ``expressions`` are the statistics of
-    expression indexes, by their names.
+    columns that have a secondary index, ``lost`` those that are in it no more; a row in both changes nothing.  Of a log
+    file they may not be known: ``touched`` are the keys of all that is written to it then, deletes too.
+    ``expressions`` are the statistics of expression indexes, by their names.
     """
 
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
@@ -100,8 +100,13 @@ class FileIndexer:
         if self._indexes.values:
             self._lost.append(indexed_values(rows, self._indexes.values).take(at))
 
+    def change_values(self, before: pa.Table, after: pa.Table) -> None:
+        """Take the rows that a log file may have changed, as :func:`indexed_values` gives them, before and after it."""
+        self._lost.append(before)
+        self._values.append(after)
+
     def touch(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Take record keys of what is written to a log file: which rows it changes is decided when it is merged."""
+        """Take record keys of what is written to a log file: the commit finds out which rows it changes."""
         if self._indexes.values:
             self._touched += _chunks(keys)
 
@@ -111,6 +116,8 @@ class FileIndexer:
         self._expressions += other._expressions
         self._keys += other._keys
         self._dropped += other._dropped
+        self._values += other._values
+        self._lost += other._lost
         self._touched += other._touched
         return self
 

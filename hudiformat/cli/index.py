@@ -19,6 +19,7 @@ Examples:
   hudiformat index TABLE --create column_stats --columns price,day
   hudiformat index TABLE --create record_index
   hudiformat index TABLE --drop bloom_filters
+  hudiformat index TABLE --drop record_index --dependents
 """
 
 
@@ -27,20 +28,31 @@ Examples:
 @click.option("--create", "created", metavar="NAME", help="Build this index for the rows that are there.")
 @click.option("--columns", default="", metavar="A,B", help="The columns of column_stats; the default is the first 32.")
 @click.option("--drop", "dropped", metavar="NAME", help="Drop this index.")
+@click.option("--dependents", is_flag=True, help="Drop the secondary indexes too that need record_index.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
 @json_option
 def index(
-    table: str, *, created: str | None, columns: str, dropped: str | None, options: tuple[str, ...], as_json: bool
+    table: str,
+    *,
+    created: str | None,
+    columns: str,
+    dropped: str | None,
+    dependents: bool,
+    options: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Show the indexes of a TABLE; with --create build one, with --drop drop one.
 
     Indexes are files, which is the metadata table with its list of files, column_stats, partition_stats,
-    bloom_filters and record_index.  What an index needs is built first.
+    bloom_filters and record_index.  What an index needs is built first.  Secondary and expression indexes can be
+    dropped, by the names of their partitions or by those that Spark SQL made them with.
     """
     if created and dropped:
         raise click.UsageError("expected --create or --drop, found both")
     if columns and not created:
         raise click.UsageError("expected --create column_stats with --columns")
+    if dependents and not dropped:
+        raise click.UsageError("expected --drop record_index with --dependents")
     opened = open_table(table, options=dict(map(key_and_value, options)))
     before = opened.context.state().config.metadata_partitions
     with printed_warnings(), ExitStack() as bars:  # such as a metadata table that is dropped
@@ -48,7 +60,7 @@ def index(
             names = [name.strip() for name in columns.split(",") if name.strip()]
             create_index(opened.context, created, columns=names, progress=_Bars(bars))
         if dropped:
-            opened.drop_index(dropped)
+            opened.drop_index(dropped, dependents=dependents)
     now = opened.context.state().config.metadata_partitions
     if as_json:
         print_json({"indexes": list(now), "before": list(before)})

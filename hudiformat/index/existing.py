@@ -21,13 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import RECORD_KEY
-from hudiformat.blocks import BlockType
 from hudiformat.index.rows import Booleans, Integers, rows_by_code
 from hudiformat.index.tagging import PartitionIndex
-from hudiformat.logfile import LogReader
-from hudiformat.merge import KeyIndex, counting_blocks
+from hudiformat.merge import KeyIndex
 from hudiformat.metadata import NOWHERE, RecordIndex
-from hudiformat.naming import join_path
 from hudiformat.options import Operation
 from hudiformat.storage import Storage
 from hudiformat.transaction import WritePlan
@@ -105,15 +102,7 @@ class ExistingRows:
             return np.zeros(len(keys), np.bool_)
         if self.plan.schema.keeps_operations:  # a record may be a delete by its operation
             return np.ones(len(keys), np.bool_)
-        return np.asarray(pc.is_in(keys, value_set=self._deleted_keys(file_slice)))
-
-    def _deleted_keys(self, file_slice: FileSlice) -> pa.Array:
-        found = [pa.array([], pa.string())]
-        for log in file_slice.log_files:
-            reader = LogReader(join_path(file_slice.partition_path, str(log.name)), storage=self.storage)
-            blocks = counting_blocks(reader, counts=self.plan.visibility.counts_block)
-            found += [block.deletes()["record_key"] for block in blocks if block.type is BlockType.DELETE]
-        return pa.chunked_array(found).combine_chunks()
+        return np.asarray(pc.is_in(keys, value_set=self._partition(file_slice.partition_path).deleted_keys(file_slice)))
 
     def _trusted(self, numbers: Integers, file_slice: FileSlice) -> pa.Table:
         kinds = self.plan.schema.arrow

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.basefile import RECORD_KEY, FileKeys, read_base_file, read_file_keys
-from hudiformat.blocks import BlockType
+from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import CorruptTableError, DataError, OptionError
 from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, LocatedRows, rows_by_code, rows_by_value
 from hudiformat.logfile import LogReader
@@ -28,6 +28,9 @@ from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, la
 
 NEW = -1
 """The code of a record that is in no file group yet."""
+
+_DELETED_KEY = "record_key"
+_NO_KEYS = pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +228,7 @@ class PartitionIndex:
         self._path = path
         self._known: list[KnownKeys] = []
         self._file_keys: dict[str, FileKeys] = {}
+        self._deleted: dict[str, pa.Array] = {}
         self.base_instants: dict[str, str] = {}
         """By file id, the instant of the base file whose rows the positions in tags count."""
 
@@ -336,6 +340,16 @@ class PartitionIndex:
         base, logs = self._keys_of(file_slice)
         return pa.chunked_array([*base, *logs], pa.string()).combine_chunks()
 
+    def deleted_keys(self, file_slice: FileSlice | None) -> pa.Array:
+        """The record keys that log files of a slice have deleted, whether or not that counts."""
+        if file_slice is None:
+            return _NO_KEYS
+        if file_slice.file_id not in self._deleted:
+            blocks = (block for block in self._log_blocks(file_slice) if block.type is BlockType.DELETE)
+            deleted = [block.deletes()[_DELETED_KEY] for block in blocks]
+            self._deleted[file_slice.file_id] = pa.chunked_array([_NO_KEYS, *deleted]).combine_chunks()
+        return self._deleted[file_slice.file_id]
+
     def _keys_of(self, file_slice: FileSlice) -> tuple[list[pa.Array], list[pa.Array]]:
         """The record keys of the base file, row by row, and those of the log files."""
         base, logs = [], []
@@ -343,9 +357,17 @@ class PartitionIndex:
             schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
             table = read_base_file(self._storage, join_path(self._path, str(file_slice.base_file.name)), schema)
             base += table[RECORD_KEY].chunks
+        deleted = [_NO_KEYS]
+        for block in self._log_blocks(file_slice):
+            if block.type is BlockType.DELETE:
+                deleted.append(block.deletes()[_DELETED_KEY])
+            else:
+                logs.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
+        self._deleted[file_slice.file_id] = pa.chunked_array(deleted).combine_chunks()
+        return base, logs
+
+    def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
+        """The blocks of the log files of a slice that count, those of one file after the other."""
         for log in file_slice.log_files:
             reader = LogReader(join_path(self._path, str(log.name)), storage=self._storage)
-            for block in counting_blocks(reader, counts=self._plan.visibility.counts_block):
-                if block.type is not BlockType.DELETE:
-                    logs += [block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY]]
-        return base, logs
+            yield from counting_blocks(reader, counts=self._plan.visibility.counts_block)

@@ -4,6 +4,7 @@ from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
 from hudiformat.query.explanation import ExplainedSlice, ScanExplanation
 from hudiformat.query.gone import FilesGoneError, is_of_any_write
 from hudiformat.query.incremental import Span, Write, completion_times
+from hudiformat.query.keyed_rows import keyed_rows
 from hudiformat.query.plan import (
     SlicePlan,
     explain_snapshot,
@@ -38,6 +39,7 @@ __all__ = [
     "explain_snapshot",
     "instant_of",
     "is_of_any_write",
+    "keyed_rows",
     "named_block",
     "old_spill_folders",
     "plan_changes",

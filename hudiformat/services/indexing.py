@@ -15,7 +15,17 @@ from datetime import datetime, timezone
 
 from hudiformat.basefile import kind_of
 from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError
-from hudiformat.metadata import COLUMN_STATS, FILES, PARTITION_STATS, has_value_types, is_indexable, load_definitions
+from hudiformat.metadata import (
+    COLUMN_STATS,
+    EXPRESSION_INDEX,
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    SECONDARY_INDEX,
+    has_value_types,
+    is_indexable,
+    load_definitions,
+)
 from hudiformat.options import IndexingOptions
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
@@ -45,6 +55,7 @@ Progress = Callable[[str, int, int], None]
 """Takes the name of an index, the bytes of the table's files that are done, and of all of them."""
 
 _BEFORE_ALL = "0" * 17
+_PREFIXES = (SECONDARY_INDEX, EXPRESSION_INDEX)
 
 
 def create_index(
@@ -72,24 +83,50 @@ def create_index(
     return built
 
 
-def drop_index(context: TableContext, name: str) -> bool:
-    """Drop the index *name*; whether there was one.  Without ``files`` there is no metadata table any more.
+def drop_index(context: TableContext, name: str, *, dependents: bool = False) -> bool:
+    """Drop the index *name*; whether there was one.
+
+    It is a partition of the metadata table, named with or without the prefix of its kind.  Without ``files`` there is no metadata table any more.  With *dependents*, ``record_index`` takes the secondary
+    indexes with it.
 
     Raises:
-        OptionError: there is no index of that name in any table.
+        OptionError: there is no index of that name in any table, or secondary indexes need it.
         UnsupportedFeatureError: the table cannot be written.
         LockError: another writer keeps the table's lock.
+
+    Source: DropIndexCommand, Hudi 1.2.0.
     """
-    _refuse_unknown(name)
     refuse_unwritable(context.state())
-    with changing(context) as state:
+    with changing(context, refuses=False) as state:
         present = state.config.metadata_partitions
-        if name not in present:
+        found = next((one for one in (name, *(f"{prefix}{name}" for prefix in _PREFIXES)) if one in present), None)
+        if found is None:
+            _refuse_unknown(name, present)
             return False
-        dropped = {FILES: present, COLUMN_STATS: (COLUMN_STATS, PARTITION_STATS)}.get(name, (name,))
+        dropped = _with_dependents(state, found, all_of_them=dependents)
         refuse_pending_services(state, dropped)
-        drop_partitions(state, [one for one in present if one in dropped])
+        drop_partitions(state, dropped)
         return True
+
+
+def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list[str]:
+    """The partitions that go with the index *name*, itself too.
+
+    Hudi leaves secondary indexes without the record index behind.
+
+    Raises:
+        OptionError: secondary indexes need it, and not *all_of_them* are to go.
+    """
+    present = state.config.metadata_partitions
+    gone = {FILES: present, COLUMN_STATS: (COLUMN_STATS, PARTITION_STATS)}.get(name, (name,))
+    needing = [one for one in sorted(present) if name == RECORD_INDEX and one.startswith(SECONDARY_INDEX)]
+    if needing and not all_of_them:
+        raise OptionError(
+            f"{state.storage.root}: {', '.join(needing)} cannot do without {name}: drop them first, or all together by "
+            "dependents=True (on the command line --dependents)",
+            option="dependents",
+        )
+    return [one for one in present if one in gone or one in needing]
 
 
 def build_metadata_table(state: TableState) -> None:
@@ -134,7 +171,8 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
 
 
 def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> IndexingOptions:
-    _refuse_unknown(name)
+    if name not in KEPT_UP:
+        raise OptionError(f"index: expected one of {', '.join(KEPT_UP)}, found {name!r}", option="index")
     if columns and name != COLUMN_STATS:
         raise OptionError(f"columns: only {COLUMN_STATS} has columns, {name} has none", option="columns")
     if context.options.metadata_enable is False:
@@ -144,9 +182,10 @@ def _indexing(context: TableContext, name: str, columns: Sequence[str]) -> Index
     return replace(indexing, columns=tuple(columns)) if columns else indexing
 
 
-def _refuse_unknown(name: str) -> None:
-    if name not in KEPT_UP:
-        raise OptionError(f"index: expected one of {', '.join(KEPT_UP)}, found {name!r}", option="index")
+def _refuse_unknown(name: str, others: Sequence[str] = ()) -> None:
+    known = tuple(dict.fromkeys([*KEPT_UP, *others]))
+    if name not in known and not name.startswith(_PREFIXES):
+        raise OptionError(f"index: expected one of {', '.join(known)}, found {name!r}", option="index")
 
 
 def _refuse(state: TableState, name: str, columns: Sequence[str]) -> None:

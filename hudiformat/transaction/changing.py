@@ -25,13 +25,15 @@ from hudiformat.upkeep import finish_indexings, prepare_metadata_table
 
 
 @contextmanager
-def changing(context: TableContext, seen: TableState | None = None, *, again: bool = False) -> Iterator[TableState]:
+def changing(
+    context: TableContext, seen: TableState | None = None, *, again: bool = False, refuses: bool = True
+) -> Iterator[TableState]:
     """Hold the table's lock while the block changes the timeline; gives the current state of the table.
 
     The table may have changed since *seen*, so it is read again under the lock.  Where there are no other writers,
     *seen* is used as it is, unless *again*.  Restores and rollbacks that were stopped half-way are finished first:
     nothing may be built on what they are going to delete.  An index that was built half-way is finished or deleted.
-    The metadata table is prepared: what cannot be kept up is dropped.
+    The metadata table is prepared: what cannot be kept up is dropped, or refused, unless *refuses* is false.
 
     Raises:
         LockError: another writer keeps the table's lock.
@@ -49,7 +51,7 @@ def changing(context: TableContext, seen: TableState | None = None, *, again: bo
             state = finish_rollbacks(state)
         if any(pending.action is Action.INDEXING for pending in state.timeline.pending):
             state = finish_indexings(state)
-        yield prepare_metadata_table(state) if state.config.metadata_partitions else state
+        yield prepare_metadata_table(state, refuses=refuses) if state.config.metadata_partitions else state
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from hudiformat.timeline import (
 )
 from hudiformat.transaction.partitions import leave_partition
 from hudiformat.transaction.plan import WritePlan
-from hudiformat.view import FileSlice, list_partitions
+from hudiformat.view import FileSlice, LogFile, list_partitions
 
 _CREATE = ".marker.CREATE"
 _APPEND = ".marker.APPEND"
@@ -240,6 +240,16 @@ class LogFileStats:
             self._indexed[name] = self._indexed[name] + indexer if name in self._indexed else indexer
         before, offset, size = self._files.get(name, (WriteCounts(), result.offset, 0))
         self._files[name] = (before + counts, offset, size + result.size)
+
+    @property
+    def logs(self) -> list[LogFile]:
+        """The log files, in the order in which they were begun."""
+        return [LogFile(LogFileName.parse(name), size) for name, (_, _, size) in self._files.items()]
+
+    def index(self, indexer: FileIndexer) -> None:
+        """Add to what the metadata table keeps of the last log file."""
+        name = next(reversed(self._files))
+        self._indexed[name] = self._indexed[name] + indexer if name in self._indexed else indexer
 
     def finish(self) -> list[WriteStat]:
         """One statistic per log file, in the order in which the files were begun."""

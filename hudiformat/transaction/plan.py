@@ -123,7 +123,8 @@ class WritePlan:
     of file groups, in table version 6, where their log files are named by them.  With ``in_tasks``, tasks write, whose
     failed attempts may leave files behind.  ``history`` are the names that columns have in files of other instants.
     ``indexes`` say what the metadata table keeps of the files.  ``record_index`` says where record keys are, if it is
-    the index of the write.
+    the index of the write.  With ``merges_in_tasks``, what a task reads of a file group after its write is what the
+    commit leaves there: no other writer may append to it, and merging takes no merger of the user's own.
     """
 
     root: str
@@ -141,6 +142,7 @@ class WritePlan:
     history: SchemaHistory | None = None
     indexes: Indexes | None = None
     record_index: RecordIndex | None = None
+    merges_in_tasks: bool = True
 
     @property
     def inflight(self) -> Instant:
@@ -246,6 +248,7 @@ def write_plan(
         in_tasks=in_tasks,
         history=schema_history(state) if state.has_ids() else None,
         indexes=indexes_of(state) if state.config.metadata_partitions else None,
+        merges_in_tasks=state.context.merger is None and not state.options.concurrency.is_non_blocking,
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),

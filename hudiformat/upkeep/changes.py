@@ -10,7 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.basefile import RECORD_KEY, ColumnStatistics, indexed_values
+from hudiformat.basefile import RECORD_KEY, ColumnStatistics
 from hudiformat.metadata import (
     COLUMN_STATS,
     PARTITION_STATS,
@@ -22,7 +22,7 @@ from hudiformat.metadata import (
 )
 from hudiformat.naming import base_name, join_path
 from hudiformat.options import Operation
-from hudiformat.query import SliceReader
+from hudiformat.query import SliceReader, keyed_rows
 from hudiformat.storage import FileInfo
 from hudiformat.table import TableState, schema_history
 from hudiformat.timeline import CleanMetadata, CommitMetadata, RollbackMetadata, WriteStat
@@ -123,7 +123,7 @@ class MetadataChanges:
 
     def values(self, one: FileSlice, visibility: Visibility, columns: Sequence[str]) -> pa.Table:
         """The record keys and *columns*, which are dotted paths, of a slice, which is read for it."""
-        return self._read(self._reader(visibility), one, columns)
+        return keyed_rows(self._reader(visibility), self.outer.storage, one, columns)
 
     def statistics_of_files(self, path: str) -> Mapping[str, Mapping[str, ColumnStatistics | None]]:
         """The statistics that the metadata table has of the files of the partition *path*."""
@@ -163,12 +163,12 @@ class MetadataChanges:
         for path, file_ids in replaced.items():
             for one in self.outer.slices(path):
                 if one.file_id in file_ids:
-                    yield path, self._read(reader, one, columns)
+                    yield path, keyed_rows(reader, self.outer.storage, one, columns)
 
     def _logged(
         self, written: Mapping[str, Sequence[WriteStat]], after: Visibility, column: str
     ) -> Iterator[tuple[pa.Table, pa.Table]]:
-        """The rows that new log files may have changed, before and after: which records count is found by merging."""
+        """The rows that new log files may have changed, before and after, of files whose writers could not tell."""
         old, new = self._reader(self.outer.visibility), self._reader(after)
         for path, stats in written.items():
             touched = _touched(stats)
@@ -179,8 +179,8 @@ class MetadataChanges:
                 if one.file_id in touched:
                     keys = touched[one.file_id]
                     yield (
-                        self._read(old, before.get(one.file_id), (column,), keys=keys),
-                        self._read(new, one, (column,), keys=keys),
+                        keyed_rows(old, self.outer.storage, before.get(one.file_id), (column,), keys=keys),
+                        keyed_rows(new, self.outer.storage, one, (column,), keys=keys),
                     )
 
     def _reader(self, visibility: Visibility) -> SliceReader:
@@ -188,17 +188,6 @@ class MetadataChanges:
         return SliceReader(
             outer.config, outer.schema, visibility, merger=outer.context.merger, history=schema_history(outer)
         )
-
-    def _read(
-        self, reader: SliceReader, one: FileSlice | None, columns: Sequence[str], *, keys: pa.Array | None = None
-    ) -> pa.Table:
-        """The record keys and *columns* of a slice; with *keys*, of the rows that have these."""
-        names = list(dict.fromkeys([RECORD_KEY, *(path.partition(".")[0] for path in columns)]))
-        if one is None:
-            return indexed_values(reader.project(names).empty_table(), columns)
-        where = None if keys is None else pc.field(RECORD_KEY).isin(keys)
-        rows = reader.read(self.outer.storage, one, columns=names, may_hold=where)
-        return indexed_values(rows if where is None else rows.filter(where), columns)
 
     def _is_partition(self, path: str) -> bool:
         return self.outer.storage.exists(join_path(path, PARTITION_METADATA_FILE))

@@ -35,11 +35,11 @@ from hudiformat.upkeep.metadata_table import MetadataTable
 _BY_OTHERS = "built by a writer that has it on: Hudi's by default, hudiformat's with hoodie.metadata.enable=true"
 
 
-def prepare_metadata_table(state: TableState) -> TableState:
+def prepare_metadata_table(state: TableState, *, refuses: bool = True) -> TableState:
     """Make sure that the metadata table can be kept up, or is dropped; the state of the table after that.
 
     To be called under the table's lock, before the first change.  A warning reports what is dropped, unless the options
-    switch the whole metadata table off.
+    switch the whole metadata table off.  Without *refuses*, nothing is going to be recorded in it.
 
     Raises:
         UnsupportedFeatureError: it has a partition that is not kept up, and the options do not drop it.
@@ -56,7 +56,8 @@ def prepare_metadata_table(state: TableState) -> TableState:
         state.context.parsed.dropped_indexes = config.metadata_partitions
         return drop_partitions(state, config.metadata_partitions)
     unwanted = _unwanted(state)
-    _refuse_others(state, unwanted)
+    if refuses:
+        _refuse_others(state, unwanted)
     if not unwanted:
         return state
     refuse_pending_services(state, unwanted)

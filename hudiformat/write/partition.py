@@ -21,6 +21,7 @@ from hudiformat.transaction import GroupTarget, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.create import CreateHandle
+from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.placement import new_group_number
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
@@ -276,7 +277,10 @@ class GroupHandles:
             plan, path = self._plan, self._target.partition_path
             group = new_group_uuid(plan.instant, path, self._target.token.partition, number)
             target = self._target.of_group(new_file_id(group))
-            self._handles[name] = AppendHandle(target) if self._kind is Kind.MOR else CreateHandle(target)
+            is_logged = self._kind is Kind.MOR
+            self._handles[name] = (
+                AppendHandle(target, entries=self._entries(target, None)) if is_logged else CreateHandle(target)
+            )
         return self._handles[name]
 
     def appends(self, file_id: str) -> bool:
@@ -307,11 +311,24 @@ class GroupHandles:
         is_replacing = self._plan.operation in REPLACING  # which opens buckets anew
         if is_cow or is_replacing or (file_id in self.rewritten and self._kind is Kind.MOR_BLIND):
             return MergeHandle(self._target.of_group(file_id), self._slice(file_id))
+        target, below = self._target.of_group(file_id), self._slice(file_id)
         return AppendHandle(
-            self._target.of_group(file_id),
-            below=self._slice(file_id) if self._plan.config.cdc_enabled or self._plan.logs_name_slices else None,
+            target,
+            below=below if self._plan.config.cdc_enabled or self._plan.logs_name_slices else None,
             base_instant=self._index.base_instants.get(file_id) if self._plan.writes_positions else None,
             partial=self._plan.partial,
+            entries=self._entries(target, below),
+        )
+
+    def _entries(self, target: GroupTarget, below: FileSlice | None) -> LoggedEntries | None:
+        """What finds the changes of indexes of single records, where the table has one."""
+        plan, index = self._plan, self._index
+        if plan.indexes is None or not (plan.indexes.keys or plan.indexes.values):
+            return None
+        of_rows = not plan.uses_buckets and not plan.schema.keeps_operations  # each update is of a row that is there
+        finds_live = of_rows and plan.looks_everywhere  # and has not been deleted
+        return LoggedEntries(
+            target, below, deleted=lambda: index.deleted_keys(None if finds_live else below), in_index=of_rows
         )
 
     def _slice(self, file_id: str) -> FileSlice | None:

@@ -11,6 +11,7 @@ import pytest
 
 from hudiformat import Table
 from tests.cli.support import Command
+from tests.metadata_tables import add_secondary_index
 from tests.tables import new_table, rows
 
 
@@ -34,6 +35,19 @@ def test_building_showing_and_dropping(command: Command, table: Table) -> None:
         "files",
         "record_index: dropped",
     ]
+
+
+def test_indexes_that_need_another_go_with_it_on_request(command: Command, table: Table) -> None:
+    command("index", table.path, "--create", "record_index")
+    add_secondary_index(Path(table.path), "v")
+    result = command("index", table.path, "--drop", "record_index")
+    assert (result.code, "--dependents" in result.err) == (2, True)
+    assert command("index", table.path, "--drop", "record_index", "--dependents").lines == [
+        "files",
+        "record_index: dropped",
+        "secondary_index_v: dropped",
+    ]
+    assert "with --dependents" in command("index", table.path, "--dependents").err
 
 
 def test_an_index_that_there_is_not(command: Command, table: Table) -> None:

@@ -225,7 +225,7 @@ def check_indexes(storage: MemoryStorage) -> None:
         save(storage, Path(folder))
         check_statistics(Path(folder))
         check_bloom_filters(Path(folder))
-        check_record_index(Path(folder), exact=False)
+        check_record_index(Path(folder))
         found = set(open_table(folder).config.metadata_partitions)
     assert found == ALL_INDEXES, f"the metadata table has only {found}"
 

@@ -112,7 +112,7 @@ def test_the_index_finds_what_reading_the_table_finds(
         both.run(step)
         one, other = (found(table) for table in both.tables)
         assert one == other, step
-        check_record_index(Path(own.path), exact=False)
+        check_record_index(Path(own.path))
 
 
 @both_types

@@ -20,6 +20,7 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
+from hudiformat.metadata import IndexDefinition, load_definitions
 from hudiformat.options.values import Operation
 from hudiformat.services import create_index
 from hudiformat.timeline import Action, IndexCommitMetadata, read_content
@@ -28,7 +29,7 @@ from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.metadata.tables import check_listing
 from tests.metadata_statistics import check_metadata_table, indexed_columns
-from tests.metadata_tables import indexed_table
+from tests.metadata_tables import add_expression_index, add_index, add_secondary_index, indexed_table
 from tests.services.test_versions import Dying, rows_of
 from tests.tables import Clock, content, new_table, rows, tree
 
@@ -134,6 +135,32 @@ def test_indexes_can_be_dropped(tmp_path: Path) -> None:
     table.create_index("record_index")
     check(tmp_path / "t")
     assert content(table) == expected
+
+
+def test_indexes_of_others_can_be_dropped_by_either_name(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    indexed_table(path, options={"hoodie.metadata.record.index.enable": "true"})
+    for column in ("v", "ts"):
+        add_secondary_index(path, column)
+    add_expression_index(path, "k", "upper")
+    add_index(path, IndexDefinition("expr_index_odd", "column_stats", "split", ("k",), {"expr": "split"}), groups=1)
+    table = open_table(path)
+    with pytest.raises(UnsupportedFeatureError, match="expr_index_odd"):
+        table.upsert(rows(("a", 1, "x", 1)))
+    assert table.drop_index("expr_index_upper_k")
+    assert table.drop_index("odd")
+    assert not table.drop_index("expr_index_odd")
+    table.upsert(rows(("a", 1, "x", 1)))
+    before = tree(path)
+    with pytest.raises(OptionError, match=r"secondary_index_ts, secondary_index_v cannot do without record_index: .*"):
+        table.drop_index("record_index")
+    assert tree(path) == before
+    assert table.drop_index("v")
+    assert table.drop_index("record_index", dependents=True)
+    assert open_table(path).config.metadata_partitions == ("column_stats", "files", "partition_stats")
+    assert set(load_definitions(table.context.storage, open_table(path).config)) == {"column_stats"}
+    table.upsert(rows(("a", 2, "x", 1)))
+    check(path)
 
 
 def test_what_cannot_be_built_is_refused_before_anything_is_changed(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ _TWO_63, _TWO_64 = 2**63, 2**64
 class RecordIndexKind:
     """File groups of record keys in the whole table; *zone* is the time zone of its instants.
 
-    A key may be in the index that is in the table no more, if a delete that may have lost was written to a log file:
-    its file group is searched in vain.  A key of the table is never missing.
+    A key that stays in its file group keeps the record that it has.  Where several writers append to one file group, a
+    key may be in the index that is in the table no more: its file group is searched in vain.
 
     Source: HoodieMetadataPayload.createRecordIndexUpdate, HoodieTableMetadataUtil.convertMetadataToRecordIndexRecords.
     """

@@ -17,6 +17,7 @@ from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
+from hudiformat.write.handles.logged_entries import LoggedEntries
 
 
 class _DataBlock(NamedTuple):
@@ -34,7 +35,8 @@ class AppendHandle:
     blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where names or
     statistics have to say it: in table version 6, and in a table with change data.  With *base_instant*, that of the
     base file which positions of rows count in, a block whose rows all have one says which: they are in their order
-    then.  *partial* are the columns that data blocks have besides the meta fields, where those are not all.
+    then.  *partial* are the columns that data blocks have besides the meta fields, where those are not all.  *entries*
+    finds what the blocks change in indexes of single records; those of a log compaction change nothing.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -47,12 +49,14 @@ class AppendHandle:
         below: FileSlice | None = None,
         base_instant: str | None = None,
         partial: TableSchema | None = None,
+        entries: LoggedEntries | None = None,
     ) -> None:
         self._target = target
         self._plan = target.plan
         self._compacted = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(compacted)} if compacted else {}
         self._base_instant = base_instant
         self._partial = partial
+        self._entries = entries
         name = first_log(target, below)
         self._writer = target.log_writer(name)
         self._rows: list[pa.RecordBatch] = []
@@ -81,6 +85,8 @@ class AppendHandle:
         """Buffer deletes; *ordering* None is a delete that wins over whatever came before it."""
         places = np.full(len(record_keys), NOT_IN_BASE_FILE) if positions is None else positions
         self._deletes.append((record_keys, ordering, places))
+        if self._entries is not None:
+            self._entries.delete(record_keys, wins=ordering is None or not self._plan.ordering_fields)
 
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
@@ -96,10 +102,13 @@ class AppendHandle:
         for written in waiting:
             self._append([written.block], written.counts, written.indexer)
         if self._deletes and last is not None:
-            self._append([last.block, delete], last.counts + deleted, self._without_deleted(last.indexer))
+            self._append([last.block, delete], last.counts + deleted, last.indexer)
         elif self._deletes:
-            self._append([delete], deleted, self._without_deleted(self._plan.indexer()))
+            self._append([delete], deleted, self._plan.indexer())
         self._writer.close()
+        logs, indexer = self._stats.logs, self._plan.indexer()
+        if self._entries is not None and indexer is not None and logs:
+            self._stats.index(self._entries.settled(indexer, logs))
         return self._stats.finish()
 
     def abandon(self) -> None:
@@ -150,9 +159,8 @@ class AppendHandle:
             indexer = self._plan.indexer()
             if indexer is not None:
                 indexer.add(part)
-                if not self._compacted:
-                    indexer.add_keys(part[RECORD_KEY])
-                    indexer.touch(part[RECORD_KEY])
+            if self._entries is not None:
+                self._entries.add(part[RECORD_KEY].combine_chunks(), updates[start:end])
             # As HoodieAppendHandle: the newest block counts for a fifth of the average.
             self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
             updated = int(updates[start:end].sum())
@@ -215,15 +223,6 @@ class AppendHandle:
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts, indexer: FileIndexer | None) -> None:
         self._stats.add(self._writer.append(*blocks), counts, indexer)
-
-    def _without_deleted(self, indexer: FileIndexer | None) -> FileIndexer | None:
-        """Drop the keys of deletes that win; a delete with an ordering value may lose, and its key stays."""
-        if indexer is not None and not self._compacted:
-            for keys, ordering, _ in self._deletes:
-                indexer.touch(keys)
-                if ordering is None:
-                    indexer.drop_keys(keys)
-        return indexer
 
 
 def _bytes_apart(rows: pa.RecordBatch) -> int:

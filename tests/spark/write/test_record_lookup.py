@@ -49,7 +49,7 @@ def test_tasks_write_what_one_process_does(
     pair.open({**RECORDS, POLICY: "drop"})
     pair.write("insert", rows_of(4))
     for table in pair.tables:
-        check_record_index(Path(table.path), exact=False)
+        check_record_index(Path(table.path))
         check_statistics(Path(table.path))
 
 
