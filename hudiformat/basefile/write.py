@@ -8,22 +8,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hudiformat.avro.arrays import rows_within
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter
 from hudiformat.basefile.file_keys import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
 from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
 from hudiformat.storage import ArrowSink, OutputFile
 
-_FIRST_ROWS = 20_000
-"""The highest number of rows in the first row group; after it the size of a row is measured."""
-_SAMPLE_ROWS = 10_000
+_CHECKED_AFTER = 100
+"""The size of a file with fewer rows is not looked at (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
+_LEAST_SHARE = 0.25
+"""Until a row group is written, a byte of rows in memory is taken for at least so many in the file."""
+_LEAST_MEASURED = 1e-6
+_LARGEST_GROUP = 1.5
+"""Rows of up to so many times the wanted size are one row group: what is left over would be a very small one."""
+_UNUSED_SHARE = 0.02
+"""A file that is full but for this share is closed: what still fits is no row group worth having."""
+_SAMPLE_ROWS = 20_000
+"""Rows at the beginning of a file that decide which columns have dictionaries, and half of which are the fewest."""
 _DISTINCT_SHARE = 0.98
 """If at least this share of a sample of values is distinct, all values of the column are taken to be distinct."""
-_FILTER_BYTES_PER_ROW = 43.13 / 8 * 4 / 3
-"""The bytes of a bloom filter with a false positive rate of 1e-9, in base64."""
-_FOOTER_BYTES = 1_000
-_GROUP_BYTES_PER_COLUMN = 130
-"""The bytes in the footer for a column in a row group."""
 
 
 class BaseFileWriter:
@@ -31,7 +35,8 @@ class BaseFileWriter:
 
     The footer contains the Avro schema, the range of the record keys and, with *bloom_filter*, their bloom filter.
     *row_size* is the assumed size of a row in the file, in bytes, until it can be measured.  Row groups have about
-    *row_group_size* bytes.
+    *row_group_size* bytes.  The size of rows that wait in memory is estimated from their bytes there, by the share of
+    them that the rows before took in the file.
     """
 
     def __init__(
@@ -56,8 +61,8 @@ class BaseFileWriter:
         self._keys: list[pa.Array] = []
         self._unwritten: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
-        self._written = 0
-        self._groups = 0
+        self._written_rows = 0
+        self._written_bytes = 0
         self._footers: list[pq.FileMetaData] = []
         self.rows = 0
         self.waiting_bytes = 0
@@ -69,7 +74,7 @@ class BaseFileWriter:
         self._unwritten.append(rows)
         self.rows += rows.num_rows
         self.waiting_bytes += rows.nbytes
-        if self.rows - self._written >= self._group_rows:
+        if self._in_file(self.waiting_bytes) >= self._row_group_size:
             self.flush()
 
     def flush(self) -> None:
@@ -79,24 +84,38 @@ class BaseFileWriter:
         table = pa.concat_tables(map(_with_file_name_dictionary, self._unwritten))
         self._unwritten, self.waiting_bytes = [], 0
         while table.num_rows:
-            group = table.slice(0, self._group_rows)
+            group = table.slice(0, self._group_rows(table))
             table = table.slice(group.num_rows)
             self._keys += group[RECORD_KEY].chunks
             self._writer = self._writer or self._parquet_writer(group)
             self._writer.write_table(group, row_group_size=group.num_rows)
-            self._written += group.num_rows
-            self._groups += 1
-            self._row_size = max(self._sink.tell() / self._written, 1.0)
+            self._written_rows += group.num_rows
+            self._written_bytes += group.nbytes
 
-    def rows_before(self, size: int) -> int:
-        """Return how many more rows fit until the file has about *size* bytes, at most one row group.
+    @property
+    def data_size(self) -> float:
+        """The bytes of the rows in the file, without its footer; those of rows in memory are estimated."""
+        return float(self._sink.tell()) + self._in_file(self.waiting_bytes)
 
-        The estimate improves with each row group that is written.
+    def is_full(self, size: int) -> bool:
+        """Return whether a file that shall have *size* bytes of rows takes no more; one of few rows takes some.
+
+        Source: HoodieBaseParquetWriter.canWrite, Hudi 1.2.0.
         """
-        per_row = self._row_size + (_FILTER_BYTES_PER_ROW if self._bloom_filter else 0)
-        groups = self._groups + 1
-        room = size - len(self._avro_schema) - _FOOTER_BYTES - groups * _GROUP_BYTES_PER_COLUMN * len(self._schema)
-        return min(int(room // per_row) - self.rows, self._group_rows)
+        if self.rows < _CHECKED_AFTER:
+            return False
+        return self.data_size > size - max(2 * self.data_size / self.rows, size * _UNUSED_SHARE)
+
+    def rows_before(self, size: int, rows: pa.Table) -> int:
+        """Return how many of the first *rows*, at least one, to write before :meth:`is_full` is to be asked again.
+
+        They end with the row group, after which sizes are known better.
+
+        Source: HoodieBaseParquetWriter.canWrite, which counts rows from one check to the next; Hudi 1.2.0.
+        """
+        room = min(size - self.data_size, self._row_group_size - self._in_file(self.waiting_bytes))
+        fitting = rows_within(rows, room / self._share(rows.nbytes, rows.num_rows))
+        return min(max(fitting + 1, _CHECKED_AFTER - self.rows), len(rows))
 
     def close(self, *, same_keys: FileKeys | None = None) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes.
@@ -140,10 +159,22 @@ class BaseFileWriter:
                 sizes[chunk.path_in_schema] = total
         return sizes
 
-    @property
-    def _group_rows(self) -> int:
-        most = max(int(self._row_group_size // self._row_size), 1)
-        return most if self._written else min(most, _FIRST_ROWS)
+    def _group_rows(self, table: pa.Table) -> int:
+        """Return how many of the first rows of *table* are the next row group."""
+        share = self._share(table.nbytes, table.num_rows)
+        if table.nbytes * share <= self._row_group_size * _LARGEST_GROUP:
+            return int(table.num_rows)
+        return max(rows_within(table, self._row_group_size / share), 1)
+
+    def _in_file(self, waiting: int) -> float:
+        """Return the estimated bytes in the file of the *waiting* bytes in memory."""
+        return waiting * self._share(waiting, self.rows - self._written_rows)
+
+    def _share(self, in_memory: int, rows: int) -> float:
+        """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
+        if self._written_bytes:
+            return max(float(self._sink.tell()) / self._written_bytes, _LEAST_MEASURED)
+        return min(max(self._row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
 
     def _footer(self, same_keys: FileKeys | None) -> dict[str, str]:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
@@ -152,7 +183,7 @@ class BaseFileWriter:
             known = same_keys and same_keys.filter_of(len(keys))
             footer[BLOOM_FILTER] = known or BloomFilter.of(keys).serialize()
             self.bloom_filter = footer[BLOOM_FILTER]
-        if self._written:
+        if self._written_rows:
             footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
         return footer
 
@@ -163,13 +194,14 @@ def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
     Columns whose values in *rows* are almost all distinct have none: Arrow gives up a dictionary at one megabyte, so
     that it would cost time and space without any use.
     """
-    distinct = [field.name for field in rows.schema if _is_distinct(rows[field.name])]
+    sample = rows.slice(0, _SAMPLE_ROWS)
+    distinct = [field.name for field in sample.schema if _is_distinct(sample[field.name])]
     return [path for path in _paths(rows.schema) if path not in distinct] if distinct else True
 
 
 def _is_distinct(column: pa.ChunkedArray) -> bool:
     values = len(column) - column.null_count
-    if values < _SAMPLE_ROWS or column.type.num_fields or pa.types.is_dictionary(column.type):
+    if values < _SAMPLE_ROWS // 2 or column.type.num_fields or pa.types.is_dictionary(column.type):
         return False
     return bool(pc.count_distinct(column).as_py() >= values * _DISTINCT_SHARE)
 

@@ -169,6 +169,7 @@ _SIZING_KEYS: Keys = {
     "hoodie.parquet.small.file.limit": ("small_file_limit", parse_any_integer),
     "hoodie.merge.small.file.group.candidates.limit": ("candidates_limit", parse_any_integer),
     "hoodie.logfile.to.parquet.compression.ratio": ("log_ratio", parse_share),
+    "hoodie.parquet.compression.ratio": ("spare_share", parse_share),
     "hoodie.copyonwrite.insert.split.size": ("insert_split_size", parse_integer),
     "hoodie.copyonwrite.insert.auto.split": ("auto_split", parse_boolean),
     "hoodie.copyonwrite.record.size.estimate": ("record_size_estimate", parse_integer),

@@ -20,7 +20,8 @@ class SizingOptions:
     """The size limits of files, and the parameters of the record size estimate; Hudi's keys are in spec/sizing.md.
 
     A ``small_file_limit`` of 0 or less turns small files off.  ``metadata_size`` is the assumed size of the part of a
-    base file that is not records.
+    base file that is not records.  ``spare_share`` is how much larger than ``max_file_size`` a new base file
+    may be, as a share of it.
 
     Source: HoodieStorageConfig, HoodieCompactionConfig, HoodieWriteConfig, Hudi 1.2.0.
     """
@@ -35,6 +36,15 @@ class SizingOptions:
     estimation_threshold: float = 1.0
     estimation_commits: int = 5
     metadata_size: int = 0
+    spare_share: float = 0.1
+
+    @property
+    def largest_new_file(self) -> int:
+        """The bytes of rows at which a new base file is closed, which are more than groups are planned for.
+
+        Source: HoodieBaseParquetWriter, Hudi 1.2.0.
+        """
+        return self.max_file_size + round(self.max_file_size * self.spare_share)
 
     @property
     def smallest_measured_commit(self) -> int:

@@ -15,6 +15,7 @@ from hudiformat.avro.arrays import (
     numbers,
     offsets,
     one_batch,
+    rows_within,
     unzigzag,
     validity,
     varint_sizes,
@@ -118,3 +119,11 @@ def test_a_table_of_any_number_of_chunks_becomes_one_batch() -> None:
     assert one_batch(batch) is batch
     assert one_batch(pa.Table.from_batches([batch, batch])).to_pydict() == {"n": [1, 2, 1, 2]}
     assert one_batch(pa.Table.from_batches([], batch.schema)).num_rows == 0
+
+
+def test_the_rows_within_a_size_are_found_by_slices() -> None:
+    texts = pa.table({"t": pa.array(["a" * 4, "b" * 4, "c" * 96, "d" * 4])})  # and four bytes of each one's offset
+    assert [rows_within(texts, size) for size in (0, 7, 8, 15, 16, 115, 116, 123, 124, 1000)] == [
+        0, 0, 1, 1, 2, 2, 3, 3, 4, 4,
+    ]  # fmt: skip
+    assert rows_within(texts.to_batches()[0].slice(1, 2), 20) == 1

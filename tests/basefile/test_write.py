@@ -131,13 +131,10 @@ def test_the_same_rows_give_the_same_bytes() -> None:
     assert encode_base_file(table(["a", "b"]), AVRO).equals(encode_base_file(table(["a", "b"]), AVRO))
 
 
-def test_a_file_of_several_row_groups_is_one_file_to_its_readers(
-    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudiformat.basefile.write._FIRST_ROWS", 10)
+def test_a_file_of_several_row_groups_is_one_file_to_its_readers(storage: LocalStorage) -> None:
     keys = [f"key {i}" for i in range(100)]
     file = Memory()
-    writer = BaseFileWriter(cast("OutputFile", file), meta_schema(SCHEMA), AVRO)
+    writer = BaseFileWriter(cast("OutputFile", file), meta_schema(SCHEMA), AVRO, row_group_size=1500)
     for start in range(0, 60, 4):
         writer.write(table(keys[start : start + 4]))
     writer.write(table(keys[60:]))
@@ -145,8 +142,8 @@ def test_a_file_of_several_row_groups_is_one_file_to_its_readers(
     writer.close()
     data = bytes(file.data)
     metadata = pq.read_metadata(pa.BufferReader(data))
-    # The size of a row is measured after the first group; then there is room for all other rows in one.
-    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [10, 2, 88]
+    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert (len(groups), sum(groups)) == (4, 100)
     assert footer(pa.py_buffer(data))["org.apache.hudi.bloomfilter"] == BloomFilter.of(pa.array(keys)).serialize()
     assert footer(pa.py_buffer(data))["hoodie_max_record_key"] == "key 99"
     storage.create("f.parquet", data)
@@ -155,13 +152,46 @@ def test_a_file_of_several_row_groups_is_one_file_to_its_readers(
     assert pa.Table.from_batches(scanned).equals(read_base_file(storage, "f.parquet", meta_schema(SCHEMA)))
 
 
-def test_the_estimate_of_rows_that_fit_improves_once_rows_are_written() -> None:
-    writer = BaseFileWriter(cast("OutputFile", Memory()), meta_schema(SCHEMA), AVRO, bloom_filter=False, row_size=100)
-    assert writer.rows_before(4040 + len(AVRO)) == 20  # the footer takes 2040 bytes and the schema
-    assert writer.rows_before(0) < 0
-    writer.write(table([f"k{i}" for i in range(1000)]))
+def test_how_many_rows_fit_is_known_better_once_rows_are_written() -> None:
+    file = cast("OutputFile", Memory())
+    writer = BaseFileWriter(file, meta_schema(SCHEMA), AVRO, row_size=50, row_group_size=10**6)
+    rows = table([f"k{i}" for i in range(1000)])
+    assert 400 < writer.rows_before(20_000, rows) < 500  # by the size that was given; the first rows are shorter
+    assert writer.rows_before(10**9, rows) == 1000  # there are no more
+    assert writer.rows_before(50, rows) == 100  # fewer are not looked at
+    writer.write(rows)
+    assert writer.data_size == pytest.approx(50_000, rel=0.01)
     assert writer.waiting_bytes > 0
     writer.flush()
     assert writer.waiting_bytes == 0
     writer.flush()  # nothing to write
-    assert writer.rows_before(10**9) > 20_000
+    assert writer.data_size < 20_000
+    assert writer.rows_before(20_000, rows) > 500
+
+
+def test_a_file_is_full_two_rows_before_its_size() -> None:
+    writer = BaseFileWriter(cast("OutputFile", Memory()), meta_schema(SCHEMA), AVRO, row_group_size=10**6)
+    rows = table([f"k{i}" for i in range(99)])
+    writer.write(rows)
+    assert not writer.is_full(1)  # too few to tell
+    writer.write(rows.slice(0, 1))
+    assert writer.is_full(1)
+    writer.flush()
+    size = int(writer.data_size)
+    assert not writer.is_full(int(size * 1.1))
+    assert writer.is_full(int(size * 1.01))
+
+
+def test_the_row_groups_of_rows_that_grow_stay_of_one_size() -> None:
+    file = Memory()
+    writer = BaseFileWriter(
+        cast("OutputFile", file), meta_schema(SCHEMA), AVRO, compression="none", row_group_size=20_000
+    )
+    rows = table([f"{i:05d}" + "x" * (i // 4) for i in range(4000)])
+    for start in range(0, 4000, 100):
+        writer.write(rows.slice(start, 100))
+    writer.close()
+    metadata = pq.read_metadata(pa.BufferReader(pa.py_buffer(bytes(file.data))))
+    sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+    assert len(sizes) > 50
+    assert max(sizes[1:]) < 2.5 * 20_000

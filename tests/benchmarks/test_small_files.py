@@ -1,4 +1,4 @@
-"""The month of flights in small batches, and the large table that is listed: both programs run, at a small size."""
+"""The month of flights in small batches, full files, and the large table that is listed, each at a small size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import listing, small_files
+from benchmarks import full_files, listing, small_files
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +28,18 @@ def test_small_files_are_filled(tmp_path: Path) -> None:
     }
     assert groups.pop("without") == [1, 2, 3, 4]
     assert set(map(tuple, groups.values())) == {(1, 1, 1, 1)}
+
+
+def test_planned_groups_are_full_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert full_files.main(["--full", "300000"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in full_files.CASES)
+
+
+def test_small_groups_are_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(full_files.CASES, "tiny", full_files.Case((1.05,), "COPY_ON_WRITE"))
+    assert full_files.main(["--full", "1000000", "--case", "tiny"]) == 1
+    assert "expected at least 10%" in capsys.readouterr().out
 
 
 def test_a_large_table_is_listed_in_both_ways(capsys: pytest.CaptureFixture[str]) -> None:

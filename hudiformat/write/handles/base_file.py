@@ -9,7 +9,7 @@ from hudiformat.naming import BaseFileName
 from hudiformat.transaction import GroupTarget, create_marker
 
 _ROW_GROUPS = 8
-"""Row groups of a full file: after each, the number of rows that still fit is known better."""
+"""Row groups of a full file: after each, it is known better how many rows still fit."""
 
 
 class OpenBaseFile:
@@ -47,9 +47,13 @@ class OpenBaseFile:
         """Bytes of rows that are still in memory."""
         return self._writer.waiting_bytes
 
-    def rows_before(self, size: int) -> int:
-        """How many more rows the file takes until it has about *size* bytes; at most a row group of them."""
-        return self._writer.rows_before(size)
+    def is_full(self, size: int) -> bool:
+        """Whether a file that shall have *size* bytes of rows takes no more."""
+        return self._writer.is_full(size)
+
+    def rows_before(self, size: int, rows: pa.Table) -> int:
+        """How many of the first *rows* to write before :meth:`is_full` is to be asked again."""
+        return self._writer.rows_before(size, rows)
 
     def write(self, rows: pa.Table) -> None:
         """Add *rows*, which have the meta fields."""

@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.basefile import INSERTED, add_file_name, add_origin
+from hudiformat.basefile import INSERTED, RECORD_KEY, add_file_name, add_origin
 from hudiformat.index import KeyedRows
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, base_file_stat
 from hudiformat.write.handles.base_file import OpenBaseFile
 
-_LEAST_SHARE = 50
-"""A file that has room for less than a fiftieth of its rows is closed: what fits is no row group worth having."""
+_ROWS_AT_ONCE = 65_536
+"""Rows that get their meta fields at once."""
 
 
 class CreateHandle:
     """Writes the rows of a new file group; where they are too many for a file, its next ones are further groups.
 
-    Their ids count up from ``-0``.  Memory is bounded by a row group.
+    Their ids count up from ``-0``.  A planned group is one file, unless its rows are larger than planned: a file takes
+    rows up to ``SizingOptions.largest_new_file`` bytes, a tenth more than the maximum that groups are planned for.
+    Memory is bounded by a row group.
 
-    Source: HoodieCreateHandle, CreateHandleFactory.
+    Source: HoodieCreateHandle, CreateHandleFactory, CopyOnWriteInsertHandler, Hudi 1.2.0.
     """
 
     def __init__(self, target: GroupTarget) -> None:
@@ -36,25 +38,33 @@ class CreateHandle:
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Write *rows*, which have the table's own columns."""
-        start = 0
-        while start < len(rows):
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = KeyedRows(rows.rows.slice(start, _ROWS_AT_ONCE), rows.keys.slice(start, _ROWS_AT_ONCE))
+            self._fill(self._stored(part, first_counter + start))
+
+    def _stored(self, rows: KeyedRows, first_counter: int) -> pa.Table:
+        """*rows* with the meta fields but the file's name."""
+        stored = add_origin(
+            rows.rows,
+            rows.keys,
+            pa.array(np.arange(first_counter, first_counter + len(rows))),
+            instant=self._plan.instant,
+            partition_path=self._target.partition_path,
+            task_partition=self._target.token.partition,
+            operation=INSERTED if self._plan.schema.keeps_operations else None,
+        )
+        return pa.Table.from_batches([stored])
+
+    def _fill(self, rows: pa.Table) -> None:
+        """Write *rows* to the open file and to as many others as it takes."""
+        while rows.num_rows:
             file = self._file()
-            count = max(file.rows_before(self._plan.options.sizing.max_file_size), 1)
-            part = KeyedRows(rows.rows.slice(start, count), rows.keys.slice(start, count))
-            stored = add_origin(
-                part.rows,
-                part.keys,
-                pa.array(np.arange(first_counter + start, first_counter + start + len(part))),
-                instant=self._plan.instant,
-                partition_path=self._target.partition_path,
-                task_partition=self._target.token.partition,
-                operation=INSERTED if self._plan.schema.keeps_operations else None,
-            )
-            named = pa.Table.from_batches([add_file_name(stored, file.name)])
+            part = rows.slice(0, file.rows_before(self._largest, rows))
+            rows = rows.slice(part.num_rows)
+            named = add_file_name(part, file.name)
             file.write(named)
-            file.add_keys(part.keys)
+            file.add_keys(part[RECORD_KEY])
             file.add_values(named)
-            start += count
 
     def flush(self) -> None:
         """Write the rows that are still in memory."""
@@ -74,17 +84,18 @@ class CreateHandle:
 
     def _file(self) -> OpenBaseFile:
         """The file that takes the next rows."""
-        if self._open and self._open.rows and not self._has_room(self._open):
+        if self._open and self._open.is_full(self._largest):
             self._open.flush()  # what is waiting had an estimated size
-            if not self._has_room(self._open):
+            if self._open.is_full(self._largest):
                 self._finish(self._open)
         if self._open is None:
             group = self._target.file_id.rpartition("-")[0]
             self._open = OpenBaseFile(self._target.of_group(f"{group}-{len(self._stats)}"))
         return self._open
 
-    def _has_room(self, file: OpenBaseFile) -> bool:
-        return file.rows_before(self._plan.options.sizing.max_file_size) >= max(file.rows // _LEAST_SHARE, 1)
+    @property
+    def _largest(self) -> int:
+        return self._plan.options.sizing.largest_new_file
 
     def _finish(self, file: OpenBaseFile) -> None:
         size = file.close()

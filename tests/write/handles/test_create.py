@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
-from tests.tables import new_table
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudiformat import Table
+from hudiformat.timeline import WriteStat
+from tests.tables import SCHEMA, new_table
 from tests.write.support import keyed
 
+M = 150_000
+SPLIT = {
+    "hoodie.parquet.max.file.size": str(M),
+    "hoodie.copyonwrite.insert.auto.split": "false",  # one group is planned, whatever its rows take
+    "hoodie.parquet.compression.codec": "uncompressed",
+    "hoodie.copyonwrite.record.size.estimate": "60",
+}
 
-def test_base_files_end_near_their_maximal_size(tmp_path: Path) -> None:
-    options = {"hoodie.parquet.max.file.size": "150000", "hoodie.copyonwrite.insert.auto.split": "false"}
-    options |= {"hoodie.parquet.compression.codec": "uncompressed", "hoodie.copyonwrite.record.size.estimate": "60"}
-    table = new_table(tmp_path / "t", options=options)
+
+def row_bytes(table: Table, stat: WriteStat) -> int:
+    """The bytes of a base file that are row groups."""
+    file = pq.read_metadata(Path(table.path, stat.path or ""))
+    groups = [file.row_group(number) for number in range(file.num_row_groups)]
+    return sum(group.column(number).total_compressed_size for group in groups for number in range(group.num_columns))
+
+
+def test_base_files_are_closed_a_tenth_beyond_their_maximal_size(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options=SPLIT)
     commit = table.insert(keyed(0, 20_000))
-    sizes = [stat.file_size_in_bytes for stat in commit.stats]
-    assert len(sizes) > 4
-    assert all(0.95 * 150_000 < size <= 1.01 * 150_000 for size in sizes[:-1])
+    assert len(commit.stats) > 4
+    assert all(1.06 * M < row_bytes(table, stat) <= 1.11 * M for stat in commit.stats[:-1])
     assert sum(stat.num_writes for stat in commit.stats) == 20_000
     ids = [stat.file_id or "" for stat in commit.stats]
     assert [file_id.rpartition("-")[2] for file_id in ids] == [str(i) for i in range(len(ids))]
@@ -24,7 +43,32 @@ def test_base_files_end_near_their_maximal_size(tmp_path: Path) -> None:
     assert len(table.snapshot(columns=["_hoodie_commit_seqno"])[0].unique()) == 20_000
 
 
-def test_a_row_larger_than_a_file_has_one_of_its_own(tmp_path: Path) -> None:
-    table = new_table(tmp_path / "t", options={"hoodie.parquet.max.file.size": "1"})
-    commit = table.insert(keyed(0, 5))
-    assert [stat.num_writes for stat in commit.stats] == [1] * 5
+def test_how_far_beyond_is_an_option_of_hudis(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={**SPLIT, "hoodie.parquet.compression.ratio": "0.5"})
+    commit = table.insert(keyed(0, 10_000))
+    assert all(1.45 * M < row_bytes(table, stat) <= 1.51 * M for stat in commit.stats[:-1])
+
+
+def test_a_planned_group_is_one_file(tmp_path: Path) -> None:
+    options = {**SPLIT, "hoodie.copyonwrite.insert.auto.split": "true", "hoodie.copyonwrite.record.size.estimate": "90"}
+    commit = new_table(tmp_path / "t", options=options).insert(keyed(0, 6000))
+    assert [stat.file_id for stat in commit.stats if not (stat.file_id or "").endswith("-0")] == []
+    assert len(commit.stats) == math.ceil(6000 / math.ceil(M / 90))
+
+
+@pytest.mark.parametrize("estimate", ["1", "60", "100000"])
+def test_the_sizes_of_growing_rows_are_kept_whatever_was_estimated(tmp_path: Path, estimate: str) -> None:
+    schema = pa.schema([*SCHEMA, pa.field("t", pa.string())])
+    options = {**SPLIT, "hoodie.copyonwrite.record.size.estimate": estimate}
+    table = new_table(tmp_path / "t", schema=schema, options=options)
+    data = keyed(0, 3000)
+    texts = pa.array([f"{number:06d}" * (1 + number // 50) for number in range(3000)])
+    commit = table.insert(pa.table({**{name: data[name] for name in data.column_names}, "t": texts}))
+    assert len(commit.stats) > 3
+    assert all(1.0 * M < row_bytes(table, stat) <= 1.2 * M for stat in commit.stats[:-1])
+
+
+def test_a_size_is_first_looked_at_after_a_hundred_rows(tmp_path: Path) -> None:
+    """As in Hudi: so few rows do not tell how many fit."""
+    table = new_table(tmp_path / "t", options={**SPLIT, "hoodie.parquet.max.file.size": "1"})
+    assert [stat.num_writes for stat in table.insert(keyed(0, 250)).stats] == [100, 100, 50]
