@@ -1,0 +1,23 @@
+"""A sample of the long run (``python -m tests.turns``): few steps on each table, with real Hudi."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.hudi import RealHudi
+from tests.effort import LONG
+from tests.turns.kinds import COW, MOR, Kind
+from tests.turns.machine import Machine
+from tests.turns.run import run
+
+KINDS = [Kind(MOR, has_all=True), Kind(COW, has_all=False), Kind(COW, has_all=True), Kind(MOR, has_all=False)]
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", KINDS if LONG else KINDS[:2], ids=str)
+def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
+    machine = Machine(hudi, tmp_path / "t", kind, seed=1)
+    run(machine, steps=100 if LONG else 3)
+    machine.theirs.drop_table()
