@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from tests.conformance.hudi import RealHudi
-from tests.turns.kinds import COW, MOR, Kind
+from tests.turns.kinds import COW, MOR, TABLES, Kind
 from tests.turns.machine import Machine
 from tests.turns.run import run
 
@@ -20,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.turns", description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--table", choices=("default", "all"), default="default", help="which indexes it has")
+    parser.add_argument("--table", choices=tuple(TABLES), default="default", help="which indexes it has")
     parser.add_argument("--type", choices=(MOR, COW), default=MOR)
     parser.add_argument("--keep", type=Path, help="make the table in this folder, and leave it there")
     chosen = parser.parse_args()
@@ -35,7 +35,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder, RealHudi() as hudi:
         path = (chosen.keep or Path(folder)) / "t"
-        machine = Machine(hudi, path, Kind(chosen.type, has_all=chosen.table == "all"), chosen.seed)
+        machine = Machine(hudi, path, Kind(chosen.type, chosen.table), chosen.seed)
         try:
             run(machine, steps=chosen.steps, tell=tell)
         finally:

@@ -46,7 +46,8 @@ def definitions(path: Path) -> dict[str, Any]:
 
 def check_indexes(path: Path, kind: Kind) -> None:
     """The metadata table has all its partitions, and they agree with the table's files."""
-    assert set(open_table(path).config.metadata_partitions) == kind.indexes
+    differing = set(open_table(path).config.metadata_partitions) ^ kind.indexes
+    assert not differing, f"indexes lost or found: {differing}"
     check_listing(path)
     check_statistics(path, own_only=True)
     check_bloom_filters(path)

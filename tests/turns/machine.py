@@ -33,9 +33,10 @@ class Machine:
         self.seed, self.chance = seed, Random(seed)  # noqa: S311 - a seed that can be told
         self.kind, self.path = kind, path
         self.columns = Columns(self.chance)
-        self.expected = Expected(Rules(by_event_time=True, is_global=kind.has_all))
+        self.expected = Expected(Rules(by_event_time=True, is_global=kind.has_records))
         self.ours = Ours(path, kind)
         self.theirs = Theirs(hudi, path, kind, f"turns_{seed}_{abs(hash(path))}")
+        self.shapes: dict[str, dict[str, pa.DataType]] = {}
         self.done: list[str] = []
         self.refused: Counter[str] = Counter()
         self.moment = 0
@@ -45,8 +46,9 @@ class Machine:
         """Have Hudi make the table, and its indexes."""
         self.write(self.theirs, "insert", Change(self.fresh(20)))
         self.theirs.create_table()
-        if self.kind.has_all:
+        if self.kind.has_records:
             self.theirs.create_index("by_s", "(s)")
+        if self.kind.has_expression:
             self.theirs.create_index("by_upper", "using column_stats(s) options(expr='upper')")
         self.properties, self.definitions = properties(self.path), definitions(self.path)
 
@@ -114,6 +116,12 @@ class Machine:
         is_mor = self.kind.is_mor
         writes = [one.time for one in made if not (is_mor and one.action is Action.COMMIT)]
         self.expected.write(min(writes), change)
+        self.shapes[min(writes)] = dict(self.columns.types)
+
+    def forget(self, instants: Iterable[str]) -> None:
+        """Writes that were rolled back: their rows, and what they did to the columns."""
+        self.expected.forget(instants)
+        self.columns.types = dict(self.shapes[list(self.expected.changes)[-1]])
 
     def write(self, side: Side, operation: str, change: Change) -> None:
         before = self.instants() if self.done else {}
@@ -154,8 +162,7 @@ class Machine:
         there = sorted({path for path, _ in self.expected.rows().live})
         chosen = self.chance.sample(there, 1)
         before = self.instants()
-        by = self.ours if self.kind.has_all else side  # Hudi 1.2.0 fails, as the write of Hudi's in delete()
-        by.delete_partitions(chosen)
+        self.but_hudi(side, can=not self.kind.has_expression).delete_partitions(chosen)  # it writes no file
         self.wrote(before, Change(emptied=frozenset(chosen)))
 
     def die(self, _: Side) -> None:
@@ -203,12 +210,12 @@ class Machine:
         self.theirs.cluster()
 
     def clean(self, side: Side) -> None:
-        side.clean()
+        self.but_hudi(side, can=not self.kind.has_expression).clean()
 
     def roll_back(self, side: Side) -> None:
         newest = max(self.instants().values(), key=lambda one: one.completion_time or one.time).time
         if self.allowed(lambda: side.roll_back(newest)):
-            self.expected.forget([newest])
+            self.forget([newest])
 
     def savepoint(self, side: Side) -> None:
         newest = max(self.instants())
@@ -220,8 +227,19 @@ class Machine:
 
     def restore(self, side: Side) -> None:
         target = self.chance.choice(self.savepoints())
-        if self.allowed(lambda: side.restore(target)):
-            self.expected.forget([time for time in self.expected.changes if time > target])
+        # Hudi 1.2.0 sets the metadata table up again, of some indexes only, and then finds no records of some keys.
+        by = self.but_hudi(side, can=not self.kind.has_records)
+        if self.allowed(lambda: by.restore(target)):
+            self.forget([time for time in self.expected.changes if time > target])
+            if by is self.theirs:
+                self.upsert(by)  # its restore leaves partition_stats out, and its next write sets them up
+
+    def but_hudi(self, side: Side, *, can: bool) -> Side:
+        """*side*, or hudiformat where Hudi cannot do what comes next."""
+        if can or side is self.ours:
+            return side
+        self.done[-1] = f"{self.done[-1].split()[0]} by {self.ours.name}"
+        return self.ours
 
     def savepoints(self) -> list[str]:
         return sorted(one.time for one in self.table().timeline.completed if one.action is Action.SAVEPOINT)

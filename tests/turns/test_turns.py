@@ -12,11 +12,12 @@ from tests.turns.kinds import COW, MOR, Kind
 from tests.turns.machine import Machine
 from tests.turns.run import run
 
-KINDS = [Kind(MOR, has_all=True), Kind(COW, has_all=False), Kind(COW, has_all=True), Kind(MOR, has_all=False)]
+FIRST = [Kind(MOR, "all"), Kind(COW, "default")]
+OTHERS = [Kind(COW, "all"), Kind(MOR, "default"), Kind(MOR, "records"), Kind(COW, "records")]
 
 
 @pytest.mark.hudi
-@pytest.mark.parametrize("kind", KINDS if LONG else KINDS[:2], ids=str)
+@pytest.mark.parametrize("kind", FIRST + OTHERS if LONG else FIRST, ids=str)
 def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
     machine = Machine(hudi, tmp_path / "t", kind, seed=1)
     run(machine, steps=100 if LONG else 3)
