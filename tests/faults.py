@@ -104,6 +104,9 @@ class FaultyFile:
     def close(self) -> None:
         self.fault.run("close", self.file.close)
 
+    def abandon(self) -> None:
+        self.fault.run("close", self.file.abandon)
+
     def __enter__(self) -> FaultyFile:
         return self
 

@@ -162,6 +162,13 @@ def test_the_codec_opens_no_file_and_looks_at_no_clock(path: Path) -> None:
     assert not [node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr in IMPURE_ATTRIBUTES]
 
 
+def test_files_are_read_by_ranges_only_where_errors_are_ours() -> None:
+    """What ``open_input`` gives raises pyarrow's errors; ``reading`` turns them into a StorageError."""
+    callers = [path for path in MODULES if ".open_input(" in path.read_text("utf-8")]
+    names = [str(path.relative_to(ROOT)) for path in callers]
+    assert [name for name in names if not name.startswith("storage/")] == ["basefile/read.py"]
+
+
 def test_every_module_has_a_test_file_of_its_name() -> None:
     modules = [path.relative_to(ROOT) for path in MODULES if path.stem != "__init__"]
     tests = [Path(__file__).parent / path.with_name(f"test_{path.stem.strip('_')}.py") for path in modules]

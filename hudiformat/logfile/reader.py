@@ -45,7 +45,7 @@ from hudiformat.blocks.frame import (
     parse_header,
 )
 from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, StorageError, TruncatedBlockError
-from hudiformat.storage import Storage, Trail, open_parent
+from hudiformat.storage import Storage, Trail, open_parent, reading
 from hudiformat.wire import INT32_MAX, Cursor
 
 _NEXT_MAGIC = re.compile(re.escape(MAGIC))
@@ -154,9 +154,9 @@ def first_schema(storage: Storage, path: str) -> str | None:
 
     Raises:
         CorruptBlockError: the file does not begin with a block.
-        StorageError: there is no such file.
+        StorageError: there is no such file, or it cannot be read.
     """
-    with storage.open_input(path) as file:
+    with reading(storage, path) as file:
         head = memoryview(file.read_at(min(file.size(), _HEAD), 0))
     with suppress(TruncatedBlockError):
         return parse_header(head).get(HeaderKey.SCHEMA)

@@ -57,14 +57,15 @@ def salvage(
     path = os.fspath(target)
     store, name = locate(path, storage)
     findings: list[LogFinding] = []
-    with store.open_new(name) as file:
-        try:
+    file = store.open_new(name)
+    try:
+        with file:
             blocks = _copy(data, file, findings, progress)
             file.sync()
-        except BaseException:  # an interrupt too: an incomplete copy looks like a complete one
-            store.delete(name)
-            raise
-        size = file.size
+    except BaseException:  # an interrupt too: an incomplete copy looks like a complete one
+        store.delete(name)
+        raise
+    size = file.size
     lost = tuple(finding for finding in findings if finding.kind in _LOST)
     recovered = tuple(finding for finding in findings if finding.kind is FindingKind.HIDDEN)
     return SalvageReport(path, blocks, size, lost, recovered)

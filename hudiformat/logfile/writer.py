@@ -128,13 +128,23 @@ class LogWriter:
             self._file.close()
             self._file = None
 
+    def abandon(self) -> None:
+        """Let go of the current file where the write has failed; what there is of it is for the caller to delete."""
+        self._closed = True
+        if self._file is not None:
+            self._file.abandon()
+            self._file = None
+
     def __enter__(self) -> LogWriter:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
 
     def _relative_path(self) -> str:
         return join_path(self._folder, str(self._name))

@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -135,7 +136,11 @@ class ArrowStorage:
         with self._errors("create", path):
             if self._capabilities.append:  # object stores have no folders
                 self._filesystem.create_dir(target.rpartition("/")[0], recursive=True)
-            return ArrowOutputFile(self._filesystem.open_output_stream(target, compression=None), self._name(path))
+            open_stream = partial(self._filesystem.open_output_stream, target, compression=None)
+            file = ArrowOutputFile(open_stream, self._name(path))
+            if self._capabilities.append:
+                file.open()
+            return file
 
     def rename(self, source: str, target: str) -> None:
         if self._capabilities.append and not self._capabilities.rename:
@@ -224,12 +229,20 @@ class ArrowStorage:
 class ArrowOutputFile:
     """A file that is written front to back; see :class:`~hudiformat.storage.protocol.OutputFile`."""
 
-    def __init__(self, stream: pa.NativeFile, name: str) -> None:
-        # An upload that has failed is finished when the stream is destroyed.  It is let go of as soon as it fails, so
-        # that nothing appears after somebody has cleaned up.
-        self._stream: pa.NativeFile | None = stream
+    def __init__(self, open_stream: Callable[[], pa.NativeFile], name: str) -> None:
+        # An upload that has begun is finished when the stream is destroyed, whatever has failed.  So it begins with the
+        # first bytes, and is let go of as soon as it fails: nothing appears after somebody has cleaned up.
+        self._open = open_stream
+        self._stream: pa.NativeFile | None = None
+        self._is_closed = False
         self._name = name
         self._size = 0
+
+    def open(self) -> None:
+        """Open the stream, if it is not open: with the first bytes an object store's upload begins."""
+        if self._stream is None:
+            with _storage_errors("create", self._name):
+                self._stream = self._open()
 
     @property
     def size(self) -> int:
@@ -243,7 +256,7 @@ class ArrowOutputFile:
                     self._size += stream.write(memoryview(part).cast("B"))
         except StorageError:
             del stream
-            self._stream = None
+            self.abandon()
             raise
 
     def sync(self) -> None:
@@ -251,17 +264,25 @@ class ArrowOutputFile:
             self._open_stream("sync").flush()
 
     def _open_stream(self, action: str) -> pa.NativeFile:
-        if self._stream is None or self._stream.closed:
+        if self._is_closed:
             raise StorageError(f"cannot {action} {self._name}: it is closed", path=self._name)
+        self.open()
         return self._stream
 
     def close(self) -> None:
+        if self._is_closed:
+            return
         try:
+            self.open()
             with _storage_errors("close", self._name):
                 if self._stream is not None:
                     self._stream.close()
         finally:
-            self._stream = None
+            self.abandon()
+
+    def abandon(self) -> None:
+        self._is_closed = True
+        self._stream = None
 
     def __enter__(self) -> ArrowOutputFile:
         return self
@@ -269,7 +290,10 @@ class ArrowOutputFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
 
 
 @contextmanager

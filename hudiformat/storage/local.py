@@ -258,6 +258,10 @@ class LocalOutputFile:
             except OSError as error:  # some file systems report a full disk only here
                 raise _storage_error("close", self._path, error) from error
 
+    def abandon(self) -> None:
+        with contextlib.suppress(StorageError):
+            self.close()
+
     def __enter__(self) -> LocalOutputFile:
         return self
 

@@ -67,6 +67,10 @@ class OutputFile(Protocol):
         """Close the file, which on an object store is when it appears; a second call does nothing."""
         ...
 
+    def abandon(self) -> None:
+        """Let go of the file where its writing has failed; what there is of it is for the caller to delete."""
+        ...
+
     def __enter__(self) -> OutputFile: ...
 
     def __exit__(

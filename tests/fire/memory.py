@@ -203,6 +203,11 @@ class OpenFile:
             self._storage.files[self._path] = File(bytes(self._data), self._durable, self._storage.time.now)
         self._closed = True
 
+    def abandon(self) -> None:
+        if self._data:  # an upload that has begun is finished
+            self.close()
+        self._closed = True
+
     def _show(self) -> None:
         """Show what has been written, unless the file has lost its name."""
         if self._storage.files.get(self._path) is self._shown:

@@ -108,6 +108,9 @@ class MemoryFile:
     def close(self) -> None:
         self._storage.events.append(("close", self._path))
 
+    def abandon(self) -> None:
+        self.close()
+
     def __enter__(self) -> MemoryFile:
         return self
 

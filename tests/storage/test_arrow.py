@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
 import hudiformat as hf
@@ -180,6 +182,31 @@ def test_a_file_that_another_deletes_first_is_no_error(tmp_path: Path, monkeypat
     assert not storage.delete("gone")
 
 
+def test_of_a_file_that_is_given_up_before_its_first_byte_an_object_store_has_nothing() -> None:
+    storage: Storage = open_storage(f"/{uuid.uuid4()}", filesystem=MemoryFileSystem())
+    for abandoned in (storage.open_new("t/a"), storage.open_new("t/b")):
+        abandoned.abandon()
+        abandoned.close()
+    with contextlib.suppress(OSError), storage.open_new("t/c"):
+        raise OSError("the disk is full")
+    assert storage.list("t") == []
+    storage.open_new("t/empty").close()
+    with storage.open_new("t/d") as file:
+        file.sync()
+        file.write(b"1")
+    assert [(one.name, one.size) for one in sorted(storage.list("t"), key=lambda one: one.name)] == [
+        ("d", 1),
+        ("empty", 0),
+    ]
+
+
+def test_a_file_system_has_a_file_as_soon_as_it_is_opened(tmp_path: Path) -> None:
+    storage: Storage = open_storage(str(tmp_path), filesystem=fs.LocalFileSystem())
+    file = storage.open_new("a")
+    assert storage.exists("a")
+    file.abandon()
+
+
 class FailingStream:
     closed = False
 
@@ -193,13 +220,17 @@ class FailingStream:
 @pytest.mark.parametrize("act", [lambda file: file.write(b"1"), lambda file: file.close()], ids=["write", "close"])
 def test_an_upload_that_fails_is_let_go_of_at_once(act: Callable[[ArrowOutputFile], None]) -> None:
     """It would be finished when the stream is destroyed, perhaps after the file has been deleted."""
-    stream = FailingStream()
-    left = weakref.ref(stream)
-    file = ArrowOutputFile(stream, "s3://bucket/a")
-    del stream
+    left: list[weakref.ref[FailingStream]] = []
+
+    def opened() -> FailingStream:
+        stream = FailingStream()
+        left.append(weakref.ref(stream))
+        return stream
+
+    file = ArrowOutputFile(opened, "s3://bucket/a")
     with contextlib.suppress(StorageError):
         act(file)
-    assert left() is None
+    assert [one() for one in left] == [None]
     with pytest.raises(StorageError, match="cannot write s3://bucket/a: it is closed"):
         file.write(b"1")
     file.close()

@@ -112,8 +112,8 @@ class AppendHandle:
         return self._stats.finish()
 
     def abandon(self) -> None:
-        """Close without writing what is left."""
-        self._writer.close()
+        """Let go of the log file without writing what is left."""
+        self._writer.abandon()
 
     def _write(self, rows: KeyedRows, first_counter: int, *, is_update: bool) -> None:
         stored = add_meta_columns(

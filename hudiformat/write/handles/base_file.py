@@ -104,4 +104,4 @@ class OpenBaseFile:
     def abandon(self) -> None:
         """Leave the file as it is, for the write's rollback to delete."""
         self._writer.abandon()
-        self._file.close()
+        self._file.abandon()

@@ -68,8 +68,8 @@ class ChangeLog:
         return self._sizes
 
     def abandon(self) -> None:
-        """Close without writing what is left."""
-        self._writer.close()
+        """Let go of the log file without writing what is left."""
+        self._writer.abandon()
 
     def _flush(self) -> None:
         rows = pa.Table.from_batches(self._waiting, self._arrow)
