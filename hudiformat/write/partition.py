@@ -20,12 +20,13 @@ from hudiformat.timeline import TableType, WriteStat
 from hudiformat.transaction import GroupTarget, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.handles.append_new import AppendNewHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.placement import new_group_number
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
 
-Handle = AppendHandle | CreateHandle | MergeHandle
+Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -145,7 +146,7 @@ class PartitionWriter:
 
     def _handle_of_known(self, file_id: str) -> AppendHandle | MergeHandle:
         handle = self._handles.of(file_id)
-        assert not isinstance(handle, CreateHandle)  # noqa: S101 - a group that existed before is never created
+        assert not isinstance(handle, AppendNewHandle | CreateHandle)  # noqa: S101 - a group that existed is not new
         return handle
 
     def _update(self, file_id: str, rows: KeyedRows) -> None:
@@ -276,7 +277,7 @@ class GroupHandles:
             plan, path = self._plan, self._target.partition_path
             group = new_group_uuid(plan.instant, path, self._target.token.partition, number)
             target = self._target.of_group(new_file_id(group))
-            self._handles[name] = AppendHandle(target) if self._kind is Kind.MOR else CreateHandle(target)
+            self._handles[name] = AppendNewHandle(target) if self._kind is Kind.MOR else CreateHandle(target)
         return self._handles[name]
 
     def appends(self, file_id: str) -> bool:

@@ -28,10 +28,17 @@ class _DataBlock(NamedTuple):
     indexer: FileIndexer | None
 
 
+class _Encoded(NamedTuple):
+    """Rows that are in blocks, and the bytes that they had in memory."""
+
+    rows: int
+    size: int
+
+
 class AppendHandle:
     """Writes rows into data blocks of up to ``block_max_size`` bytes, and at the end all deletes into one delete block.
 
-    Memory is bounded by the rows of one block and the keys that are deleted.  ``log_bytes`` are those written so far.
+    Memory is bounded by the rows of one block and the keys that are deleted.
     *compacted* are the instants that the blocks stand for, those of a log compaction; *below* is the slice that the log
     files are added to, where names or statistics have to say it: in table version 6, and in a table with change data.
     With *base_instant*, that of the base file which positions of rows count in, a block whose rows all have one says
@@ -61,12 +68,23 @@ class AppendHandle:
         self._sizes = BlockSizes(self._plan.options.block_max_size)
         self._deletes: list[tuple[pa.Array, pa.Array | None, Integers]] = []
         self._stats = LogFileStats(target.partition_path, target.file_id, name.instant, below)
-        self.log_bytes = 0
+        self._written = 0
+        self._encoded = _Encoded(0, 0)
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes of rows that are in memory."""
         return self._waiting.size
+
+    @property
+    def data_size(self) -> float:
+        """The bytes of the log files; those of rows in memory are estimated."""
+        return self._written + self._waiting.size + len(self._waiting) * self.extra_bytes
+
+    @property
+    def extra_bytes(self) -> float:
+        """What a row had in the log files beyond its bytes in memory, on average; below 0 if it had less."""
+        return (self._written - self._encoded.size) / max(self._encoded.rows, 1)
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Buffer new rows (the table's own columns); the blocks that are full go to disk."""
@@ -150,6 +168,7 @@ class AppendHandle:
             rows = rows.slice(0, fewer)
             block = self._data_block(rows.rows, rows.positions)
         self._sizes.measure(rows, len(block.content))
+        self._encoded = _Encoded(self._encoded.rows + len(rows.rows), self._encoded.size + rows.size)
         updated = int(rows.updates.sum())
         counts = WriteCounts(writes=len(rows.rows), updates=updated, inserts=len(rows.rows) - updated)
         return _DataBlock(block, counts, self._indexer(rows.rows))
@@ -219,7 +238,7 @@ class AppendHandle:
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts, indexer: FileIndexer | None) -> None:
         result = self._writer.append(*blocks)
-        self.log_bytes += result.size
+        self._written += result.size
         self._stats.add(result, counts, indexer)
 
     def _without_deleted(self, indexer: FileIndexer | None) -> FileIndexer | None:
