@@ -57,18 +57,20 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
 
 
-def rows_within(rows: pa.RecordBatch | pa.Table, size: float) -> int:
-    """How many of the first *rows* have at most *size* bytes in memory together; a few slices are measured.
+def rows_within(rows: pa.RecordBatch | pa.Table, size: float, *, extra: float = 0.0) -> int:
+    """How many of the first *rows* have at most *size* bytes, which are those in memory and *extra* for each.
+
+    A few slices are measured, not each row.
 
     Rows of 8, 8, 100 and 8 bytes and a size of 120 bytes: of the first two rows 16 bytes are found, of the first three
     116 and of all four 124, so the answer is 3.
     """
-    if rows.nbytes <= size:
+    if rows.nbytes + rows.num_rows * extra <= size:
         return int(rows.num_rows)
     fits, too_many = 0, rows.num_rows
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if rows.slice(0, middle).nbytes <= size:
+        if rows.slice(0, middle).nbytes + middle * extra <= size:
             fits = middle
         else:
             too_many = middle

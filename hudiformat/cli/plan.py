@@ -90,6 +90,7 @@ def _as_json(planned: PartitionPlan) -> dict[str, Any]:
         "groups": [
             {
                 "file_id": group.file_id,
+                "instant": group.instant,
                 "size": group.size,
                 "room": group.room,
                 "records": group.records,

@@ -175,7 +175,7 @@ _SIZING_KEYS: Keys = {
     "hoodie.copyonwrite.record.size.estimate": ("record_size_estimate", parse_integer),
     "hoodie.record.size.estimation.threshold": ("estimation_threshold", parse_share),
     "hoodie.record.size.estimator.average.metadata.size": ("metadata_size", parse_any_integer),
-    "_hoodie.record.size.estimator.max.commits": ("estimation_commits", parse_integer),
+    "_hoodie.record.size.estimator.max.commits": ("estimation_commits", parse_any_integer),
 }
 
 TABLE_KEYS = (

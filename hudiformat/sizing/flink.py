@@ -74,9 +74,10 @@ class _Target:
 class FlinkAssigner:
     """Assigns the new records of one task to file groups.
 
-    ``new_id`` returns ids for new file groups; ids that belong to other tasks are skipped.  If ``several_writes``, the
-    writer may write a file group more than once in an instant: then a new group takes as many records as fit into a
-    file of maximum size, otherwise as many as the insert split size.
+    ``new_id`` returns ids for new file groups; ids that belong to other tasks are skipped.  A new group takes as many
+    records as the insert split size, whatever ``SizingOptions.auto_split`` says.  If ``several_writes``, the writer may
+    write a file group more than once in an instant (``_.hoodie.allow.multi.write.on.same.instant``, which Hudi sets for
+    its metadata table): then a new group takes as many records as fit into a file of maximum size.
 
     Source: BucketAssigner.
     """
@@ -85,7 +86,7 @@ class FlinkAssigner:
     options: SizingOptions
     new_id: Callable[[], str]
     task: Task = field(default_factory=Task)
-    several_writes: bool = True
+    several_writes: bool = False
     _small: dict[str, list[_Target]] = field(default_factory=dict)
     _new: dict[str, _Target] = field(default_factory=dict)
     _created: set[tuple[str, str]] = field(default_factory=set)

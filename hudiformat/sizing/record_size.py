@@ -47,6 +47,14 @@ class SizingOptions:
         return self.max_file_size + round(self.max_file_size * self.spare_share)
 
     @property
+    def largest_log_group(self) -> float:
+        """The bytes of log files, of a group that has no base file, from which on new rows go to another group.
+
+        Source: HoodieAppendHandle.canWrite, Hudi 1.2.0.
+        """
+        return self.max_file_size / self.log_ratio if self.log_ratio else math.inf
+
+    @property
     def smallest_measured_commit(self) -> int:
         """Bytes; a commit that wrote no more than this is not used to estimate the record size."""
         return int(self.estimation_threshold * self.small_file_limit)

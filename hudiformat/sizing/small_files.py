@@ -39,10 +39,12 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    """A file group in a plan.
+    """A file group in a plan, as Hudi's SmallFile.
 
-    ``size`` is its size in bytes, in which log files are multiplied by ``SizingOptions.log_ratio``.  ``room`` is how
-    many records of average size still fit into it, None if that was not computed.  ``records`` is how many it takes.
+    Its location is ``instant`` and ``file_id``: the instant is that of its base file, or without one that of its newest
+    log file.  ``size`` is its size in bytes, in which log files are multiplied by ``SizingOptions.log_ratio``.
+    ``room`` is how many records of average size still fit into it, None if that was not computed.  ``records`` is how
+    many it takes.
     """
 
     file_id: str
@@ -50,6 +52,7 @@ class GroupVerdict:
     verdict: Verdict
     room: int | None = None
     records: int = 0
+    instant: str | None = None
 
     @property
     def is_candidate(self) -> bool:
@@ -114,7 +117,7 @@ def flink_small_files(
         return _same_verdict(ordered, Verdict.DISABLED, options)
     if kind is Kind.COW:
         verdicts = [
-            GroupVerdict(item.file_id, 0, Verdict.EMPTY) if _base_size(item) == 0 else _cow_verdict(item, options)
+            _verdict(item, 0, Verdict.EMPTY) if _base_size(item) == 0 else _cow_verdict(item, options)
             for item in ordered
         ]
     else:
@@ -171,13 +174,13 @@ def _capacity(first: int, total: int) -> int:
 
 
 def _same_verdict(slices: Iterable[FileSlice], verdict: Verdict, options: SizingOptions) -> tuple[GroupVerdict, ...]:
-    return tuple(GroupVerdict(item.file_id, estimated_size(item, options), verdict) for item in slices)
+    return tuple(_verdict(item, estimated_size(item, options), verdict) for item in slices)
 
 
 def _cow_verdict(file_slice: FileSlice, options: SizingOptions) -> GroupVerdict:
     size = _base_size(file_slice)
     verdict = Verdict.SMALL if size < options.small_file_limit else Verdict.TOO_LARGE
-    return GroupVerdict(file_slice.file_id, size, verdict)
+    return _verdict(file_slice, size, verdict)
 
 
 def _indexed_logs_verdict(file_slice: FileSlice, options: SizingOptions, in_compaction: frozenset[str]) -> GroupVerdict:
@@ -185,7 +188,7 @@ def _indexed_logs_verdict(file_slice: FileSlice, options: SizingOptions, in_comp
     verdict = Verdict.SMALL if size < options.max_file_size else Verdict.FILLED
     if file_slice.file_id in in_compaction:
         verdict = Verdict.IN_COMPACTION
-    return GroupVerdict(file_slice.file_id, size, verdict)
+    return _verdict(file_slice, size, verdict)
 
 
 def _blind_verdicts(
@@ -212,10 +215,24 @@ def _unseen_verdict(
     """Return why the base file may not be rewritten: rows that only log files have would be lost.  None if it may."""
     size = estimated_size(file_slice, options)
     if file_slice.file_id in in_compaction:
-        return GroupVerdict(file_slice.file_id, size, Verdict.IN_COMPACTION)
+        return _verdict(file_slice, size, Verdict.IN_COMPACTION)
     if file_slice.log_files:
-        return GroupVerdict(file_slice.file_id, size, Verdict.HAS_LOGS)
+        return _verdict(file_slice, size, Verdict.HAS_LOGS)
     return None
+
+
+def _verdict(file_slice: FileSlice, size: int, verdict: Verdict) -> GroupVerdict:
+    """Return the verdict with the location of the slice.
+
+    Source: DeltaWriteProfile.smallFilesProfile, UpsertPartitioner.getSmallFiles.
+    """
+    if file_slice.base_file is not None:
+        instant = file_slice.base_file.name.instant
+    else:
+        names = [log.name for log in file_slice.log_files]
+        newest = max(names, key=lambda name: (name.instant, name.version), default=None)
+        instant = file_slice.base_instant if newest is None else newest.instant
+    return GroupVerdict(file_slice.file_id, size, verdict, instant=instant)
 
 
 def _base_size(file_slice: FileSlice) -> int:

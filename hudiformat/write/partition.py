@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -20,13 +21,14 @@ from hudiformat.timeline import TableType, WriteStat
 from hudiformat.transaction import GroupTarget, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
+from hudiformat.write.handles.append_new import AppendNewHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.placement import new_group_number
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
 
-Handle = AppendHandle | CreateHandle | MergeHandle
+Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -146,7 +148,7 @@ class PartitionWriter:
 
     def _handle_of_known(self, file_id: str) -> AppendHandle | MergeHandle:
         handle = self._handles.of(file_id)
-        assert not isinstance(handle, CreateHandle)  # noqa: S101 - a group that existed before is never created
+        assert not isinstance(handle, AppendNewHandle | CreateHandle)  # noqa: S101 - a group that existed is not new
         return handle
 
     def _update(self, file_id: str, rows: KeyedRows) -> None:
@@ -278,9 +280,8 @@ class GroupHandles:
             group = new_group_uuid(plan.instant, path, self._target.token.partition, number)
             target = self._target.of_group(new_file_id(group))
             is_logged = self._kind is Kind.MOR
-            self._handles[name] = (
-                AppendHandle(target, entries=self._entries(target, None)) if is_logged else CreateHandle(target)
-            )
+            entries = partial(self._entries, below=None)
+            self._handles[name] = AppendNewHandle(target, entries=entries) if is_logged else CreateHandle(target)
         return self._handles[name]
 
     def appends(self, file_id: str) -> bool:

@@ -1,21 +1,33 @@
-"""Rows of a write before they are assigned: rows flagged as deletes, and one row of several with one key."""
+"""Rows of a write: before they are assigned, and while they wait for a block of a log file.
+
+The former are about rows flagged as deletes and one row of several with one key, the latter about how many rows a block
+takes: spec/sizing.md.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.avro.arrays import rows_within
 from hudiformat.index import Booleans, Integers, KeyedRows
 from hudiformat.merge import KeyIndex, all_differ, comparable
 from hudiformat.query import KeyParts, spill_folder
 
 _PARTS_ON_DISK = 16
 _ROWS = "rows"
+
+_NEWEST_SHARE = 0.2
+"""The share of the newest block in what rows are taken to have beyond their bytes in memory (HoodieAppendHandle)."""
+_TOLERANCE = 1.1
+"""A block may be larger than the maximum by this factor, since sizes are estimated before rows are encoded."""
 
 
 def deleted_rows(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
@@ -120,3 +132,109 @@ def _combined_on_disk(
 
 def _combined(rows: pa.Table, key: str, ordering_fields: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     yield from combine(rows, [rows[key].combine_chunks()], ordering_fields).to_batches()
+
+
+class Rows(NamedTuple):
+    """Rows with the meta fields, which of them are updates, and their positions in the base file.
+
+    ``size`` is their bytes in memory if each row had for itself what all share, as it will in the block.
+    """
+
+    rows: pa.Table
+    updates: Booleans
+    positions: Integers
+    size: int
+
+    @classmethod
+    def of(cls, rows: pa.Table, updates: Booleans, positions: Integers) -> Rows:
+        """The rows with their size."""
+        return cls(rows, updates, positions, int(rows.nbytes + rows.num_rows * _shared_bytes(rows)))
+
+    def slice(self, start: int, stop: int) -> Rows:
+        """The rows from *start* to *stop*."""
+        rows = self.rows.slice(start, stop - start)
+        return Rows.of(rows, self.updates[start:stop], self.positions[start:stop])
+
+
+class WaitingRows:
+    """Rows in the order in which they came, some of which are taken from the front.  ``size`` is that of all."""
+
+    def __init__(self) -> None:
+        self._parts: deque[Rows] = deque()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return sum(len(part.rows) for part in self._parts)
+
+    def add(self, rows: Rows) -> None:
+        """Add *rows* behind the others."""
+        self._parts.append(rows)
+        self.size += rows.size
+
+    def give_back(self, rows: Rows) -> None:
+        """Put *rows*, which were taken, back in front of the others."""
+        self._parts.appendleft(rows)
+        self.size += rows.size
+
+    def first(self, size: float, extra: float) -> int:
+        """How many of the first rows have at most *size* bytes, each *extra* beyond its size in memory."""
+        count, left = 0, size
+        for part in self._parts:
+            whole = part.size + len(part.rows) * extra
+            if whole > left:
+                return count + rows_within(part.rows, left, extra=extra + _shared_bytes(part.rows))
+            count, left = count + len(part.rows), left - whole
+        return count
+
+    def take(self, count: int) -> Rows:
+        """Remove the first *count* rows, and return them."""
+        taken: list[Rows] = []
+        while count:
+            part = self._parts.popleft()
+            if len(part.rows) > count:
+                self._parts.appendleft(part.slice(count, len(part.rows)))
+                part = part.slice(0, count)
+            taken.append(part)
+            count -= len(part.rows)
+        self.size = sum(part.size for part in self._parts)
+        rows = pa.concat_tables([part.rows for part in taken])
+        updates, positions = (np.concatenate([part[column] for part in taken]) for column in (1, 2))
+        return Rows(rows, updates, positions, sum(part.size for part in taken))
+
+
+class BlockSizes:
+    """How many rows a block of *most* bytes takes.
+
+    A row is taken to have its bytes in memory, and besides them what the rows of earlier blocks had more, or less, on
+    average: ``extra``.  So rows that grow are cut where they grow, which an average of whole rows would learn too late.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.extra: float | None = None
+
+    def rows_of(self, waiting: WaitingRows) -> int:
+        """How many of the *waiting* rows are the next block; at least one."""
+        return max(waiting.first(self._most, self.extra or 0.0), 1)
+
+    def measure(self, rows: Rows, size: int) -> None:
+        """Learn from a block of *size* bytes, which has these *rows*."""
+        extra = (size - rows.size) / len(rows.rows)
+        known = extra if self.extra is None else self.extra
+        self.extra = known + _NEWEST_SHARE * (extra - known)
+
+    def fewer(self, rows: Rows, size: int) -> int | None:
+        """How many of *rows* to encode instead, if a block of all has *size* bytes, which is too many; else None."""
+        count = len(rows.rows)
+        if count == 1 or size <= self._most * _TOLERANCE:
+            return None
+        waiting = WaitingRows()
+        waiting.add(rows)
+        fitting = waiting.first(self._most, (size - rows.size) / count)
+        return min(max(fitting, 1), count - 1)
+
+
+def _shared_bytes(rows: pa.Table) -> int:
+    """The bytes that a row has in columns of one value for all, which are in memory once."""
+    columns = [column.chunk(0) for column in rows.columns if pa.types.is_dictionary(column.type) and column.num_chunks]
+    return sum(column.dictionary.nbytes // max(len(column.dictionary), 1) for column in columns)

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.sizing import FlinkAssigner, GroupVerdict, Placement, Profile, RecordSize, SizingOptions, Task, Verdict
+from hudiformat.sizing import (
+    FlinkAssigner,
+    GroupVerdict,
+    Placement,
+    Profile,
+    RecordSize,
+    SizingOptions,
+    Task,
+    Verdict,
+    plan_in_order,
+)
 from hudiformat.sizing.flink import murmur_hash
 from tests.sizing.support import candidate
 
@@ -27,7 +37,8 @@ def profile(*groups: GroupVerdict, size: int = 100) -> Profile:
 
 
 def assigner(*groups: GroupVerdict, **changes: object) -> FlinkAssigner:
-    return replace(FlinkAssigner(profile(*groups), OPTIONS, ids()), **changes)  # type: ignore[arg-type]
+    writer = FlinkAssigner(profile(*groups), OPTIONS, ids(), several_writes=True)
+    return replace(writer, **changes)  # type: ignore[arg-type]
 
 
 def test_small_files_are_filled_in_order_and_then_new_groups_created() -> None:
@@ -84,8 +95,8 @@ def test_a_new_group_goes_on_until_the_second_commit() -> None:
     ]
 
 
-def test_where_a_group_is_written_once_per_instant_the_split_size_counts() -> None:
-    writer = assigner(several_writes=False)
+def test_where_a_group_is_written_once_per_instant_the_split_size_counts_as_by_default() -> None:
+    writer = FlinkAssigner(profile(), OPTIONS, ids())
     assert writer.records_per_group == 7
     assert [item.records for item in writer.insert("p", 9)] == [1, 6, 1, 1]
     assert assigner().records_per_group == 10
@@ -94,6 +105,16 @@ def test_where_a_group_is_written_once_per_instant_the_split_size_counts() -> No
 def test_a_record_larger_than_a_file_has_a_group_of_its_own() -> None:
     writer = assigner(profile=profile(size=5000))
     assert [(item.file_id, item.records) for item in writer.insert("p", 2)] == [("new-0", 1), ("new-1", 1)]
+
+
+@pytest.mark.parametrize("auto_split", [True, False])
+@pytest.mark.parametrize(("split", "groups"), [(500_000, [150]), (40, [40, 40, 40, 30])])
+def test_new_rows_are_split_as_real_flink_splits_them(split: int, groups: list[int], *, auto_split: bool) -> None:
+    """150 new rows of 2,986 bytes at a maximum of 60,000: with Hudi's defaults real Flink opens one group for them."""
+    options = SizingOptions(60_000, 50_000, insert_split_size=split, auto_split=auto_split)
+    plan = plan_in_order("p", 150, FlinkAssigner(profile(size=2986), options, ids()))
+    assert [(bucket.file_id, bucket.records) for bucket in plan.buckets] == [(None, count) for count in groups]
+    assert plan.records_per_group == split
 
 
 @settings(deadline=None)

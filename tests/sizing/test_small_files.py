@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from hudiformat.naming import LogFileName
 from hudiformat.sizing import (
     GroupVerdict,
     Kind,
@@ -18,7 +19,7 @@ from hudiformat.sizing import (
     in_hudi_order,
     spark_small_files,
 )
-from hudiformat.view import FileSlice
+from hudiformat.view import FileSlice, LogFile
 from tests.sizing.support import LIMITS, MB, group, small, verdicts
 
 Find = Callable[[Sequence[FileSlice], Kind, SizingOptions, Pending], tuple[GroupVerdict, ...]]
@@ -170,3 +171,12 @@ def test_groups_of_logs_make_the_hash_set_grow_later() -> None:
     assert [item.file_id for item in in_hudi_order(slices)] == java_order(names, 16)
     slices.append(group("last", None, [1]))
     assert [item.file_id for item in in_hudi_order(slices)] == java_order([*names, "last"], 32)
+
+
+@pytest.mark.parametrize("rules", [spark_small_files, flink_small_files])
+def test_small_files_carry_their_location(rules: Callable[..., tuple[GroupVerdict, ...]]) -> None:
+    log_only = FileSlice(
+        "p", "b", "3", None, tuple(LogFile(LogFileName("b", time, 1, "0-0-0"), 10) for time in ("3", "4", "5"))
+    )
+    found = rules([group("a", 10, [5]), log_only, group("c")], Kind.MOR, LIMITS)
+    assert {item.file_id: item.instant for item in found} == {"a": "1", "b": "5", "c": "1"}

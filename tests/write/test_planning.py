@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from hudiformat import open_table
 from hudiformat.sizing import Verdict
 from tests.tables import content, new_table
 from tests.write.support import keyed
@@ -31,7 +34,8 @@ def test_planned_groups_and_those_filled_are_those_of_the_plan(tmp_path: Path) -
 
 def test_flinks_rules_fill_one_after_the_other(tmp_path: Path) -> None:
     options = {"hoodie.parquet.max.file.size": "20480", "hoodie.parquet.small.file.limit": "18000"}
-    table = new_table(tmp_path / "t", options={**options, "hudiformat.sizing": "flink"})
+    flink = {"hudiformat.sizing": "flink", "hoodie.copyonwrite.insert.split.size": "20"}
+    table = new_table(tmp_path / "t", options={**options, **flink})
     table.insert(keyed(0, 8))
     (plan,) = table.plan_inserts({"x": 50})
     assert plan.in_order
@@ -55,3 +59,17 @@ def test_a_plan_says_of_every_group_why(tmp_path: Path) -> None:
     assert plan.record_size.instant is None
     assert len(plan.record_size.passed_over) == 3
     assert not list(Path(table.path).rglob("*.requested"))[3:]  # nothing was begun
+
+
+@pytest.mark.parametrize(("commits", "is_measured"), [("1", False), ("2", True), ("0", False), ("-1", False)])
+def test_the_commits_that_the_record_size_is_looked_for_in_are_an_option(
+    tmp_path: Path, commits: str, *, is_measured: bool
+) -> None:
+    """The last commit is too small to be measured, the one before it is large enough."""
+    limits = {"hoodie.record.size.estimation.threshold": "0.0001", "hoodie.parquet.small.file.limit": "100000000"}
+    table = new_table(tmp_path / "t", options={"hoodie.merge.small.file.group.candidates.limit": "0"})
+    measured = table.insert(keyed(0, 400))
+    table.insert(keyed(400, 402))
+    key = "_hoodie.record.size.estimator.max.commits"
+    (plan,) = open_table(tmp_path / "t", options={**limits, key: commits}).plan_inserts({"x": 1})
+    assert plan.record_size.instant == (measured.instant if is_measured else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudiformat.basefile import INSERTED, RECORD_KEY, UPDATED, FileIndexer, add_meta_columns
 from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
-from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, taken
+from hudiformat.index import NOT_IN_BASE_FILE, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
 from hudiformat.options import Operation
 from hudiformat.table import TableSchema
@@ -18,6 +18,7 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.logged_entries import LoggedEntries
+from hudiformat.write.rows import BlockSizes, Rows, WaitingRows
 
 
 class _DataBlock(NamedTuple):
@@ -28,15 +29,23 @@ class _DataBlock(NamedTuple):
     indexer: FileIndexer | None
 
 
-class AppendHandle:
-    """Writes rows into data blocks of about ``block_max_size`` bytes, and at the end all deletes into one delete block.
+class _Encoded(NamedTuple):
+    """Rows that are in blocks, and the bytes that they had in memory."""
 
-    Memory is bounded by the rows of one block and the keys that are deleted.  *compacted* are the instants that the
-    blocks stand for, those of a log compaction; *below* is the slice that the log files are added to, where names or
-    statistics have to say it: in table version 6, and in a table with change data.  With *base_instant*, that of the
-    base file which positions of rows count in, a block whose rows all have one says which: they are in their order
-    then.  *partial* are the columns that data blocks have besides the meta fields, where those are not all.  *entries*
-    finds what the blocks change in indexes of single records; those of a log compaction change nothing.
+    rows: int
+    size: int
+
+
+class AppendHandle:
+    """Writes rows into data blocks of up to ``block_max_size`` bytes, and at the end all deletes into one delete block.
+
+    Memory is bounded by the rows of one block and the keys that are deleted.
+    *compacted* are the instants that the blocks stand for, those of a log compaction; *below* is the slice that the log
+    files are added to, where names or statistics have to say it: in table version 6, and in a table with change data.
+    With *base_instant*, that of the base file which positions of rows count in, a block whose rows all have one says
+    which: they are in their order then.  *partial* are the columns that data blocks have besides the meta fields, where
+    those are not all.  *entries* finds what the blocks change in indexes of single records; those of a log compaction
+    change nothing.
 
     Source: HoodieAppendHandle, FileGroupReaderBasedAppendHandle.
     """
@@ -59,13 +68,27 @@ class AppendHandle:
         self._entries = entries
         name = first_log(target, below)
         self._writer = target.log_writer(name)
-        self._rows: list[pa.RecordBatch] = []
-        self._updates: list[Booleans] = []
-        self._positions: list[Integers] = []
+        self._waiting = WaitingRows()
+        self._sizes = BlockSizes(self._plan.options.block_max_size)
         self._deletes: list[tuple[pa.Array, pa.Array | None, Integers]] = []
-        self._row_size: float | None = None
         self._stats = LogFileStats(target.partition_path, target.file_id, name.instant, below)
-        self.buffered_bytes = 0
+        self._written = 0
+        self._encoded = _Encoded(0, 0)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of rows that are in memory."""
+        return self._waiting.size
+
+    @property
+    def data_size(self) -> float:
+        """The bytes of the log files; those of rows in memory are estimated."""
+        return self._written + self._waiting.size + len(self._waiting) * self.extra_bytes
+
+    @property
+    def extra_bytes(self) -> float:
+        """What a row had in the log files beyond its bytes in memory, on average; below 0 if it had less."""
+        return (self._written - self._encoded.size) / max(self._encoded.rows, 1)
 
     def insert(self, rows: KeyedRows, *, first_counter: int) -> None:
         """Buffer new rows (the table's own columns); the blocks that are full go to disk."""
@@ -90,21 +113,26 @@ class AppendHandle:
 
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
-        for written in self._data_blocks():
-            self._append([written.block], written.counts, written.indexer)
+        while len(self._waiting):
+            self._write_block()
+
+    def _write_block(self) -> None:
+        written = self._next_block()
+        self._append([written.block], written.counts, written.indexer)
 
     def close(self) -> list[WriteStat]:
         """Write what is left, and close; one statistic per log file."""
-        waiting = list(self._data_blocks())
+        last = None
+        while len(self._waiting):
+            last = self._next_block()
+            if len(self._waiting) or not self._deletes:
+                self._append([last.block], last.counts, last.indexer)
         if self._deletes:  # the delete block goes into one append with the last data block, as in Hudi
-            last = waiting.pop() if waiting else None
             delete, deleted = self._delete_block()
-        for written in waiting:
-            self._append([written.block], written.counts, written.indexer)
-        if self._deletes and last is not None:
-            self._append([last.block, delete], last.counts + deleted, last.indexer)
-        elif self._deletes:
-            self._append([delete], deleted, self._plan.indexer())
+            if last is None:
+                self._append([delete], deleted, self._plan.indexer())
+            else:
+                self._append([last.block, delete], last.counts + deleted, last.indexer)
         self._writer.close()
         logs, indexer = self._stats.logs, self._plan.indexer()
         if self._entries is not None and indexer is not None and logs:
@@ -134,39 +162,34 @@ class AppendHandle:
         return UPDATED if is_update and self._plan.operation is Operation.UPSERT else INSERTED
 
     def _take(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> None:
-        self._rows.append(rows)
-        self._updates.append(np.full(rows.num_rows, is_update))
-        self._positions.append(positions)
-        self.buffered_bytes += _bytes_apart(rows)
-        if self.buffered_bytes >= self._plan.options.block_max_size:
-            self.flush()
-
-    def _data_blocks(self) -> Iterator[_DataBlock]:
-        if not self._rows:
-            return
         schema = self._plan.schema if self._partial is None else self._partial
-        rows = pa.Table.from_batches(self._rows).select(schema.arrow_with_meta.names)
-        updates, positions = np.concatenate(self._updates), np.concatenate(self._positions)
-        self._rows, self._updates, self._positions, size = [], [], [], self.buffered_bytes
-        self.buffered_bytes = 0
-        if self._row_size is None:
-            self._row_size = max(size / max(len(updates), 1), 1.0)
-        start = 0
-        while start < rows.num_rows:
-            part = rows.slice(start, max(1, int(self._plan.options.block_max_size // self._row_size)))
-            end = start + part.num_rows
-            block = self._data_block(part, positions[start:end])
-            indexer = self._plan.indexer()
-            if indexer is not None:
-                indexer.add(part)
-            if self._entries is not None:
-                self._entries.add(part[RECORD_KEY].combine_chunks(), updates[start:end])
-            # As HoodieAppendHandle: the newest block counts for a fifth of the average.
-            self._row_size = max(0.8 * self._row_size + 0.2 * len(block.content) / part.num_rows, 1.0)
-            updated = int(updates[start:end].sum())
-            counts = WriteCounts(writes=part.num_rows, updates=updated, inserts=part.num_rows - updated)
-            yield _DataBlock(block, counts, indexer)
-            start = end
+        table = pa.Table.from_batches([rows]).select(schema.arrow_with_meta.names)
+        self._waiting.add(Rows.of(table, np.full(len(table), is_update), positions))
+        while self._waiting.size >= self._plan.options.block_max_size:
+            self._write_block()
+
+    def _next_block(self) -> _DataBlock:
+        """The next block of the rows that are waiting."""
+        rows = self._waiting.take(self._sizes.rows_of(self._waiting))
+        block = self._data_block(rows.rows, rows.positions)
+        while (fewer := self._sizes.fewer(rows, len(block.content))) is not None:
+            self._waiting.give_back(rows.slice(fewer, len(rows.rows)))
+            rows = rows.slice(0, fewer)
+            block = self._data_block(rows.rows, rows.positions)
+        self._sizes.measure(rows, len(block.content))
+        self._encoded = _Encoded(self._encoded.rows + len(rows.rows), self._encoded.size + rows.size)
+        updated = int(rows.updates.sum())
+        counts = WriteCounts(writes=len(rows.rows), updates=updated, inserts=len(rows.rows) - updated)
+        return _DataBlock(block, counts, self._indexer(rows))
+
+    def _indexer(self, rows: Rows) -> FileIndexer | None:
+        """What the metadata table keeps of a block of *rows*."""
+        indexer = self._plan.indexer()
+        if indexer is not None:
+            indexer.add(rows.rows)
+        if self._entries is not None:
+            self._entries.add(rows.rows[RECORD_KEY].combine_chunks(), rows.updates)
+        return indexer
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
         options = self._plan.options
@@ -222,14 +245,9 @@ class AppendHandle:
         return self._headed(block), WriteCounts(deletes=len(keys))
 
     def _append(self, blocks: list[LogBlock], counts: WriteCounts, indexer: FileIndexer | None) -> None:
-        self._stats.add(self._writer.append(*blocks), counts, indexer)
-
-
-def _bytes_apart(rows: pa.RecordBatch) -> int:
-    """The bytes of *rows* if each had for itself what they share, as it will in the file."""
-    shared = [column.dictionary.nbytes for column in rows.columns if isinstance(column, pa.DictionaryArray)]
-    size: int = rows.nbytes + rows.num_rows * sum(shared)
-    return size
+        result = self._writer.append(*blocks)
+        self._written += result.size
+        self._stats.add(result, counts, indexer)
 
 
 def first_log(target: GroupTarget, below: FileSlice | None) -> LogFileName:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +149,37 @@ def test_blocks_keep_to_their_maximal_size(tmp_path: Path) -> None:
     blocks = list(LogReader(path))
     assert len(blocks) > 10
     assert sum(block.num_records() for block in blocks) == 5000
-    assert max(len(block.content) for block in blocks) < 12_000
+    assert max(len(block.content) for block in blocks) < 11_000
+    assert min(len(block.content) for block in blocks[:-1]) > 7_500
     single = new_table(tmp_path / "u", options=BUCKETS)
     (path,) = logs_of(single, single.upsert(keyed(0, 5000)))
     assert len(list(LogReader(path))) == 1
+
+
+MOST = 20_000
+
+
+@pytest.mark.parametrize("order", ["growing", "shrinking", "mixed"])
+@pytest.mark.parametrize("format_", ["avro", "parquet"])
+def test_blocks_of_rows_that_grow_keep_to_it_too(tmp_path: Path, format_: str, order: str) -> None:
+    """Rows of 10 to 1,000 bytes, in batches, with many columns that are larger in a block than in memory."""
+    flags = pa.schema([pa.field(f"f{number}", pa.bool_()) for number in range(30)])
+    schema = pa.schema([*SCHEMA, pa.field("t", pa.string()), *flags])
+    sizes = {"hoodie.logfile.data.block.max.size": str(MOST), "hoodie.logfile.data.block.format": format_}
+    table = new_table(tmp_path / "t", schema=schema, options={**BUCKETS, **sizes})
+    data = keyed(0, 4000)
+    ranks = {"growing": range(4000), "shrinking": range(3999, -1, -1), "mixed": [i * 7 % 4000 for i in range(4000)]}
+    lengths = [10 + 990 * rank // 4000 for rank in ranks[order]]
+    columns: dict[str, Any] = {name: data[name] for name in data.column_names}
+    chance = random.Random(1)  # noqa: S311 - texts that do not compress
+    columns["t"] = [chance.randbytes(length // 2).hex() for length in lengths]
+    columns |= dict.fromkeys(flags.names, pa.array([True] * 4000))
+    (path,) = logs_of(table, table.upsert(pa.table(columns, schema=table.schema)))
+    blocks = list(LogReader(path))
+    assert sum(block.num_records() for block in blocks) == 4000
+    assert max(len(block.content) for block in blocks) < 1.1 * MOST
+    full = [len(block.content) > 0.75 * MOST for block in blocks[:-1]]
+    assert format_ == "parquet" or sum(full) > 0.9 * len(full)
 
 
 def test_a_block_holds_at_least_one_row(tmp_path: Path) -> None:
