@@ -153,20 +153,21 @@ class Machine:
     def insert_overwrite(self, side: Side) -> None:
         [partition] = self.chance.sample("xyz", 1)
         rows = tuple(self.row(row.key, partition) for row in self.fresh(6))
-        self.write(side, "insert_overwrite", Change(rows, emptied=frozenset({partition})))
+        self.write(self.replacing(side), "insert_overwrite", Change(rows, emptied=frozenset({partition})))
 
     def insert_overwrite_table(self, side: Side) -> None:
-        self.write(side, "insert_overwrite_table", Change(self.fresh(12), empties_all=True))
+        self.write(self.replacing(side), "insert_overwrite_table", Change(self.fresh(12), empties_all=True))
 
     def delete_partitions(self, side: Side) -> None:
         there = sorted({path for path, _ in self.expected.rows().live})
         chosen = self.chance.sample(there, 1)
         before = self.instants()
-        self.but_hudi(side, can=not self.kind.has_expression).delete_partitions(chosen)  # it writes no file
+        self.replacing(side).delete_partitions(chosen)
         self.wrote(before, Change(emptied=frozenset(chosen)))
 
     def die(self, _: Side) -> None:
         """Leave a write of ours uncommitted; whoever comes next rolls it back."""
+        self.by(self.ours)
         state = self.table().context.state()
         write = begin_write(self.table().context, Operation.UPSERT, state, in_tasks=False)
         write_prepared(write.plan, prepare(state, Operation.UPSERT, self.columns.data(self.some())))
@@ -207,6 +208,7 @@ class Machine:
         self.wrote(before, change)
 
     def cluster(self, _: Side) -> None:
+        self.by(self.theirs)
         self.theirs.cluster()
 
     def clean(self, side: Side) -> None:
@@ -234,12 +236,18 @@ class Machine:
             if by is self.theirs:
                 self.upsert(by)  # its restore leaves partition_stats out, and its next write sets them up
 
+    def replacing(self, side: Side) -> Side:
+        """Who replaces file groups: Hudi refuses it where there is a secondary index."""
+        return self.but_hudi(side, can=not self.kind.has_records)
+
     def but_hudi(self, side: Side, *, can: bool) -> Side:
         """*side*, or hudiformat where Hudi cannot do what comes next."""
-        if can or side is self.ours:
-            return side
-        self.done[-1] = f"{self.done[-1].split()[0]} by {self.ours.name}"
-        return self.ours
+        return side if can else self.by(self.ours)
+
+    def by(self, side: Side) -> Side:
+        """Say that the present step is by *side*."""
+        self.done[-1] = f"{self.done[-1].split()[0]} by {side.name}"
+        return side
 
     def savepoints(self) -> list[str]:
         return sorted(one.time for one in self.table().timeline.completed if one.action is Action.SAVEPOINT)
