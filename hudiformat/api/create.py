@@ -41,7 +41,7 @@ from hudiformat.timeline import (
     has_table,
     update_table_config,
 )
-from hudiformat.upkeep import set_up_metadata_table
+from hudiformat.upkeep import refuse_partitioned_index, set_up_metadata_table
 
 
 def create_table(
@@ -103,7 +103,9 @@ def create_table(
     )
     _check_keys(config, schema)
     chosen = {key: value for key, value in options.items() if key not in TABLE_KEYS}
-    options_of(config, chosen)  # what contradicts the arguments is refused before anything is written
+    parsed = options_of(config, chosen)  # what contradicts the arguments is refused before anything is written
+    if parsed.metadata_enable:
+        refuse_partitioned_index(config, parsed.indexing)
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
     # The properties come last: a creation that is stopped before leaves no table, and one that is stopped after them
     # leaves a table without a metadata table.

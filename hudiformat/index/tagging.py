@@ -20,6 +20,7 @@ from hudiformat.errors import CorruptTableError, DataError, OptionError
 from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, LocatedRows, rows_by_code, rows_by_value
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks
+from hudiformat.metadata import OpenRecordIndex
 from hudiformat.naming import bucket_file_id, fixed_bucket_file_id, join_path, new_bucket_uuid, parse_bucket
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.storage import FileInfo, Storage
@@ -162,11 +163,12 @@ class Tagger:
         self._storage = storage
         self._plan = plan
         self._partitions: dict[str, PartitionIndex] = {}
+        self._record_index = ListedIndex(storage, plan)
 
     def partition(self, path: str) -> PartitionIndex:
         """The file groups of one partition path."""
         if path not in self._partitions:
-            self._partitions[path] = PartitionIndex(self._storage, self._plan, path)
+            self._partitions[path] = PartitionIndex(self._storage, self._plan, path, record_index=self._record_index)
         return self._partitions[path]
 
     def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
@@ -219,10 +221,34 @@ class Tagger:
             raise DataError(f"the record key {key!r} is in partition {path!r} already")
 
 
-class PartitionIndex:
-    """The file groups of one partition, and their record keys as far as they are needed."""
+class ListedIndex:
+    """The partitioned record index of a write, whose file groups are listed once for all partitions."""
 
-    def __init__(self, storage: Storage, plan: WritePlan, path: str) -> None:
+    def __init__(self, storage: Storage, plan: WritePlan) -> None:
+        self._storage = storage
+        self._plan = plan
+
+    @cached_property
+    def opened(self) -> OpenRecordIndex:
+        """The index.
+
+        Raises:
+            CorruptTableError, StorageError: its file groups cannot be listed.
+        """
+        assert self._plan.record_index is not None  # noqa: S101 - whoever asks has looked
+        return self._plan.record_index.opened(self._storage)
+
+
+class PartitionIndex:
+    """The file groups of one partition, and their record keys as far as they are needed.
+
+    *record_index* is that of the write, if it has one, and is partitioned: it says where keys are.
+    """
+
+    def __init__(
+        self, storage: Storage, plan: WritePlan, path: str, *, record_index: ListedIndex | None = None
+    ) -> None:
+        self._record_index = ListedIndex(storage, plan) if record_index is None else record_index
         self._storage = storage
         self._plan = plan
         self._path = path
@@ -240,8 +266,25 @@ class PartitionIndex:
         """
         if self._plan.uses_buckets:
             return bucket_tags(self._plan.buckets(record_keys), self.bucket)
+        if self._plan.record_index is not None:
+            return self._named(record_keys)
         self._read_keys(record_keys)
         return merged_tags([known.tag(record_keys) for known in self._known], len(record_keys))
+
+    def _named(self, record_keys: pa.Array) -> Tags:
+        """The file group that the record index names for each key.
+
+        One that is not there belongs to a later commit, with which this write will conflict.
+
+        Source: SparkMetadataTableRecordLevelIndex, Hudi 1.2.0.
+        """
+        encoded = record_keys.dictionary_encode()
+        codes, places = self._record_index.opened.find(encoded.dictionary, self._path)
+        file_ids = tuple(place.file_id for place in places)
+        there = {one.file_id for one in self.slices}
+        is_there = np.array([*(file_id in there for file_id in file_ids), False])  # the last is that of NOWHERE
+        codes = np.where(is_there[codes], codes, NEW)[np.asarray(encoded.indices)]
+        return Tags(np.arange(len(record_keys)), codes, file_ids, (True,) * len(file_ids))
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """The file group of a bucket, and whether it existed before this write.

@@ -41,13 +41,15 @@ from hudiformat.metadata.kinds import (
 from hudiformat.metadata.listing import Listing, listing
 from hudiformat.metadata.merging import merged_records
 from hudiformat.metadata.partition import OpenMetadata, Part
-from hudiformat.metadata.record_locations import (
-    RecordLocation,
-    decode_location,
+from hudiformat.metadata.record_locations import RecordLocation, decode_location
+from hudiformat.metadata.record_lookup import (
+    NOWHERE,
+    FoundLocations,
+    OpenRecordIndex,
+    RecordIndex,
     partitioned_locations,
     record_locations,
 )
-from hudiformat.metadata.record_lookup import NOWHERE, FoundLocations, RecordIndex
 from hudiformat.metadata.secondary_keys import SECONDARY_INDEX, has_secondary_keys, record_keys_of
 from hudiformat.metadata.secondary_locations import secondary_locations
 from hudiformat.metadata.stat_lookup import statistics_of_files, statistics_of_partition
@@ -84,6 +86,7 @@ __all__ = [
     "KeyedRecords",
     "Listing",
     "OpenMetadata",
+    "OpenRecordIndex",
     "Part",
     "PartitionStatsKind",
     "PartitionedRecordIndexKind",

@@ -107,11 +107,15 @@ class OpenMetadata:
         Raises:
             CorruptTableError: there is none.
         """
-        slices = latest_slices(build_slices(partition, self.storage.list(partition), self.visibility))
+        slices = self.any_slices(partition)
         if not slices:
             root = self.storage.root
             raise CorruptTableError(f"{root}/{partition}: expected a file slice, found none", path=root)
         return slices
+
+    def any_slices(self, partition: str) -> list[FileSlice]:
+        """As :meth:`slices`, of a partition that may have no file groups yet, as a partitioned record index."""
+        return latest_slices(build_slices(partition, self.storage.list(partition), self.visibility))
 
     def parts(self, partition: str) -> list[Part]:
         """The base files and log blocks of *partition* in merge order.

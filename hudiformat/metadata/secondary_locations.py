@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from hudiformat.metadata.definitions import IndexDefinition, hashes_values
 from hudiformat.metadata.partition import Deletes, Part, open_metadata
-from hudiformat.metadata.record_locations import RecordLocation, by_group, locations_of
+from hudiformat.metadata.record_locations import RecordLocation, by_group
+from hudiformat.metadata.record_lookup import locations_of
 from hudiformat.metadata.secondary_keys import prefixes_of_values, record_keys_of
 from hudiformat.storage import Storage
 from hudiformat.timeline import TableConfig, Timeline

@@ -295,6 +295,7 @@ _INDEXING_KEYS: Keys = {
     "hoodie.metadata.index.bloom.filter.file.group.count": ("bloom_groups", parse_integer),
     "hoodie.metadata.record.index.enable": ("record_index", parse_boolean),
     "hoodie.metadata.global.record.level.index.enable": ("record_index", parse_boolean),
+    "hoodie.metadata.record.level.index.enable": ("partitioned_record_index", parse_boolean),
     "hoodie.metadata.record.index.min.filegroup.count": ("record_groups", parse_integer),
     "hoodie.metadata.global.record.level.index.min.filegroup.count": ("record_groups", parse_integer),
 }

@@ -65,6 +65,11 @@ class IndexType(Enum):
         return self in BY_RECORD_INDEX
 
     @property
+    def uses_partitioned_index(self) -> bool:
+        """Whether record keys are looked up in the partitioned record index, each in the partition of its row."""
+        return self is IndexType.RECORD_LEVEL_INDEX
+
+    @property
     def uses_bloom_filters(self) -> bool:
         """Whether the bloom filters of base files are read before their keys."""
         return self in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM)
@@ -86,6 +91,7 @@ SUPPORTED_INDEX_TYPES = (
     IndexType.GLOBAL_BLOOM,
     IndexType.RECORD_INDEX,
     IndexType.GLOBAL_RECORD_LEVEL_INDEX,
+    IndexType.RECORD_LEVEL_INDEX,
 )
 """The indexes that hudiformat writes with."""
 
@@ -300,6 +306,7 @@ class IndexingOptions:
     bloom_filters: bool = False
     bloom_groups: int = 4
     record_index: bool = False
+    partitioned_record_index: bool = False
     record_groups: int = 10
     drop: tuple[str, ...] = ()
 

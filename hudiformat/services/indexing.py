@@ -47,6 +47,7 @@ from hudiformat.upkeep import (
     finish_indexings,
     has_partition_stats,
     indexed_columns,
+    refuse_partitioned_index,
     refuse_pending_services,
     wanted_partitions,
 )
@@ -77,6 +78,8 @@ def create_index(
     with changing(context) as state:
         current = roll_back_failed_writes(state)
         _refuse(current, name, columns)
+        if name == RECORD_INDEX and name not in current.config.metadata_partitions:
+            refuse_partitioned_index(current.config, indexing)
         for one in _missing(current, name):
             built += [_build(IndexBuild(current, one, indexing), progress)]
             current = current.context.state()
@@ -86,8 +89,8 @@ def create_index(
 def drop_index(context: TableContext, name: str, *, dependents: bool = False) -> bool:
     """Drop the index *name*; whether there was one.
 
-    It is a partition of the metadata table, named with or without the prefix of its kind.  Without ``files`` there is no metadata table any more.  With *dependents*, ``record_index`` takes the secondary
-    indexes with it.
+    It is a partition of the metadata table, named with or without the prefix of its kind.  Without ``files`` there is
+    no metadata table any more.  With *dependents*, ``record_index`` takes the secondary indexes with it.
 
     Raises:
         OptionError: there is no index of that name in any table, or secondary indexes need it.

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
-from hudiformat.metadata import FILES, RECORD_INDEX
+from hudiformat.metadata import FILES, RECORD_INDEX, is_partitioned, load_definitions
 from hudiformat.naming import base_name, next_instant
 from hudiformat.options import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.storage import FileInfo, Storage
@@ -254,12 +254,19 @@ class TableState:
     def options(self) -> WriteOptions:
         """What the user asked for when the table was opened.
 
-        Where that is the record index and the table has none, GLOBAL_SIMPLE takes its place, as in Hudi.
+        Where that is the record index and the table has none, GLOBAL_SIMPLE takes its place, and SIMPLE that of a
+        partitioned one, as in Hudi.
 
-        Source: SparkMetadataTableGlobalRecordLevelIndex.tagLocation, Hudi 1.2.0.
+        Raises:
+            CorruptTableError: the definitions of the table's indexes are damaged.
+
+        Source: SparkMetadataTableGlobalRecordLevelIndex.tagLocation, SparkMetadataTableRecordLevelIndex, Hudi 1.2.0.
         """
         options = self.context.options
         has_index = options.metadata_enable is not False and RECORD_INDEX in self.config.metadata_partitions
+        if options.index_type is IndexType.RECORD_LEVEL_INDEX:
+            definition = load_definitions(self.storage, self.config).get(RECORD_INDEX) if has_index else None
+            return options if is_partitioned(definition) else replace(options, index_type=IndexType.SIMPLE)
         if options.index_type in BY_RECORD_INDEX and not has_index:
             return replace(options, index_type=IndexType.GLOBAL_SIMPLE)
         return options

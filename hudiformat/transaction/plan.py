@@ -186,6 +186,14 @@ class WritePlan:
         return self.options.is_global and self.operation in (Operation.UPSERT, Operation.DELETE)
 
     @property
+    def looks_keys_up(self) -> bool:
+        """Whether record keys are looked up, in all partitions or in those of their rows, and not by their hash."""
+        if self.options.is_global:
+            return self.looks_everywhere
+        checks = self.operation is Operation.INSERT and self.options.insert_duplicates is not DuplicatePolicy.NONE
+        return not self.uses_buckets and (checks or self.operation in (Operation.UPSERT, Operation.DELETE))
+
+    @property
     def combines(self) -> bool:
         """Whether the write keeps one row of several with one key."""
         if self.operation in (Operation.INSERT, Operation.BULK_INSERT, *REPLACING):
@@ -253,23 +261,30 @@ def write_plan(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}
         ),
     )
-    return replace(plan, record_index=_record_index(state)) if plan.looks_everywhere else plan
+    return replace(plan, record_index=_record_index(state)) if plan.looks_keys_up else plan
 
 
 def _record_index(state: TableState) -> RecordIndex | None:
     """The record index, where it is the index of a write; a warning where it would be and the table has none."""
-    if state.options.index_type.uses_record_index:
-        return RecordIndex.of(state.storage, state.config, state.timeline)
-    asked = state.context.options.index_type
+    used, asked = state.options.index_type, state.context.options.index_type
+    if used.uses_record_index or used.uses_partitioned_index:
+        partitioned = used.uses_partitioned_index
+        return RecordIndex.of(state.storage, state.config, state.timeline, partitioned=partitioned)
     if asked.uses_record_index:
-        warnings.warn(
-            f"{state.storage.root}: hoodie.index.type is {asked.value}, but the table has no record index: all its "
-            "keys are read, as with GLOBAL_SIMPLE; create tables with hoodie.metadata.enable=true and "
-            "hoodie.metadata.global.record.level.index.enable=true to have one",
-            HudiFormatWarning,
-            stacklevel=5,
-        )
+        _warn_of_no_index(state, asked, "no record index", "all its keys", "global.record")
+    if asked.uses_partitioned_index:
+        _warn_of_no_index(state, asked, "no partitioned record index", "the keys of the rows' partitions", "record")
     return None
+
+
+def _warn_of_no_index(state: TableState, asked: IndexType, lacks: str, reads: str, key: str) -> None:
+    warnings.warn(
+        f"{state.storage.root}: hoodie.index.type is {asked.value}, but the table has {lacks}: {reads} are read, as "
+        f"with {state.options.index_type.value}; create tables with hoodie.metadata.enable=true and "
+        f"hoodie.metadata.{key}.level.index.enable=true to have one",
+        HudiFormatWarning,
+        stacklevel=6,
+    )
 
 
 def _schema_of_files(state: TableState, schema: TableSchema | None) -> TableSchema:

@@ -5,7 +5,12 @@ from hudiformat.upkeep.indexing import IndexBuild, Progress
 from hudiformat.upkeep.kinds import KEPT_UP, indexed_columns, indexes_of, refuse_changes_of_indexed
 from hudiformat.upkeep.metadata_table import MetadataTable
 from hudiformat.upkeep.preparing import prepare_metadata_table, refuse_pending_services
-from hudiformat.upkeep.setting_up import has_partition_stats, set_up_metadata_table, wanted_partitions
+from hudiformat.upkeep.setting_up import (
+    has_partition_stats,
+    refuse_partitioned_index,
+    set_up_metadata_table,
+    wanted_partitions,
+)
 from hudiformat.upkeep.unfinished import BUILDER, finish_indexings
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "indexes_of",
     "prepare_metadata_table",
     "refuse_changes_of_indexed",
+    "refuse_partitioned_index",
     "refuse_pending_services",
     "set_up_metadata_table",
     "wanted_partitions",

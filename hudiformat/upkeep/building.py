@@ -5,17 +5,18 @@ Source: HoodieBackedTableMetadataWriter.initializeFileGroups and bulkCommit, Hud
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudiformat.blocks import delete_block
 from hudiformat.logfile import LogWriter
-from hudiformat.metadata import KeyedRecords, encode_base_file, file_groups_of
+from hudiformat.metadata import KeyedRecords, encode_base_file, file_groups_of, group_of_path
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
 from hudiformat.query import spill_folder, spilling
 from hudiformat.storage import Storage
@@ -32,10 +33,15 @@ _SPILLED = pa.schema([("group", pa.int32()), ("key", pa.string()), ("value", pa.
 
 @dataclass(frozen=True, slots=True)
 class NewPartition:
-    """A partition that is to be set up: its name, and the ids of its file groups."""
+    """A partition that is to be set up: its name, and the ids of its file groups.
+
+    In a partitioned record index, ``of_path`` are the number of the first file group of each partition path of the
+    table, and how many it has.
+    """
 
     name: str
     file_ids: tuple[str, ...]
+    of_path: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, prefix: str, count: int) -> NewPartition:
@@ -44,6 +50,24 @@ class NewPartition:
         Source: HoodieTableMetadataUtil.getFileIDForFileGroup.
         """
         return cls(name, tuple(f"{prefix}-{number:04d}-0" for number in range(count)))
+
+    @classmethod
+    def of_paths(cls, name: str, counts: Mapping[str, int]) -> NewPartition:
+        """A partitioned record index with as many file groups as *counts* say for each partition path."""
+        file_ids: list[str] = []
+        of_path = {}
+        for path, count in counts.items():
+            of_path[path] = (len(file_ids), count)
+            file_ids += [f"{group_of_path(path)}{number:04d}-0" for number in range(count)]
+        return cls(name, tuple(file_ids), of_path)
+
+    def groups_of(self, records: KeyedRecords) -> Iterator[tuple[KeyedRecords, npt.NDArray[np.int64]]]:
+        """The records, and the number of the file group of each."""
+        if not records.parts:
+            yield records, file_groups_of(records.keys, len(self.file_ids))
+        for path, part in records.parts.items():
+            first, count = self.of_path[path]
+            yield part, first + file_groups_of(part.keys, count)
 
 
 def build_partition(
@@ -73,7 +97,7 @@ def build_partition(
             writer.append(delete_block(pa.array([], pa.string()), instant=time, partition_path=partition.name))
     stats = tuple(
         _base_file(own, partition, group, found, time=time, schema=schema)
-        for group, found in _by_group(records, len(partition.file_ids))
+        for group, found in _by_group(records, partition)
     )
     metadata = CommitMetadata(_BULK_INSERT, {partition.name: stats} if stats else {}, {"schema": schema.avro})
     complete(own, config, begun, metadata, completion_time=next_instant(clock(), time))
@@ -106,12 +130,12 @@ def _sorted(records: pa.Table) -> tuple[pa.Array, pa.Array]:
     return last["key"].combine_chunks(), values.combine_chunks()
 
 
-def _by_group(records: Iterable[KeyedRecords], count: int) -> Iterator[tuple[int, pa.Table]]:
-    """The records of each of *count* file groups that has some, by the number of the group."""
-    with spill_folder() as folder, closing(_Spilled(Path(folder), count)) as spilled:
-        for some in records:
+def _by_group(records: Iterable[KeyedRecords], partition: NewPartition) -> Iterator[tuple[int, pa.Table]]:
+    """The records of each file group that has some, by the number of the group."""
+    with spill_folder() as folder, closing(_Spilled(Path(folder), len(partition.file_ids))) as spilled:
+        for some, groups in (found for every in records if every for found in partition.groups_of(every)):
             if len(some.keys):
-                spilled.add(some)
+                spilled.add(some, groups.astype(np.int32))
         yield from spilled.groups()
 
 
@@ -120,13 +144,11 @@ class _Spilled:
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder
-        self._count = count
         self._together = -(-count // _MOST_FILES)
         self._writers: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
 
     @spilling()
-    def add(self, records: KeyedRecords) -> None:
-        groups = file_groups_of(records.keys, self._count).astype(np.int32)
+    def add(self, records: KeyedRecords, groups: npt.NDArray[np.int32]) -> None:
         order = np.argsort(groups, kind="stable")
         rows = pa.RecordBatch.from_arrays([pa.array(groups), records.keys, records.values], schema=_SPILLED)
         rows = rows.take(pa.array(order))

@@ -7,6 +7,7 @@ Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem, Hudi 1.2.0.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from hudiformat.metadata import (
     IndexKind,
     KeyedRecords,
     encode_definitions,
+    is_partitioned,
     load_definitions,
 )
 from hudiformat.naming import join_path, parse_data_file
@@ -32,7 +34,7 @@ from hudiformat.options import IndexingOptions
 from hudiformat.storage import Storage
 from hudiformat.table import TableSchema, TableState
 from hudiformat.timeline import TableConfig, WriteStat, metadata_record_schema
-from hudiformat.upkeep.building import build_partition
+from hudiformat.upkeep.building import NewPartition, build_partition
 from hudiformat.upkeep.changes import MetadataChanges
 from hudiformat.upkeep.dropping import PARTITIONS_KEY
 from hudiformat.upkeep.indexed_files import FileReader
@@ -68,7 +70,7 @@ class IndexBuild:
         """
         own, config, schema = self._own()
         kind = kind_of_index(self.state, self.name, self.definition, schema.avro_with_meta)
-        partition = new_partition(self.name, self.indexing, least=-(-self._size() // _GROUP_BYTES))
+        partition = self._partition()
         own.delete_folder(self.name)
         records = self._records(kind, progress)
         if self.name == FILES:
@@ -115,6 +117,16 @@ class IndexBuild:
         fields = statistics_of(self.state, self.definition) if self.name == COLUMN_STATS else ()
         indexes = Indexes(fields, filters=self.name == BLOOM_FILTERS, keys=self.name == RECORD_INDEX)
         return FileReader.of(self.state, indexes)
+
+    def _partition(self) -> NewPartition:
+        """The partition with as many file groups as its records need."""
+        if not is_partitioned(self.definition):
+            return new_partition(self.name, self.indexing, least=-(-self._size() // _GROUP_BYTES))
+        rows: Counter[str] = Counter()
+        for one in self._slices:
+            rows[one.partition_path] += self._reader.estimated_rows(one)
+        counts = {path: max(-(-count * _ROW_BYTES[RECORD_INDEX] // _GROUP_BYTES), 1) for path, count in rows.items()}
+        return NewPartition.of_paths(self.name, counts)
 
     def _size(self) -> int:
         """About the bytes of all records."""

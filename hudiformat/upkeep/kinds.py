@@ -231,7 +231,8 @@ def kind_of_index(
     if name == RECORD_INDEX:
         is_utc = state.config.timeline_zone is TimelineZone.UTC
         index = RecordIndexKind(own_schema, timezone.utc if is_utc else None)
-        found = load_definitions(state.storage, state.config).get(RECORD_INDEX)
+        is_own = definition is not None and definition.name == RECORD_INDEX  # of an index that is being built
+        found = definition if is_own else load_definitions(state.storage, state.config).get(RECORD_INDEX)
         return PartitionedRecordIndexKind(index) if is_partitioned(found) else index
     names = statistics_of(state, definition)
     encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))

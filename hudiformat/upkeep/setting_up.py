@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.metadata import (
     ALWAYS_INDEXED,
     BLOOM_FILTERS,
@@ -132,17 +133,36 @@ def _own_config(config: TableConfig) -> TableConfig:
 
 
 def wanted_partitions(config: TableConfig, options: WriteOptions) -> Iterator[str]:
-    """The partitions that the metadata table of the table *config* gets by *options*, in the order of their making."""
+    """The partitions that the metadata table of the table *config* gets by *options*, in the order of their making.
+
+    Raises:
+        UnsupportedFeatureError: a partitioned record index in version 6, where nothing says what it is.
+    """
     indexing = options.indexing
+    refuse_partitioned_index(config, indexing)
     yield FILES
     if indexing.column_stats:
         yield COLUMN_STATS
     if indexing.bloom_filters:
         yield BLOOM_FILTERS
-    if indexing.record_index:
+    if indexing.record_index or indexing.partitioned_record_index:
         yield RECORD_INDEX
     if indexing.column_stats and indexing.partition_stats and has_partition_stats(config):
         yield PARTITION_STATS
+
+
+def refuse_partitioned_index(config: TableConfig, indexing: IndexingOptions) -> None:
+    """Refuse a partitioned record index in version 6, where nothing says what it is.
+
+    Raises:
+        UnsupportedFeatureError: *indexing* asks for one.
+    """
+    if indexing.partitioned_record_index and config.version < VERSION_WITH_COMPLETION_TIMES:
+        feature = f"a partitioned record index in table version {config.version}"
+        raise UnsupportedFeatureError(
+            f"the table {config.name!r} cannot have {feature}: leave out hoodie.metadata.record.level.index.enable",
+            feature=feature,
+        )
 
 
 def has_partition_stats(config: TableConfig) -> bool:
@@ -152,6 +172,8 @@ def has_partition_stats(config: TableConfig) -> bool:
 
 def new_partition(name: str, indexing: IndexingOptions, *, least: int = 1) -> NewPartition:
     """The partition *name* with as many file groups as the options say, and no fewer than *least*."""
+    if name == RECORD_INDEX and indexing.partitioned_record_index:
+        return NewPartition(name, ())  # each partition path gets file groups with its first rows
     prefix, count = {
         FILES: ("files", 1),
         COLUMN_STATS: ("col-stats", indexing.column_groups),
@@ -169,7 +191,8 @@ def index_definition(
     if config.version < VERSION_WITH_COMPLETION_TIMES:
         return None
     if name == RECORD_INDEX:
-        return IndexDefinition(RECORD_INDEX, RECORD_INDEX, options={"isPartitioned": "false"}, version=_V1)
+        partitioned = str(indexing.partitioned_record_index).lower()
+        return IndexDefinition(RECORD_INDEX, RECORD_INDEX, options={"isPartitioned": partitioned}, version=_V1)
     if name == COLUMN_STATS:
         has_types = has_value_types(None, config)
         columns = (*ALWAYS_INDEXED, *(one for one in indexing.columns if one not in ALWAYS_INDEXED))

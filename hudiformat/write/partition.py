@@ -327,7 +327,7 @@ class GroupHandles:
         if plan.indexes is None or not (plan.indexes.keys or plan.indexes.values):
             return None
         of_rows = not plan.uses_buckets and not plan.schema.keeps_operations  # each update is of a row that is there
-        finds_live = of_rows and plan.looks_everywhere  # and has not been deleted
+        finds_live = of_rows and (plan.looks_everywhere or plan.record_index is not None)  # and is not deleted
         return LoggedEntries(
             target, below, deleted=lambda: index.deleted_keys(None if finds_live else below), in_index=of_rows
         )

@@ -64,9 +64,12 @@ class Steps:
         random = self._random
         keys = random.sample(range(12), random.randrange(1, 6))
         return [
-            (f"k{key}", random.choice((1, 2, 3, 4)), random.choice("xyz"), self._value, random.random() < 0.2)
-            for key in keys
+            (f"k{key}", self.ordering(key), random.choice("xyz"), self._value, random.random() < 0.2) for key in keys
         ]
+
+    def ordering(self, _key: int) -> int:
+        """The ordering value of a row, which may be older than what is there."""
+        return self._random.choice((1, 2, 3, 4))
 
     def run(self, step: str) -> None:
         data, partition = rows(*self.some(), schema=FLAGGED), self._random.choice("xyz")

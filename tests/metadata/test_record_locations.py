@@ -12,8 +12,7 @@ import pytest
 from hudiformat import CorruptBlockError, Table, UnsupportedFeatureError, open_table
 from hudiformat.metadata import RecordLocation, record_locations
 from hudiformat.metadata.definitions import DEFINITIONS_FILE
-from hudiformat.metadata.partition import Deletes
-from hudiformat.metadata.record_locations import decode_location, locations_in
+from hudiformat.metadata.record_locations import decode_location
 from tests.tables import GoldenTable, new_table, rows
 
 GOLDEN = "v9-mor-metadata-table-h120"
@@ -55,10 +54,6 @@ def test_keys_that_came_went_and_moved(tmp_path: Path, table_type: str) -> None:
     table.delete(rows(("b", 3, "x")))
     assert found(table, {"a", "b", "c", "d"}) == places(table)
     assert found(table, {"b"}) == {}
-
-
-def test_a_later_delete_and_a_later_location_win() -> None:
-    assert locations_in([Deletes(frozenset({"a"}))], ["a"]) == {}
 
 
 def test_a_record_of_another_kind_is_refused() -> None:

@@ -44,7 +44,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
     "an unknown block format": ({"hoodie.logfile.data.block.format": "orc"}, OptionError, "expected one of avro"),
     **{
         f"the index {name}": ({"hoodie.index.type": name}, UnsupportedFeatureError, f"hoodie.index.type={name}")
-        for name in ("RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE")
+        for name in ("FLINK_STATE", "HBASE")
     },
 }
 

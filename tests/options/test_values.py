@@ -65,10 +65,12 @@ def test_what_each_index_can_do() -> None:
         IndexType.GLOBAL_BLOOM,
         IndexType.RECORD_INDEX,
         IndexType.GLOBAL_RECORD_LEVEL_INDEX,
+        IndexType.RECORD_LEVEL_INDEX,
     }
     by_record = {IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX}
     assert {one for one in supported if one.uses_record_index} == by_record
     assert {one for one in supported if one.is_global} == {IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM} | by_record
+    assert {one for one in supported if one.uses_partitioned_index} == {IndexType.RECORD_LEVEL_INDEX}
     assert {one for one in supported if one.uses_bloom_filters} == {IndexType.BLOOM, IndexType.GLOBAL_BLOOM}
     assert {one for one in supported if one.indexes_log_files} == {IndexType.INMEMORY}
 

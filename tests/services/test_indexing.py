@@ -163,6 +163,34 @@ def test_indexes_of_others_can_be_dropped_by_either_name(tmp_path: Path) -> None
     check(path)
 
 
+def test_a_partitioned_record_index_is_built_with_file_groups_for_each_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudiformat.upkeep.indexing._GROUP_BYTES", 100)
+    grown(tmp_path / "t", table_type="COPY_ON_WRITE")
+    options = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.index.type": "RECORD_LEVEL_INDEX"}
+    table = open_table(tmp_path / "t", options={**options, "hudiformat.sync": "false"})
+    table.create_index("record_index")
+    files = {path.name.split("_")[0] for path in (tmp_path / "t/.hoodie/metadata/record_index").glob("*.hfile")}
+    assert {name.rsplit("-", 2)[0] for name in files} == {"record-index-x", "record-index-y", "record-index-z"}
+    assert len(files) > 3
+    check(tmp_path / "t")
+    table.upsert(rows(("a", 9, "x", 9), ("a", 9, "y", 9), ("z", 1, "new", 1)))
+    check(tmp_path / "t")
+
+
+def test_version_6_has_no_partitioned_record_index(tmp_path: Path) -> None:
+    options = {"hoodie.metadata.record.level.index.enable": "true", "hoodie.metadata.enable": "true"}
+    with pytest.raises(UnsupportedFeatureError, match="a partitioned record index in table version 6"):
+        new_table(tmp_path / "new", version=6, options=options)
+    assert tree(tmp_path) == {}
+    grown(tmp_path / "t", 6)
+    before = tree(tmp_path / "t")
+    with pytest.raises(UnsupportedFeatureError, match="a partitioned record index in table version 6"):
+        open_table(tmp_path / "t", options=options).create_index("record_index")
+    assert tree(tmp_path / "t") == before
+
+
 def test_what_cannot_be_built_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
     table = grown(tmp_path / "t")
     before = tree(tmp_path / "t")

@@ -24,7 +24,12 @@ from hudiformat.metadata import RecordIndex
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.live_rows import live_rows
+<<<<<<< HEAD
 from hudiformat.spark.write.slices import slices_of
+=======
+from hudiformat.spark.write.path_lookup import at_once, sent
+from hudiformat.spark.write.shuffle import slices_of
+>>>>>>> records
 from hudiformat.spark.write.tagging import GROUP, KEY, PATH, cached, quoted
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
@@ -36,7 +41,6 @@ _NUMBERED = StructType(
 _NAMED = StructType(
     [*(StructField(name, StringType()) for name in (KEY, PATH, GROUP)), StructField(_DOUBT, BooleanType())]
 )
-_KEYS_AT_ONCE = 1_000_000
 
 
 def named_rows(
@@ -52,7 +56,7 @@ def named_rows(
         groups = {tuple(row) for row in named.where(_DOUBT).select(PATH, GROUP).distinct().collect()}
     else:
         here = _named_here(plan, index, few)
-        named = session.range(0, 1, 1, 1).mapInArrow(partial(_sent, here.to_batches()), _NAMED)
+        named = session.range(0, 1, 1, 1).mapInArrow(partial(sent, here.to_batches()), _NAMED)
         unsure = here.filter(here[_DOUBT])
         groups = set(zip(unsure[PATH].to_pylist(), unsure[GROUP].to_pylist(), strict=True))
     values = spark_schema(ordering)
@@ -84,10 +88,6 @@ def _named_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]
     return pa.Table.from_batches(_named(plan, index, batches), arrow_schema(_NAMED)).combine_chunks()
 
 
-def _sent(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from found
-
-
 def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The keys with the number of their file group in the index."""
     for batch in batches:
@@ -98,21 +98,9 @@ def _numbered(count: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 def _named(plan: WritePlan, index: RecordIndex, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The keys of *batches* that the index has."""
     storage = open_storage(plan.root)
-    for part in _parts(batches):
+    for part in at_once(batches):
         keys, paths = (part[name].combine_chunks() for name in (KEY, PATH))
         numbers = KeyIndex.of(pa.chunked_array([keys]))
         for one in ExistingRows(plan, storage, keys, paths, numbers, ()).named(index):
             where = [pa.repeat(text, len(one.keys)) for text in (one.file_slice.partition_path, one.file_slice.file_id)]
             yield pa.RecordBatch.from_arrays([one.keys, *where, pa.array(one.doubtful)], names=_NAMED.names)
-
-
-def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """*batches*, as many together as are looked up at once."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= _KEYS_AT_ONCE:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)

@@ -2,6 +2,7 @@
 
     hash buckets: tag -> shuffle by bucket -> write
     inserts: count the rows of each partition -> plan, once, on the driver -> assign -> shuffle by file group -> write
+    record index of partitions: tag -> look the keys up in the index -> join with what it says -> as below
     other indexes: tag -> join with the existing record keys, of which tasks leave out all but the rows' where these are
                    few -> count the new rows -> plan, once, on the driver
                    -> assign -> shuffle by file group -> write
@@ -34,7 +35,11 @@ from hudiformat.spark.write.batches import gathered
 from hudiformat.spark.write.by_driver import written_by_driver
 from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
+<<<<<<< HEAD
 from hudiformat.spark.write.slices import newest_slices, slices_of
+=======
+from hudiformat.spark.write.path_lookup import keys_by_index
+>>>>>>> records
 from hudiformat.spark.write.tagging import (
     GROUP,
     KEY,
@@ -179,11 +184,15 @@ def _looked_up(
     """The rows with their file groups, once for each that has the key; new ones have none.
 
     The keys of the slices are compared with *few* keys by the tasks that read them; without, Spark compares them all.
+    Where the plan has a partitioned record index, that says instead where keys are.
 
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
     """
-    numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-    known = numbers.mapInArrow(partial(_known_keys, plan, slices, few), TAGS)
+    if plan.record_index is not None:
+        known = keys_by_index(tagged, plan, plan.record_index, few)
+    else:
+        numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
+        known = numbers.mapInArrow(partial(_known_keys, plan, slices, few), TAGS)
     if few is None:  # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks
         known = known.hint("merge")
     how = "inner" if plan.operation is Operation.DELETE else "left"

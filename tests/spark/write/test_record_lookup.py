@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 import hudiformat as hf
@@ -17,8 +16,6 @@ from tests.spark.write.test_global_lookup import POLICY, Pair, rows_of
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.spark.write import record_lookup
-from hudiformat.spark.write.record_lookup import _parts
-from hudiformat.spark.write.tagging import KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,10 +60,3 @@ def test_no_row_is_read_where_the_index_says_enough(
     pair.write("upsert", [(f"k{number}", 2, "x", 2, False) for number in range(15, 25)])
     assert asked == []
     assert isinstance(pair.tables[0], hf.Table)
-
-
-def test_keys_are_looked_up_many_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_lookup, "_KEYS_AT_ONCE", 3)
-    batches = [pa.record_batch({KEY: [f"k{number}"] * 2}) for number in range(5)]
-    assert [part.num_rows for part in _parts(batches)] == [4, 4, 2]
-    assert list(_parts([])) == []
