@@ -24,12 +24,8 @@ from hudiformat.metadata import RecordIndex
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.live_rows import live_rows
-<<<<<<< HEAD
-from hudiformat.spark.write.slices import slices_of
-=======
 from hudiformat.spark.write.path_lookup import at_once, sent
-from hudiformat.spark.write.shuffle import slices_of
->>>>>>> records
+from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.tagging import GROUP, KEY, PATH, cached, quoted
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan

@@ -35,11 +35,8 @@ from hudiformat.spark.write.batches import gathered
 from hudiformat.spark.write.by_driver import written_by_driver
 from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
-<<<<<<< HEAD
-from hudiformat.spark.write.slices import newest_slices, slices_of
-=======
 from hudiformat.spark.write.path_lookup import keys_by_index
->>>>>>> records
+from hudiformat.spark.write.slices import newest_slices, slices_of
 from hudiformat.spark.write.tagging import (
     GROUP,
     KEY,
