@@ -257,6 +257,35 @@ class Table(ReadableTable):
         """
         return services.schedule_compaction(self.context)
 
+    def cluster(self) -> list[Commit]:
+        """Rewrite small file groups into larger ones, sorted if asked: run planned clusterings, or plan one and run it.
+
+        ``hoodie.clustering.plan.strategy.*`` say which file groups, how large, and sorted by which columns;
+        ``hoodie.layout.optimize.strategy`` says whether along a z-order or Hilbert curve.  Memory is bounded by row
+        groups, and in sorting by 256 MiB of rows.
+
+        Raises:
+            UnsupportedFeatureError: the table has a bucket index, or cannot be written.
+            SchemaError: a column to sort by is not there, or has no order.
+            LockError: another writer keeps the table's lock.
+            WriteConflictError: a write has added to the file groups meanwhile.
+
+        Source: SparkSizeBasedClusteringPlanStrategy, SparkSortAndSizeExecutionStrategy; spec/services.md.
+        """
+        return services.cluster(self.context)
+
+    def schedule_clustering(self) -> Instant | None:
+        """Plan a clustering without running it; None where no file groups are worth one.
+
+        Until it is run, updates of the file groups of the plan are refused.
+
+        Raises:
+            UnsupportedFeatureError, SchemaError, LockError: as for :meth:`cluster`.
+
+        Source: ClusteringPlanActionExecutor; spec/services.md.
+        """
+        return services.schedule_clustering(self.context)
+
     def clean(self) -> Instant | None:
         """Delete the files of slices that ``hoodie.clean.policy`` no longer keeps; None where there are none.
 

@@ -1,6 +1,7 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
 from hudiformat.options.agreement import merge_mode_of, options_of
+from hudiformat.options.clustering import ClusteringOptions, Layout, PartitionFilter, SliceOrder
 from hudiformat.options.keys import (
     KEEP_OPERATIONS,
     MAY_DROP,
@@ -45,6 +46,7 @@ __all__ = [
     "TABLE_KEYS",
     "CdcMode",
     "CleanPolicy",
+    "ClusteringOptions",
     "ConcurrencyMode",
     "ConcurrencyOptions",
     "DamageMode",
@@ -53,8 +55,11 @@ __all__ = [
     "FailedWritesPolicy",
     "IndexType",
     "IndexingOptions",
+    "Layout",
     "Operation",
+    "PartitionFilter",
     "SizingEngine",
+    "SliceOrder",
     "SortMode",
     "WriteOptions",
     "member_of",

@@ -45,6 +45,10 @@ class Rule:
 
 
 _SIMPLE_CONFLICTS = "org.apache.hudi.client.transaction.SimpleConcurrentFileWritesConflictResolutionStrategy"
+_SORT_AND_SIZE = tuple(
+    f"org.apache.hudi.client.clustering.run.strategy.{engine}SortAndSizeExecutionStrategy"
+    for engine in ("Spark", "Java")
+)
 _MERGERS = ("org.apache.hudi.HoodieSparkRecordMerger", "org.apache.hudi.common.model.HoodieAvroRecordMerger")
 
 _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -61,9 +65,12 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.compaction.strategy", "the largest log files come first, up to hoodie.compaction.target.io", ()),
     ("hoodie.compaction.partition.path.regex", "a compaction looks at all partitions", ()),
     ("hoodie.compaction.plan.generator", "it names a Java class", ()),
-    ("hoodie.clustering.inline", "tables are not clustered", ()),
-    ("hoodie.clustering.async.enabled", "tables are not clustered", ()),
-    ("hoodie.clustering.schedule.inline", "tables are not clustered", ()),
+    ("hoodie.clustering.async.enabled", "call table.cluster() beside the writes", ()),
+    ("hoodie.clustering.execution.strategy.class", "rows are sorted and written by size", _SORT_AND_SIZE),
+    ("hoodie.clustering.plan.strategy.earliest.commit.to.cluster", "all commits are looked at", ()),
+    ("hoodie.clustering.plan.strategy.binary.copy.*", "rows are read and written", ()),
+    ("hoodie.clustering.enable.expirations", "a clustering without a heartbeat is taken over", ()),
+    ("hoodie.clustering.rollback.pending.replacecommit.on.conflict", "the write is refused", ()),
     ("hoodie.write.lock.conflict.resolution.strategy", "writes to one file group conflict", (_SIMPLE_CONFLICTS,)),
     ("hoodie.write.concurrency.schema.conflict.resolution.enable", "schemas are always compared", ()),
     ("hoodie.parquet.outputtimestamptype", "timestamps keep their unit", ()),
@@ -158,8 +165,8 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.table.partition_extractor_class", "no catalog is told of the table"),
     ("hoodie.streamer.*", "it is a setting of Hudi's streamer"),
     ("hoodie.write.lock.*", "it is a setting of a lock provider, or of how it waits"),
-    ("hoodie.clustering.*", "tables are not clustered"),
-    ("hoodie.layout.optimize.*", "tables are not clustered"),
+    ("hoodie.clustering.*", "it is a setting of Hudi's jobs for clustering"),
+    ("hoodie.layout.optimize.*", "curves run through cells of about as many rows each"),
     ("hoodie.bootstrap.*", "tables are not bootstrapped"),
     ("hoodie.errortable.*", "there is no error table"),
     ("hoodie.metaserver*", "there is no metaserver"),

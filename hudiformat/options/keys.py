@@ -14,6 +14,7 @@ from typing import Any
 
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
 from hudiformat.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
+from hudiformat.options.clustering import CLUSTERING_KEYS
 from hudiformat.options.parsers import (
     Keys,
     member_of,
@@ -306,5 +307,6 @@ _PARTS: Mapping[str, Keys] = {
     "services": SERVICE_KEYS,
     "evolution": _EVOLUTION_KEYS,
     "indexing": _INDEXING_KEYS,
+    "clustering": CLUSTERING_KEYS,
 }
 """The parts of WriteOptions that are made of several options each."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hudiformat.errors import OptionError
+from hudiformat.options.clustering import ClusteringOptions
 from hudiformat.sizing import SizingOptions
 
 
@@ -365,6 +366,7 @@ class WriteOptions:
     services: ServiceOptions = field(default_factory=ServiceOptions)
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
     indexing: IndexingOptions = field(default_factory=IndexingOptions)
+    clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
 
     @property
     def is_global(self) -> bool:

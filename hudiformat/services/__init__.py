@@ -1,6 +1,7 @@
-"""What keeps a table in shape between its writes: compactions, cleaning, archiving, rollback, savepoint and restore."""
+"""What keeps a table in shape: compactions, clustering, cleaning, archiving, rollback, savepoint and restore."""
 
 from hudiformat.services.cleaning import clean, plan_clean
+from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.indexing import create_index, drop_index
 from hudiformat.services.inline import serve, write_and_serve
@@ -15,6 +16,7 @@ __all__ = [
     "TableFindingKind",
     "change_version",
     "clean",
+    "cluster",
     "compact",
     "create_index",
     "delete_savepoint",
@@ -24,6 +26,7 @@ __all__ = [
     "restore",
     "roll_back",
     "savepoint",
+    "schedule_clustering",
     "schedule_compaction",
     "serve",
     "verify_table",

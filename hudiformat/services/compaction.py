@@ -104,8 +104,7 @@ def _checked(state: TableState) -> TableState:
 
 def _schedule(context: TableContext, seen: TableState) -> Instant | None:
     with changing(context, seen) as state:
-        is_writing = any(pending.action.is_write for pending in state.timeline.pending)
-        if is_writing and state.logs_name_slices:
+        if state.logs_name_slices and state.pending_writes:
             return None
         operations = tuple(map(compaction_operation, _chosen(state)))
         if not operations:

@@ -37,7 +37,7 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
         CommitError: it could not be completed; it stays planned.
         LockError: another writer keeps the table's lock, or has taken the service over.
     """
-    instant, storage = claimed.instant, state.storage
+    instant = claimed.instant
     plan = compaction_plan_of(state, instant)
     by_partition: dict[str, list[WriteStat]] = {}
     for number, operation in enumerate(plan.operations or ()):
@@ -48,12 +48,32 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
         partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
         compacted=instant.action is Action.COMPACTION,
     )
+    return complete_claimed(state, claimed, writing, metadata)
+
+
+def complete_claimed(
+    state: TableState,
+    claimed: ServiceClaim,
+    writing: WritePlan,
+    metadata: CommitMetadata,
+    *,
+    check: Callable[[TableState], None] | None = None,
+) -> Commit:
+    """Complete a claimed service, which has written the files of *metadata*; *check* looks at the table under the lock.
+
+    Raises:
+        CommitError: it could not be completed; it stays planned.
+        LockError: another writer keeps the table's lock, or has taken the service over.
+    """
+    instant, storage = claimed.instant, state.storage
     try:
         with changing(state.context) as current:
             claimed.heartbeat.confirm()
             # The schema as it is by now: a write that began before this service may have changed it meanwhile.
             metadata = replace(metadata, extra_metadata=_schemas(current, instant))
             check_publishable(current, state, instant, metadata)
+            if check is not None:
+                check(current)
             refuse_new_indexes(current, writing, instant)
             delete_strays(storage, current.config, instant.time, metadata.write_stats)
             done = publish(current, instant, metadata)
@@ -123,7 +143,7 @@ def slice_of(operation: CompactionOperation) -> FileSlice:
 
 def mergeable_slices(state: TableState) -> list[FileSlice]:
     """The newest slices with log files, of the file groups that no pending plan names."""
-    busy = {group.key for group in state.pending_groups}
+    busy = state.busy_groups
     return [
         file_slice
         for file_slice in state.slices()

@@ -1,4 +1,4 @@
-"""What follows a write by itself: compaction, cleaning and archiving, as far as the options ask for them.
+"""What follows a write by itself: compaction, clustering, cleaning and archiving, as far as the options ask for them.
 
 Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, Hudi 1.2.0.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from hudiformat.errors import HudiFormatWarning
 from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
+from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
@@ -43,6 +44,7 @@ def _serve(state: TableState) -> None:
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
     if options.compact_inline and is_mor and _waiting(state.timeline) >= options.compact_delta_commits:
         state = context.state() if compact(context, state) else state  # it has changed the table itself
+    state = _clustered(state)
     is_clean_pending = any(pending.action is Action.CLEAN for pending in state.timeline.pending)
     may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
     if options.clean_automatic and may_clean and clean(context, state) is not None:
@@ -61,6 +63,33 @@ def _serve(state: TableState) -> None:
             state = owning.state()
             sweep_before_archiving(state, instants_to_archive(state.storage, state.config, limits))
             archive(state.storage, state.config, limits, confirm=owning.confirm)
+
+
+def _clustered(state: TableState) -> TableState:
+    """The table after a clustering, where one is due.
+
+    Source: ClusteringPlanActionExecutor, which counts the commits since the last one.
+    """
+    options = state.options.clustering
+    if not (options.inline or options.schedule_inline):
+        return state
+    every = options.inline_commits if options.inline else options.async_commits
+    if _since_clustering(state) < every:
+        return state
+    if options.inline:
+        cluster(state.context, state)
+    else:
+        schedule_clustering(state.context)
+    return state.context.state()
+
+
+def _since_clustering(state: TableState) -> int:
+    """Commits since the last clustering began, planned ones too."""
+    done = [one for one in state.timeline.completed if one.action is Action.REPLACE_COMMIT]
+    clusterings = [one.time for one in done if state.metadata(one).operation_type == "CLUSTER"]
+    clusterings += [one.time for one in state.timeline.pending if state.is_clustering(one)]
+    newest = max(clusterings, default="")
+    return sum(one.time > newest for one in state.timeline.completed_writes)
 
 
 def _waiting(timeline: Timeline) -> int:

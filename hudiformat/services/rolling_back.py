@@ -51,8 +51,7 @@ def _refuse_last(state: TableState, target: Instant) -> None:
 
 def _writes(state: TableState) -> tuple[Instant, ...]:
     """The writes that may build on earlier ones: in table version 6 also pending ones, whose log files name these."""
-    pending = tuple(one for one in state.timeline.pending if one.action.is_write)
-    return state.timeline.completed_writes + (pending if state.logs_name_slices else ())
+    return state.timeline.completed_writes + (tuple(state.pending_writes) if state.logs_name_slices else ())
 
 
 def _refuse_compacted(state: TableState, instant: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from hudiformat.naming import base_name
 from hudiformat.timeline import CompactionPlan, Content, Instant, RequestedReplaceMetadata
 
 
@@ -45,4 +46,6 @@ def pending_groups(planned: Iterable[Instant], read: Callable[[Instant], Content
         elif isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None:
             for group in plan.clustering_plan.input_groups or ():
                 for part in group.slices or ():
-                    yield PendingGroup(pending, part.partition_path or "", part.file_id or "")
+                    paths = [part.data_file_path, *(part.delta_file_paths or ())]
+                    files = tuple(base_name(path) for path in paths if path)
+                    yield PendingGroup(pending, part.partition_path or "", part.file_id or "", files=files)

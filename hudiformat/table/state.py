@@ -33,6 +33,7 @@ from hudiformat.timeline import (
     CommitMetadata,
     Content,
     Instant,
+    RequestedReplaceMetadata,
     State,
     TableConfig,
     Timeline,
@@ -421,6 +422,23 @@ class TableState:
     def in_compaction(self) -> Mapping[tuple[str, str], PendingGroup]:
         """The file groups of pending compactions, by partition path and file id."""
         return {group.key: group for group in self.pending_groups if group.instant.action is Action.COMPACTION}
+
+    @property
+    def busy_groups(self) -> frozenset[tuple[str, str]]:
+        """The file groups of all pending plans, by partition path and file id."""
+        return frozenset(group.key for group in self.pending_groups)
+
+    @property
+    def pending_writes(self) -> list[Instant]:
+        """The writes that are not completed; table version 6 has clusterings under the same action, which are none."""
+        return [one for one in self.timeline.pending if one.action.is_write and not self.is_clustering(one)]
+
+    def is_clustering(self, pending: Instant) -> bool:
+        """Whether a pending instant is a clustering, by its action or, in table version 6, by its plan."""
+        if pending.action is not Action.REPLACE_COMMIT:
+            return pending.action is Action.CLUSTERING
+        plan = self.plan(pending)
+        return isinstance(plan, RequestedReplaceMetadata) and plan.clustering_plan is not None
 
     @property
     def in_clustering(self) -> frozenset[tuple[str, str]]:

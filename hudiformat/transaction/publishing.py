@@ -164,14 +164,15 @@ def refuse_others(state: TableState, seen: TableState, instant: Instant) -> None
     """Check before a commit without a lock that no other write was begun or completed since *seen*.
 
     Of two writers that begin at once at least one finds the other: each has put its instant on the timeline before it
-    looks.  Services add no rows, and do no harm.
+    looks.  Services add no rows, and do no harm, but for a clustering: it takes file groups from the table that the
+    write may have added to.
 
     Raises:
         WriteConflictError: another write was.
     """
     known = {one.time for one in seen.timeline.instants} | {instant.time}
     for other in state.timeline.instants:
-        if other.time not in known and other.action.is_write and not _is_service(state, other):
+        if other.time not in known and other.action.completed_as.is_write and not _is_harmless(state, other):
             root = state.storage.root
             raise WriteConflictError(
                 f"{root}: the write {instant.time} cannot commit: another writer has begun {other.time} meanwhile, and "
@@ -180,9 +181,11 @@ def refuse_others(state: TableState, seen: TableState, instant: Instant) -> None
             )
 
 
-def _is_service(state: TableState, other: Instant) -> bool:
+def _is_harmless(state: TableState, other: Instant) -> bool:
     if other.is_completed:
-        return state.metadata(other).operation_type not in Operation.__members__
+        return state.metadata(other).operation_type not in {*Operation.__members__, "CLUSTER"}
+    if state.is_clustering(other):
+        return False
     return any(group.instant.time == other.time for group in state.pending_groups)
 
 

@@ -414,7 +414,7 @@ def _without_others(state: TableState) -> TableState:
     if options.failed_writes_policy is not FailedWritesPolicy.EAGER:
         return state
     deadline = monotonic() + options.lock_patience
-    while going_on := [one for one in state.timeline.pending if one.action.is_write]:
+    while going_on := state.pending_writes:
         if monotonic() >= deadline:
             raise LockError(
                 f"{state.storage.root}: another process writes to the table: {going_on[0]} has a heartbeat; wait, "
@@ -508,7 +508,7 @@ def roll_back_failed_writes(state: TableState) -> TableState:
     if options.failed_writes_policy is FailedWritesPolicy.NEVER:
         return state
     marked = marked_instants(state.storage)
-    pending = [one for one in state.timeline.pending if one.action.is_write or one.action in _UNDER_THE_LOCK]
+    pending = [*state.pending_writes, *(one for one in state.timeline.pending if one.action in _UNDER_THE_LOCK)]
     if not (marked or pending):
         return state
     alive = _alive(state) if pending else frozenset[str]()

@@ -3,6 +3,7 @@
 from hudiformat.write.evolve import evolve_table
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
+from hudiformat.write.handles.clustered import ClusteredFiles
 from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_by, replaced_groups
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts
@@ -13,6 +14,7 @@ __all__ = [
     "FIRST_NEW",
     "AppendHandle",
     "CheckedColumns",
+    "ClusteredFiles",
     "OpenBaseFile",
     "PreparedRows",
     "WriteTask",

@@ -1,0 +1,216 @@
+"""Clustering: the rows of small file groups are rewritten into fewer and larger ones, sorted where that is asked for.
+
+It is planned first.  Until it is completed, writers do not add to the file groups of the plan.  The old groups stay for
+readers of the past until a clean deletes them.
+Source: ClusteringPlanActionExecutor, MultipleSparkJobExecutionStrategy, SparkSortAndSizeExecutionStrategy, Hudi 1.2.0;
+spec/services.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+
+import pyarrow as pa
+
+from hudiformat.basefile import FILE_NAME
+from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
+from hudiformat.exclusion import forget
+from hudiformat.naming import WriteToken, base_name
+from hudiformat.options import IndexType, Operation
+from hudiformat.services.claims import ServiceClaim, claim, is_running
+from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
+from hudiformat.services.execution import complete_claimed
+from hudiformat.services.ordering import RowOrder, row_order
+from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
+from hudiformat.timeline import (
+    Action,
+    ClusteringPlan,
+    CommitMetadata,
+    Instant,
+    RequestedReplaceMetadata,
+    SliceInfo,
+    State,
+    WriteStat,
+    remove_pending,
+)
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files
+from hudiformat.upkeep import indexes_of
+from hudiformat.view import FileSlice
+from hudiformat.write import ClusteredFiles
+
+_CLUSTER = "CLUSTER"
+
+
+def schedule_clustering(context: TableContext) -> Instant | None:
+    """Plan to rewrite small file groups into larger ones; None where none are worth it.
+
+    ``hoodie.clustering.plan.strategy.*`` say which are.  File groups that a pending compaction or clustering names are
+    left out.
+
+    Raises:
+        UnsupportedFeatureError: the table has a bucket index, or cannot be written.
+        SchemaError: a column to sort by is not there, or has no order.
+        LockError: another writer keeps the table's lock.
+    """
+    return _schedule(context, _checked(context.state()))
+
+
+def cluster(context: TableContext, seen: TableState | None = None) -> list[Commit]:
+    """Run the clusterings that are planned, or that others left half-way; plan one first where there are none.
+
+    Those that another process is running, which its heartbeat shows, are left to it.  A plan that a write has overtaken
+    is taken off the timeline: its file slices are not the newest any more.
+
+    *seen* is the state of the table, just read.
+
+    Raises:
+        UnsupportedFeatureError, SchemaError: as for :func:`schedule_clustering`.
+        LockError: another writer keeps the table's lock.
+        CommitError: a clustering could not be completed; it stays planned.
+    """
+    seen = _checked(context.state() if seen is None else seen)
+    if not _planned(seen) and _schedule(context, seen) is None:
+        return []
+    with ExitStack() as undo:
+        with changing(context) as state:
+            waiting = [instant for instant in _planned(state) if not is_running(state, instant)]
+            overtaken = [instant for instant in waiting if _slices_of(state, instant) is None]
+            for instant in overtaken:
+                forget(state.storage, instant.time)
+                delete_files(state.storage, state.config, instant.time)
+                remove_pending(state.storage, state.config, instant)
+            if overtaken:
+                state = state.context.state()  # noqa: PLW2901 - it has changed the table itself
+            claimed = [claim(state, instant, undo) for instant in waiting if instant not in overtaken]
+        return [_run(state, one) for one in claimed]
+
+
+def _checked(state: TableState) -> TableState:
+    if state.options.index_type is IndexType.BUCKET:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: the hash of a record key names its file group, which clustering would change; "
+            "compact() merges the log files of a bucket",
+            feature="clustering with a bucket index",
+        )
+    refuse_unwritable(state)
+    return state
+
+
+def _planned(state: TableState) -> list[Instant]:
+    return [instant for instant in state.timeline.pending if state.is_clustering(instant)]
+
+
+def _schedule(context: TableContext, seen: TableState) -> Instant | None:
+    with changing(context, seen) as state:
+        if state.logs_name_slices and state.pending_writes:
+            return None  # what they write may belong to the slices of the plan, and nothing would say so
+        plan = plan_clustering(state)
+        if plan is None:
+            return None
+        row_order(state.schema.arrow_with_meta, state.options.clustering.sort_columns, state.options.clustering.layout)
+        action = Action.REPLACE_COMMIT if state.logs_name_slices else Action.CLUSTERING
+        return announce(state, action, RequestedReplaceMetadata(_CLUSTER, plan, {}))
+
+
+def _plan_of(state: TableState, instant: Instant) -> ClusteringPlan:
+    plan = state.plan(Instant(instant.time, instant.action, State.REQUESTED))
+    assert isinstance(plan, RequestedReplaceMetadata)  # noqa: S101 - as is_clustering has found
+    assert plan.clustering_plan is not None  # noqa: S101
+    return plan.clustering_plan
+
+
+def _slices_of(state: TableState, instant: Instant) -> list[list[FileSlice]] | None:
+    """The file slices of each group of a plan; None where one of them is not the newest of its file group any more."""
+    found = []
+    for group in _plan_of(state, instant).input_groups or ():
+        slices = [_newest(state, one) for one in group.slices or ()]
+        if None in slices:
+            return None
+        found.append([one for one in slices if one is not None])
+    return found
+
+
+def _newest(state: TableState, planned: SliceInfo) -> FileSlice | None:
+    """The newest slice of a file group, if its files are those that are *planned*."""
+    names = {base_name(path) for path in (planned.data_file_path, *(planned.delta_file_paths or ())) if path}
+    for one in state.slices(planned.partition_path or ""):
+        if one.file_id == planned.file_id:
+            base = () if one.base_file is None else (one.base_file,)
+            return one if {str(file.name) for file in (*base, *one.log_files)} == names else None
+    return None
+
+
+def _run(state: TableState, claimed: ServiceClaim) -> Commit:
+    plan = _plan_of(state, claimed.instant)
+    slices = _slices_of(state, claimed.instant) or []
+    with claimed.heartbeat:
+        writing = WritePlan(
+            root=state.storage.root,
+            config=state.config,
+            schema=state.schema_of_files,
+            options=state.options,
+            operation=Operation.UPSERT,
+            instant=claimed.instant.time,
+            visibility=state.visibility,
+            history=schema_history(state),
+            indexes=indexes_of(state) if state.config.metadata_partitions else None,
+        )
+        order = _order_of(state, plan)
+        stats: dict[str, list[WriteStat]] = {}
+        replaced: dict[str, list[str]] = {}
+        for number, (group, inputs) in enumerate(zip(plan.input_groups or (), slices, strict=True)):
+            path = inputs[0].partition_path
+            target = GroupTarget(state.storage, writing, WriteToken(number, 0, claimed.attempt), path)
+            count = group.num_output_file_groups or 1
+            stats.setdefault(path, []).extend(_rewrite(state.context, target, inputs, order, count=count))
+            replaced.setdefault(path, []).extend(one.file_id for one in inputs)
+        metadata = CommitMetadata(
+            operation_type=_CLUSTER,
+            partition_to_write_stats={path: tuple(found) for path, found in sorted(stats.items())},
+            partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
+        )
+        return complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
+
+
+def _order_of(state: TableState, plan: ClusteringPlan) -> RowOrder | None:
+    names = ((plan.strategy and plan.strategy.strategy_params) or {}).get(SORT_COLUMNS, "")
+    columns = tuple(name.strip() for name in names.split(",") if name.strip())
+    return row_order(state.schema.arrow_with_meta, columns, state.options.clustering.layout)
+
+
+def _rewrite(
+    context: TableContext, target: GroupTarget, slices: Sequence[FileSlice], order: RowOrder | None, *, count: int
+) -> list[WriteStat]:
+    """Write the rows of *slices*, all of one partition, to *count* new file groups or more."""
+    options, reader = target.plan.options, target.plan.slice_reader(context.merger)
+    size = sum(one.size - one.log_bytes + int(one.log_bytes * options.sizing.log_ratio) for one in slices)
+    files = ClusteredFiles(target, count=count, expected_size=size, target_size=options.clustering.target_size)
+    batches = (batch.drop_columns([FILE_NAME]) for one in slices for batch in reader.scan_stored(target.storage, one))
+    try:
+        for rows in order.sorted(batches) if order else map(_as_table, batches):
+            files.write(rows)
+        return files.close()
+    except BaseException:
+        files.abandon()
+        raise
+
+
+def _as_table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _refuse_overtaken(instant: Instant, current: TableState) -> None:
+    """Check under the lock that nothing has been added to the file groups of a clustering.
+
+    Raises:
+        WriteConflictError: something has.
+    """
+    if _slices_of(current, instant) is None:
+        root = current.storage.root
+        raise WriteConflictError(
+            f"{root}: {instant} cannot commit: a write has added to its file groups since it was planned; the next "
+            "clustering is planned anew",
+            path=root,
+        )

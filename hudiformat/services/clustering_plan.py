@@ -1,0 +1,154 @@
+"""Which file slices a clustering rewrites together.
+
+Source: PartitionAwareClusteringPlanStrategy, SparkSizeBasedClusteringPlanStrategy, ClusteringPlanPartitionFilter,
+ClusteringFileSliceComparator, Hudi 1.2.0; spec/services.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+
+from hudiformat.naming import join_path
+from hudiformat.options import ClusteringOptions, PartitionFilter, SliceOrder
+from hudiformat.table import TableState
+from hudiformat.timeline import ClusteringGroup, ClusteringPlan, ClusteringStrategy, SliceInfo
+from hudiformat.view import FileSlice, list_partitions
+
+SORT_COLUMNS = "hoodie.clustering.plan.strategy.sort.columns"
+"""The parameter of a plan that names the columns by which rows are sorted."""
+
+_EXECUTION = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy"
+_MIB = 1024 * 1024
+_DAY_PARTS = 24
+
+
+def plan_clustering(state: TableState) -> ClusteringPlan | None:
+    """The next clustering of a table; None where no file slices are worth one."""
+    options = state.options.clustering
+    paths = list(options.selected) or _matching(state, options)
+    groups: list[ClusteringGroup] = []
+    for path in sorted(chosen_partitions(paths, options, state.context.clock())):
+        if len(groups) >= options.most_groups:
+            break
+        slices = eligible(state.slices(path), state.busy_groups, options)
+        groups += (_group(state, *one) for one in grouped(slices, options, state.options.sizing.max_file_size))
+    if not groups:
+        return None
+    sort = {SORT_COLUMNS: ",".join(options.sort_columns)} if options.sort_columns else {}
+    return ClusteringPlan(
+        input_groups=tuple(groups[: options.most_groups]),
+        strategy=ClusteringStrategy(_EXECUTION, sort, 1),
+        extra_metadata={},
+        preserve_hoodie_metadata=True,
+        missing_schedule_partitions=(),
+    )
+
+
+def chosen_partitions(paths: Sequence[str], options: ClusteringOptions, now: datetime) -> list[str]:
+    """Those of the partitions with *paths* that a clustering looks at, by ``options.partition_filter``."""
+    if options.partition_filter is PartitionFilter.RECENT_DAYS:
+        newest = sorted(paths, reverse=True)[options.skipped_days :]
+        return newest[: options.days] if options.days > 0 else newest
+    if options.partition_filter is PartitionFilter.SELECTED_PARTITIONS:
+        return [path for path in paths if options.begin <= path and (not options.end or path <= options.end)]
+    if options.partition_filter is PartitionFilter.DAY_ROLLING:
+        return sorted(paths)[now.hour :: _DAY_PARTS]
+    return list(paths)
+
+
+def eligible(
+    slices: Iterable[FileSlice], busy: frozenset[tuple[str, str]], options: ClusteringOptions
+) -> list[FileSlice]:
+    """The slices that are small, and that no pending plan names; those without a base file are."""
+    return [
+        one
+        for one in slices
+        if (one.partition_path, one.file_id) not in busy
+        and (0 if one.base_file is None else one.base_file.size) < options.small_file_limit
+    ]
+
+
+def grouped(
+    slices: Sequence[FileSlice], options: ClusteringOptions, file_size: int
+) -> Iterator[tuple[list[FileSlice], int]]:
+    """*slices* of one partition, put into groups, and the number of files that each group becomes.
+
+    A slice without a base file counts as *file_size* bytes.  A group of one slice without log files, whose rows are not
+    sorted, is left as it is: a new file would be the old one.  (Hudi rewrites it at every clustering.)
+    """
+    size_of = partial(_size, file_size=file_size)
+    fields = options.slice_order
+    ordered = sorted(slices, key=lambda one: tuple(_sort_key(one, field, size_of(one)) for field in fields))
+    groups: list[tuple[list[FileSlice], int]] = []
+    group: list[FileSlice] = []
+    total = 0
+    for one in ordered:
+        if group and total + size_of(one) > options.group_bytes:
+            groups.append((group, total))
+            if len(groups) >= options.most_groups:
+                group = []
+                break
+            group, total = [], 0
+        group.append(one)
+        total += size_of(one)
+    if group:
+        groups.append((group, total))
+    for found, size in groups:
+        files = -(-size // options.target_size)
+        if _is_worth_it(found, files, options):
+            yield found, files
+
+
+def _is_worth_it(slices: Sequence[FileSlice], files: int, options: ClusteringOptions) -> bool:
+    if len(slices) > 1 or files > 1:
+        return True
+    return options.single_group and bool(slices[0].log_files or options.sort_columns)
+
+
+def _size(one: FileSlice, *, file_size: int) -> int:
+    return file_size if one.base_file is None else one.base_file.size
+
+
+def _sort_key(one: FileSlice, field: SliceOrder, size: int) -> str | int:
+    if field is SliceOrder.SIZE:
+        return -size
+    return "" if one.base_file is None else one.base_file.name.instant
+
+
+def _matching(state: TableState, options: ClusteringOptions) -> list[str]:
+    paths = [path for path, _ in list_partitions(state.storage)]
+    return [path for path in paths if re.fullmatch(options.pattern, path)] if options.pattern else paths
+
+
+def _group(state: TableState, slices: Sequence[FileSlice], files: int) -> ClusteringGroup:
+    logs = [log for one in slices for log in one.log_files]
+    log_bytes = sum(log.size for log in logs)
+    bases = sum(_size(one, file_size=state.options.sizing.max_file_size) for one in slices)
+    read = sum(one.size for one in slices)
+    return ClusteringGroup(
+        slices=tuple(_info(state.storage.root, one) for one in slices),
+        metrics={
+            "TOTAL_LOG_FILES": float(len(logs)),
+            "TOTAL_LOG_FILES_SIZE": float(log_bytes),
+            "TOTAL_IO_READ_MB": float(read // _MIB),
+            "TOTAL_IO_WRITE_MB": float(bases // _MIB),
+            "TOTAL_IO_MB": float((read + bases) // _MIB),
+        },
+        num_output_file_groups=files,
+    )
+
+
+def _info(root: str, one: FileSlice) -> SliceInfo:
+    """A slice as a plan names it: by the full paths of its files, as Hudi reads them."""
+    folder = f"{root if '://' in root else f'file:{root}'}/"
+    name = partial(join_path, one.partition_path)
+    return SliceInfo(
+        data_file_path="" if one.base_file is None else folder + name(str(one.base_file.name)),
+        delta_file_paths=tuple(folder + name(str(log.name)) for log in one.log_files),
+        file_id=one.file_id,
+        partition_path=one.partition_path,
+        bootstrap_file_path="",
+    )

@@ -1,0 +1,283 @@
+"""The order in which a clustering writes rows: by columns, or along a curve through them; in bounded memory.
+
+Source: RowCustomColumnsSortPartitioner, RDDSpatialCurveSortPartitioner, SpaceCurveSortingHelper, Hudi 1.2.0;
+spec/services.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.errors import SchemaError
+from hudiformat.options import Layout
+from hudiformat.query import spill_folder, spilling
+from hudiformat.services.curves import Cells, hilbert, z_order
+
+_MEMORY = 256 * 1024 * 1024
+"""Bytes of rows that are sorted at once."""
+_SAMPLED = 100_000
+"""About so many rows, of all, say how values are spread."""
+_MOST_PARTS = 128
+_ALL = "all"
+_CELL_BITS, _CURVE_BITS = 12, 63
+_CURVES: Mapping[Layout, Callable[[Sequence[Cells], int], Cells]] = {Layout.Z_ORDER: z_order, Layout.HILBERT: hilbert}
+
+
+class Keys(Protocol):
+    """Makes the columns by which rows are sorted."""
+
+    def __call__(self, columns: pa.Table) -> pa.Table:
+        """Those of rows with the *columns* of an order."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """Rows by the values of *columns*, which are dotted paths, ascending, nulls first; or along a curve through them.
+
+    More than *memory* bytes of rows are put aside in temporary files, each with a range of the values.
+    """
+
+    columns: tuple[str, ...]
+    layout: Layout = Layout.LINEAR
+    memory: int = _MEMORY
+
+    def sorted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """The rows of *batches* in this order; rows with equal values stay in theirs.
+
+        Raises:
+            StorageError: there is no room for the temporary files.
+        """
+        waiting = iter(batches)
+        first, size = _taken(waiting, self.memory)
+        if size <= self.memory:
+            if first:
+                yield self._in_memory(pa.Table.from_batches(first), None)
+            return
+        with spill_folder() as folder:
+            files = _Files(Path(folder), first[0].schema, self._columns)
+            for batch in chain(first, waiting):
+                files.add(_ALL, batch)
+            del first
+            yield from self._of_file(files, _ALL, self._fitted(files.sample(_ALL)))
+
+    def _in_memory(self, rows: pa.Table, keys: Keys | None) -> pa.Table:
+        columns = self._columns(rows)
+        return rows.take(_sort_indices((keys or self._fitted(columns))(columns)))
+
+    def _of_file(self, files: _Files, name: str, keys: Keys) -> Iterator[pa.Table]:
+        """The rows of a file, which is deleted; of a large one by parts that have files of their own."""
+        if files.bytes_of(name) <= self.memory:
+            batches = list(files.batches(name))
+            if batches:
+                yield self._in_memory(pa.Table.from_batches(batches), keys)
+            return
+        parts = min(2 * files.bytes_of(name) // self.memory + 2, _MOST_PARTS)
+        bounds = _distinct(_quantiles(keys(files.sample(name)), parts))
+        for batch in files.batches(name):
+            found = keys(self._columns(batch))
+            # Odd parts have the values that are equal to a bound, so that each part has fewer values than all.
+            numbers = _not_above(bounds, found, or_equal=True) + _not_above(bounds, found, or_equal=False)
+            for part in np.unique(numbers):
+                files.add(f"{name}-{part}", batch.filter(pa.array(numbers == part)))
+        for part in range(2 * len(bounds) + 1):
+            if part % 2:
+                yield from map(_as_table, files.batches(f"{name}-{part}"))
+            else:
+                yield from self._of_file(files, f"{name}-{part}", keys)
+
+    def _columns(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
+        arrays = [_column(rows, path) for path in self.columns]
+        return pa.table(arrays, names=[str(at) for at in range(len(arrays))])
+
+    def _fitted(self, sample: pa.Table) -> Keys:
+        """What makes the keys of rows of which *sample* is a sample, or all."""
+        if self.layout is Layout.LINEAR or len(self.columns) == 1:
+            return _as_they_are
+        return _Curve.of(sample, self.layout)
+
+
+def row_order(schema: pa.Schema, columns: Sequence[str], layout: Layout) -> RowOrder | None:
+    """The order of rows by *columns*; None without any.
+
+    Raises:
+        SchemaError: a column is not there, or its values have no order.
+    """
+    for path in columns:
+        kind = _type_of(schema, path)
+        if kind is None or pa.types.is_nested(kind):
+            why = "there is none" if kind is None else f"values of type {kind} have no order"
+            raise SchemaError(
+                f"hoodie.clustering.plan.strategy.sort.columns: cannot sort by the column {path}: {why}; the columns "
+                f"are {', '.join(schema.names)}",
+                column=path,
+            )
+    return RowOrder(tuple(columns), layout) if columns else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """Makes one number of the values of several columns: that of a cell on a curve.
+
+    The cells of a column have about as many rows each, so that no column counts for more because its values are larger.
+    (Hudi takes the bits of the values themselves, or bounds of a sample, too.)
+    """
+
+    bounds: tuple[pa.Table, ...]
+    layout: Layout
+    bits: int
+
+    @classmethod
+    def of(cls, sample: pa.Table, layout: Layout) -> _Curve:
+        bits = min(_CELL_BITS, _CURVE_BITS // sample.num_columns)
+        bounds = tuple(_quantiles(sample.select([name]), 1 << bits) for name in sample.column_names)
+        return cls(bounds, layout, bits)
+
+    def __call__(self, columns: pa.Table) -> pa.Table:
+        found = zip(self.bounds, columns.column_names, strict=True)
+        cells = [_not_above(bounds, columns.select([name]), or_equal=True) for bounds, name in found]
+        return pa.table({"0": _CURVES[self.layout]([one.astype(np.uint64) for one in cells], self.bits)})
+
+
+class _Sample:
+    """Every so many rows of many, evenly spread; about as many at all times, however many come."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Table] = []
+        self._step = 1
+        self._seen = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """See *rows*, which come after those before."""
+        at = np.arange(-self._seen % self._step, rows.num_rows, self._step)
+        self._seen += rows.num_rows
+        self._parts.append(rows.take(pa.array(at)))
+        if sum(map(len, self._parts)) > 2 * _SAMPLED:
+            kept = self.table
+            self._parts = [kept.take(pa.array(np.arange(0, len(kept), 2)))]
+            self._step *= 2
+
+    @property
+    def table(self) -> pa.Table:
+        """The sampled rows."""
+        return pa.concat_tables(self._parts)
+
+
+class _Files:
+    """Rows in files of a temporary folder, and of each file a sample of the *columns* that rows are sorted by."""
+
+    def __init__(self, folder: Path, schema: pa.Schema, columns: Callable[[pa.RecordBatch], pa.Table]) -> None:
+        self._folder, self._schema, self._columns = folder, schema, columns
+        self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
+        self._bytes: dict[str, int] = {}
+        self._samples: dict[str, _Sample] = {}
+
+    @spilling()
+    def add(self, name: str, batch: pa.RecordBatch) -> None:
+        """Add *batch* to the file *name*."""
+        if name not in self._writers:
+            self._writers[name] = pa.ipc.new_stream(str(self._folder / name), self._schema)
+            self._samples[name] = _Sample()
+        self._writers[name].write_batch(batch)
+        self._bytes[name] = self.bytes_of(name) + batch.nbytes
+        self._samples[name].add(self._columns(batch))
+
+    def bytes_of(self, name: str) -> int:
+        """The bytes that the rows of a file take in memory."""
+        return self._bytes.get(name, 0)
+
+    def sample(self, name: str) -> pa.Table:
+        """Some rows of a file."""
+        return self._samples[name].table
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, which is deleted afterwards."""
+        writer = self._writers.pop(name, None)
+        if writer is None:
+            return
+        path = self._folder / name
+        with spilling():
+            writer.close()
+            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+                yield from reader
+            path.unlink()
+
+
+def _taken(batches: Iterator[pa.RecordBatch], memory: int) -> tuple[list[pa.RecordBatch], int]:
+    """The first of *batches* until they have more than *memory* bytes, and their bytes."""
+    taken: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        taken.append(batch)
+        size += batch.nbytes
+        if size > memory:
+            break
+    return taken, size
+
+
+def _as_they_are(columns: pa.Table) -> pa.Table:
+    return columns
+
+
+def _as_table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _sort_indices(keys: pa.Table) -> pa.Array:
+    """The order of rows, nulls first; it leaves equal ones as they are."""
+    for at in range(keys.num_columns - 1, -1, -1):
+        if keys.column(at).null_count:  # of booleans, false is first
+            keys = keys.add_column(at, f"{keys.column_names[at]} is there", keys.column(at).is_valid())
+    return pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
+
+
+def _quantiles(sample: pa.Table, parts: int) -> pa.Table:
+    """Values, ascending, that divide *sample* into equal *parts*; a value that fills several parts comes as often."""
+    ordered = sample.take(_sort_indices(sample))
+    return ordered.take(pa.array(len(sample) * np.arange(1, parts) // parts))
+
+
+def _distinct(ordered: pa.Table) -> pa.Table:
+    """Each of some values once, ascending."""
+    found = ordered.group_by(ordered.column_names).aggregate([])
+    return found.take(_sort_indices(found))
+
+
+def _not_above(bounds: pa.Table, keys: pa.Table, *, or_equal: bool) -> npt.NDArray[np.int64]:
+    """For each row of *keys* how many of *bounds* are below it, or with *or_equal* not above it."""
+    tables = [bounds, keys] if or_equal else [keys, bounds]
+    order = np.asarray(_sort_indices(pa.concat_tables(tables)))  # rows with equal values stay in their order
+    first = 0 if or_equal else len(keys)
+    is_bound = (order >= first) & (order < first + len(bounds))
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(is_bound)
+    return numbers[~_between(len(order), first, len(bounds))]
+
+
+def _between(count: int, first: int, length: int) -> npt.NDArray[np.bool_]:
+    at = np.arange(count)
+    return (at >= first) & (at < first + length)
+
+
+def _column(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Array | pa.ChunkedArray:
+    name, *inner = path.split(".")
+    column = rows[name]
+    return pc.struct_field(column, inner) if inner else column
+
+
+def _type_of(schema: pa.Schema, path: str) -> pa.DataType | None:
+    name, *inner = path.split(".")
+    kind = schema.field(name).type if name in schema.names else None
+    for one in inner:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+            return None
+        kind = kind.field(one).type
+    return kind

@@ -1,0 +1,106 @@
+"""Clustering: what one of the two plans the other runs; both then read, upsert and compact on."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from tests.conformance.hudi import RealHudi
+from tests.effort import LONG
+from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
+from tests.rows import assert_same_rows
+
+SCHEMA = pa.schema(
+    [("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64()), ("w", pa.float64())]
+)
+KEY = ("_hoodie_partition_path", "_hoodie_record_key")
+PLAN = "hoodie.clustering.plan.strategy."
+METADATA = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
+KEPT = {"hoodie.clean.automatic": "false", "hoodie.parquet.small.file.limit": "0", "hoodie.index.type": "SIMPLE"}
+LAYOUTS = ("LINEAR", "ZORDER", "HILBERT")
+EVERY = list(product((6, 8, 9), ("MERGE_ON_READ", "COPY_ON_WRITE"), LAYOUTS))
+SOME = [(9, "MERGE_ON_READ", "ZORDER"), (6, "COPY_ON_WRITE", "LINEAR"), (8, "MERGE_ON_READ", "HILBERT")]
+
+
+def rows(step: int, ids: range) -> pa.Table:
+    made = [{"id": f"k{i}", "ts": step, "p": f"p{i % 2}", "v": i * 37 % 101, "w": i * step % 13 / 4} for i in ids]
+    return pa.Table.from_pylist(made, SCHEMA)
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize(("version", "table_type", "layout"), EVERY if LONG else SOME)
+def test_each_runs_the_clustering_that_the_other_has_planned(
+    hudi: RealHudi, tmp_path: Path, version: int, table_type: str, layout: str
+) -> None:
+    chosen = {f"{PLAN}sort.columns": "v,w", "hoodie.layout.optimize.strategy": layout}
+    options = {**KEPT, **chosen, **(METADATA if version == 9 else {})}
+    table = hf.create_table(
+        tmp_path / "t",
+        name="clustered",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type=table_type,
+        version=version,
+        options=options,
+    )
+    theirs = {
+        "hoodie.table.name": "clustered",
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.datasource.write.operation": "upsert",
+        "hoodie.write.table.version": str(version),
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.compact.inline": "false",
+        "hoodie.metadata.enable": str(version == 9).lower(),
+        **KEPT,
+    }
+
+    def same(count: int) -> None:
+        assert table.verify() == []
+        found = table.snapshot()
+        assert found.num_rows == count
+        assert_same_rows(hudi.read(table.path), found, key=KEY)
+        for check in (check_metadata_table, check_statistics, check_record_index):
+            check(Path(table.path))
+
+    def run(what: str, **arguments: str) -> None:
+        given = "".join(f", {name} => '{value}'" for name, value in arguments.items())
+        settings = {**chosen, "hoodie.metadata.enable": theirs["hoodie.metadata.enable"]}
+        settings |= {"hoodie.write.auto.upgrade": "false", "hoodie.write.table.version": str(version)}
+        text = ",".join(f"{key}={value}" for key, value in settings.items() if "," not in value)
+        hudi.sql(
+            f"call run_clustering(path => '{table.path}', op => '{what}', options => '{text}', order => 'v,w'{given})"
+        )
+
+    for step in range(3):
+        table.insert(rows(1, range(step * 20, step * 20 + 20)))
+    table.upsert(rows(2, range(10)))
+    planned = table.schedule_clustering()
+    assert planned is not None
+    run("execute", instants=planned.time)
+    assert planned.time in {done.time for done in table.timeline.completed_writes}
+    assert len(table.file_slices()) == 2
+    same(60)
+    hudi.write(rows(3, range(55, 75)), table.path, theirs)
+    table.upsert(rows(4, range(70, 80)))
+    same(80)
+    run("schedule")
+    (planned,) = table.timeline.pending
+    assert [commit.instant for commit in table.cluster()] == [planned.time]
+    same(80)
+    hudi.write(rows(5, range(15)), table.path, theirs)
+    table.delete(rows(6, range(5)))
+    if table_type == "MERGE_ON_READ":
+        assert table.compact()
+    same(75)
+    assert table.cluster()
+    hudi.write(rows(7, range(3)), table.path, theirs)
+    same(78)
