@@ -18,7 +18,7 @@ from hudiformat.cli.read import read
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
 from hudiformat.cli.schema import schema
-from hudiformat.cli.services import clean, compact, rollback
+from hudiformat.cli.services import clean, cluster, compact, rollback
 from hudiformat.cli.slices import slices
 from hudiformat.cli.stats import stats
 from hudiformat.cli.timeline import timeline
@@ -51,7 +51,7 @@ def app() -> None:
 
 
 for command in (
-    *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, clean, rollback),
+    *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, cluster, clean, rollback),
     *(index, schema, version),
 ):
     app.add_command(command)

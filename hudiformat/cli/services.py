@@ -1,6 +1,8 @@
-"""``hudiformat compact``, ``clean`` and ``rollback``: the services that maintain a table."""
+"""``hudiformat compact``, ``cluster``, ``clean`` and ``rollback``: the services that maintain a table."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -10,7 +12,9 @@ from hudiformat.cli.commits import print_commit
 from hudiformat.cli.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.naming import base_name
+from hudiformat.services import SORT_COLUMNS
 from hudiformat.timeline import CleanMetadata, Instant, RollbackMetadata, read_content
+from hudiformat.transaction import Commit
 
 _DELETED = (Column("partition", 16), Column("deleted file"))
 
@@ -31,14 +35,46 @@ def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bo
     Compactions that are planned are run; where there are none, one is planned first.
     """
     opened = _open(table, options)
+    plan = opened.schedule_compaction if schedule else None
+    return _planned_or_run(plan, opened.compact, "nothing to compact", as_json=as_json)
+
+
+@click.command(short_help="Rewrite small files into larger, sorted ones.")
+@_table
+@_options
+@click.option("--sort", metavar="COLUMNS", help="Sort the rows by these columns, with commas between them.")
+@click.option(
+    "--layout",
+    type=click.Choice(["linear", "z-order", "hilbert"]),
+    help="Sort by the columns one after the other, or along a curve through all of them.",
+)
+@click.option("--schedule", is_flag=True, help="Plan only, for whoever runs the clustering later.")
+@json_option
+def cluster(
+    table: str, *, options: tuple[str, ...], sort: str | None, layout: str | None, schedule: bool, as_json: bool
+) -> int:
+    """Rewrite the small file groups of a TABLE into larger ones.
+
+    Clusterings that are planned are run; where there are none, one is planned first.  Which files are small, and how
+    large the new ones become, is set by hoodie.clustering.plan.strategy.small.file.limit and .target.file.max.bytes.
+    """
+    asked = {SORT_COLUMNS: sort, "hoodie.layout.optimize.strategy": layout}
+    opened = _open(table, (*options, *(f"{key}={value}" for key, value in asked.items() if value)))
+    plan = opened.schedule_clustering if schedule else None
+    return _planned_or_run(plan, opened.cluster, "nothing to cluster", as_json=as_json)
+
+
+def _planned_or_run(
+    plan: Callable[[], Instant | None] | None, run: Callable[[], Sequence[Commit]], nothing: str, *, as_json: bool
+) -> int:
+    """Plan a service, where there is *plan*, or *run* it, and print what came of it."""
     with printed_warnings():  # such as a metadata table that is dropped
-        if schedule:
-            planned = opened.schedule_compaction()
-            _print_instant(planned, "planned", "nothing to compact", as_json=as_json)
+        if plan is not None:
+            _print_instant(plan(), "planned", nothing, as_json=as_json)
             return 0
-        commits = opened.compact()
+        commits = run()
     if not commits:
-        _print_instant(None, "", "nothing to compact", as_json=as_json)
+        _print_instant(None, "", nothing, as_json=as_json)
     for commit in commits:
         print_commit(commit, as_json=as_json)
     return 0

@@ -2,6 +2,7 @@
 
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
+from hudiformat.services.clustering_plan import SORT_COLUMNS
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.indexing import create_index, drop_index
 from hudiformat.services.inline import serve, write_and_serve
@@ -12,6 +13,7 @@ from hudiformat.services.verification import TableFinding, TableFindingKind, ver
 from hudiformat.services.versions import change_version
 
 __all__ = [
+    "SORT_COLUMNS",
     "TableFinding",
     "TableFindingKind",
     "change_version",

@@ -1,4 +1,4 @@
-"""``hudiformat compact``, ``clean`` and ``rollback``."""
+"""``hudiformat compact``, ``cluster``, ``clean`` and ``rollback``."""
 
 from __future__ import annotations
 
@@ -40,6 +40,22 @@ def test_planning_a_compaction(command: Command, table: Table) -> None:
     assert [pending.time for pending in table.timeline.pending] == [result["instant"]]
     assert command("compact", "--schedule", table.path).lines == ["nothing to compact"]
     assert command("compact", "--json", table.path).json[0]["instant"] == result["instant"]
+
+
+def test_clustering(command: Command, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.parquet.small.file.limit": "0"})
+    for number in range(3):
+        table.insert(rows((f"k{number}", 1, "x", 10 - number)))
+    (planned,) = command("cluster", "--schedule", "--sort", "v,k", "--layout", "linear", "--json", table.path).json
+    assert [pending.time for pending in table.timeline.pending] == [planned["instant"]]
+    (result,) = command("cluster", "--json", table.path).json
+    assert result["instant"] == planned["instant"]
+    assert [(file["records"], file["size"] > 0) for file in result["files"]] == [(3, True)]
+    assert table.snapshot(columns=["v"])["v"].to_pylist() == [8, 9, 10]
+    assert command("cluster", table.path).lines == ["nothing to cluster"]
+    refused = command("cluster", "--sort", "nothing", table.path)
+    assert (refused.code, refused.out) == (2, "")
+    assert "cannot sort by the column nothing" in refused.err
 
 
 def test_cleaning(command: Command, table: Table) -> None:
