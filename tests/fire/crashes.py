@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from hudiformat import HudiFormatError, StorageError, Table, open_table
+from hudiformat.timeline import Action
 from tests.faults import READS, FaultyStorage
 from tests.fire.memory import MemoryStorage, in_time_of
 from tests.fire.scenes import MOR, OPERATIONS, SERVICES, Kind, Rows, content, fill, rows, save, table_in
@@ -78,6 +79,9 @@ class Moment:
         if self.how in (How.FAILS, How.FAILS_AFTER, How.GOES_DOWN):
             raise StorageError(f"the storage fails at request {self.count}: {what}")
         raise Died
+
+
+_CLUSTERING = (Action.CLUSTERING, Action.REPLACE_COMMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +208,8 @@ def live_on(kind: Kind, storage: MemoryStorage, now: Rows, *, finished: Rows | N
     if kind.table_type == MOR:
         table().compact()
         table().log_compact()
+    if any(one.action in _CLUSTERING for one in table().timeline.pending):
+        table().cluster()
     for saved in [one for one in table().timeline.completed if one.action.value == "savepoint"]:
         table().delete_savepoint(saved.time)
     for ts in range(2, 6):

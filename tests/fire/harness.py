@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from tests.fire import crashes, interleavings, readers
-from tests.fire.scenes import MOR, OPERATIONS, REPLACING, Kind, kinds
+from tests.fire.scenes import OPERATIONS, REPLACING, Kind, kinds
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def works(attack: str) -> list[Work]:
     return [
         Work(attack, kind, name)
         for kind, name in possible
-        if (kind.table_type == MOR or name not in OPERATIONS or not OPERATIONS[name].only_mor)
+        if (name not in OPERATIONS or OPERATIONS[name].is_for(kind))
         and not (kind.is_non_blocking and name in REPLACING)
     ]
 

@@ -62,6 +62,7 @@ WRITERS = {
     "other upsert and services": Operation(_other_upsert, options=SERVICES),
     "compaction": Operation(lambda table: table.compact(), only_mor=True),
     "log_compact": Operation(lambda table: table.log_compact(), only_mor=True),
+    "clustering": Operation(lambda table: table.cluster(), regroups=True),
     "clean": Operation(lambda table: table.clean()),
     "rollback": Operation(lambda table: table.rollback(last_of(table))),
     "restore": Operation(lambda table: table.restore(first_of(table))),
@@ -127,7 +128,7 @@ def requests(kind: Kind, name: str) -> int:
 
 def names_of(kind: Kind) -> list[str]:
     """The writers that a kind of table can have."""
-    possible = [name for name, writer in WRITERS.items() if kind.table_type == MOR or not writer.only_mor]
+    possible = [name for name, writer in WRITERS.items() if writer.is_for(kind)]
     refused = (*REPLACING, "other upsert") if kind.is_non_blocking else ("other upsert",)
     return [name for name in possible if name not in refused]
 

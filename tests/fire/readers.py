@@ -141,7 +141,7 @@ def _ask(kind: Kind, query: str, storage: Any, owner: MemoryStorage) -> Answer:
 
 def races(kind: Kind, change: str) -> Iterator[Race]:
     """Every query, and every request of it."""
-    if kind.table_type != MOR and change in OPERATIONS and OPERATIONS[change].only_mor:
+    if change in OPERATIONS and not OPERATIONS[change].is_for(kind):
         return
     for query in QUERIES:
         for at in range(1, answers(kind, change, query)[2] + 1):

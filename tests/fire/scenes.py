@@ -170,13 +170,19 @@ def _nothing(table: Table) -> None:
 class Operation:
     """An operation: ``prepare`` makes ready what it needs, and is not disturbed; ``run`` is.
 
-    ``options`` are those with which it runs.  It is for merge-on-read tables alone where ``only_mor``.
+    ``options`` are those with which it runs.  It is for merge-on-read tables alone where ``only_mor``, and not for
+    tables with hash buckets where ``regroups``.
     """
 
     run: Callable[[Table], object]
     prepare: Callable[[Table], object] = _nothing
     options: Mapping[str, str] = field(default_factory=dict)
     only_mor: bool = False
+    regroups: bool = False
+
+    def is_for(self, kind: Kind) -> bool:
+        """Whether tables of a kind have it."""
+        return (kind.table_type == MOR or not self.only_mor) and (kind.index != "BUCKET" or not self.regroups)
 
 
 NEW = rows(("a", "x", 9), ("new", "x", 9), ("e", "y", 9), ("newer", "z", 9))
@@ -196,6 +202,18 @@ def _begin_compaction(table: Table) -> None:
     """A compaction that is planned, and writes beside it."""
     assert table.schedule_compaction() is not None
     table.upsert(rows(("a", "x", 5), ("d", "y", 5)))
+
+
+def _more_groups(table: Table) -> None:
+    """Small file groups, which a clustering joins."""
+    table.bulk_insert(rows(("g1", "x", 3), ("g2", "y", 3), ("g3", "x", 3)))
+
+
+def _begin_clustering(table: Table) -> None:
+    """A clustering that is planned, and a write beside it."""
+    _more_groups(table)
+    assert table.schedule_clustering() is not None
+    table.bulk_insert(rows(("g4", "x", 3)))
 
 
 def _many(table: Table) -> None:
@@ -227,6 +245,21 @@ OPERATIONS = {
     "compaction": Operation(lambda table: table.compact(), only_mor=True),
     "planned compaction": Operation(lambda table: table.compact(), _begin_compaction, only_mor=True),
     "log_compact": Operation(lambda table: table.log_compact(), only_mor=True),
+    "schedule_clustering": Operation(lambda table: table.schedule_clustering(), _more_groups, regroups=True),
+    "clustering": Operation(
+        lambda table: table.cluster(),
+        _more_groups,
+        options={"hoodie.clustering.plan.strategy.sort.columns": "v,k"},
+        regroups=True,
+    ),
+    "planned clustering": Operation(lambda table: table.cluster(), _begin_clustering, regroups=True),
+    "upsert and inline clustering": Operation(
+        lambda table: table.upsert(NEW),
+        _more_groups,
+        options={**SERVICES, "hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"},
+        regroups=True,
+    ),
+    "restore beside a planned clustering": Operation(_restore, _begin_clustering, regroups=True),
     "clean": Operation(lambda table: table.clean(), _many),
     "rollback": Operation(lambda table: table.rollback(last_of(table))),
     "restore": Operation(_restore),
