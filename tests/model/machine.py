@@ -268,6 +268,12 @@ class Everything(RuleBasedStateMachine):
     def log_compact(self) -> None:
         self.count("log_compact" if self.table.log_compact() else "log_compact nothing")
 
+    @precondition(lambda self: self.kind.index != "BUCKET" and self.kind.concurrency != "NON_BLOCKING")
+    @rule(columns=st.sampled_from(["", "v", "ts,v"]), layout=st.sampled_from(["linear", "hilbert"]))
+    def cluster(self, columns: str, layout: str) -> None:
+        table = self.opened(layout_optimize_strategy=layout, clustering_plan_strategy_sort_columns=columns)
+        self.count("cluster" if table.cluster() else "cluster nothing")
+
     def has_log_files(self) -> bool:
         return any(one.logs for one in self.slow.slices())
 
