@@ -98,3 +98,14 @@ def test_what_is_in_memory_when_a_write_fails_is_left(tmp_path: Path, monkeypatc
     commit = table.insert(keyed(0, 10))
     (path,) = [stat.path for stat in commit.stats]
     assert [block.num_records() for block in LogReader(Path(table.path, path or ""))] == [10]
+
+
+def test_groups_are_as_full_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows come in parts, each of which is written at once."""
+    monkeypatch.setattr("hudiformat.write.write._MAX_BUFFERED", 10_000)
+    monkeypatch.setattr("hudiformat.write.write._BATCH_ROWS", 500)
+    table = new_table(tmp_path / "t", schema=WIDE, options={**OPTIONS, "hoodie.copyonwrite.record.size.estimate": "80"})
+    sizes = bytes_of_groups(table.insert(with_texts(4000, 100))).values()
+    assert sum(size * RATIO > 0.9 * M for size in sizes) >= len(sizes) - 1
+    assert max(sizes) * RATIO < 1.1 * M
+    assert table.snapshot(columns=[]).num_rows == 4000
