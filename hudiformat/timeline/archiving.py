@@ -22,6 +22,14 @@ from hudiformat.timeline.table_config import TableConfig, TableType
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
 
 _AFTER_ALL = ":"  # as a text, higher than every instant
+_SERVICES = (Action.CLEAN, Action.ROLLBACK)
+_OTHERS = (*_SERVICES, Action.RESTORE, Action.INDEXING)
+"""Archived with the commits around them.
+
+Hudi 1.2.0 leaves restores and indexings on the active timeline, and then does not look for the completion times of
+archived instants after the first of them (CompletionTimeQueryViewV2.cursorInstant): it reads log files of theirs, long
+compacted, as the newest ones.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +115,9 @@ def instants_to_archive(
     """
     timeline = load_timeline(storage, config)
     commits = _commits_to_archive(storage, config, timeline, limits)
-    others = [instant for instant in timeline.completed if instant.action in (Action.CLEAN, Action.ROLLBACK)]
-    if config.version < VERSION_WITH_COMPLETION_TIMES:
+    layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
+    others = [one for one in timeline.completed if one.action in (_SERVICES if layout_1 else _OTHERS)]
+    if layout_1:
         chosen = [*commits, *_by_count(others, limits)]
         compacted = _last_metadata_compaction(storage, config)
         chosen = [instant for instant in chosen if compacted is None or instant.time < compacted]

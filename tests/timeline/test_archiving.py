@@ -157,6 +157,14 @@ def test_cleans_and_rollbacks_are_archived_with_the_commits_around_them(newest: 
     assert newest.chosen() == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("action", [Action.RESTORE, Action.INDEXING])
+def test_restores_and_indexings_do_not_stay_before_archived_commits(newest: Table, action: Action) -> None:
+    newest.add(1, action)
+    newest.add_all(2, 3, 4, 5, action=Action.COMMIT)
+    newest.add(6, action)
+    assert newest.chosen() == [1, 2, 3, 4]
+
+
 def test_in_layout_1_cleans_and_rollbacks_are_archived_by_their_own_numbers(oldest: Table) -> None:
     oldest.add_all(1, 2, 3, action=Action.CLEAN)
     oldest.add_all(4, 5, action=Action.ROLLBACK)
