@@ -31,7 +31,7 @@ def test_small_files_are_filled(tmp_path: Path) -> None:
 
 
 def test_planned_groups_are_full_files(capsys: pytest.CaptureFixture[str]) -> None:
-    assert full_files.main(["--full", "300000"]) == 0
+    assert full_files.main(["--full", "2000000"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in full_files.CASES)
 
