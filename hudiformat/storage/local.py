@@ -333,7 +333,8 @@ _FILE_MODE = 0o666  # less the umask
 def _make_folder(folder: Path, root: Path) -> None:
     if not folder.is_dir():
         is_new = not root.is_dir()
-        _forget_synced(next(one for one in [*reversed(folder.parents), folder] if not one.is_dir()))
+        missing = (one for one in [*reversed(folder.parents), folder] if not one.is_dir())
+        _forget_synced(next(missing, folder))  # another thread may have made it meanwhile
         folder.mkdir(parents=True, exist_ok=True)
         if is_new:
             with contextlib.suppress(PermissionError):  # the folder that holds the root may not be readable

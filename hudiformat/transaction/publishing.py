@@ -21,7 +21,7 @@ from hudiformat.errors import (
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
 from hudiformat.options import Operation
-from hudiformat.storage import Storage, reading
+from hudiformat.storage import Storage
 from hudiformat.table import TableState
 from hudiformat.timeline import (
     Action,
@@ -246,7 +246,7 @@ def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple
 
 def _size(storage: Storage, path: str) -> int | None:
     try:
-        with reading(storage, path) as file:
+        with storage.open_input(path) as file:  # its size is known then
             return int(file.size())
     except StorageError:
         return None
