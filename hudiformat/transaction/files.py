@@ -114,10 +114,12 @@ def check_awaited(storage: Storage, config: TableConfig, instant: str, stats: Se
     """
     if not stats:
         return
-    pending = {one.time for one in load_timeline(storage, config).pending}
-    if instant in pending and storage.list(f"{MARKER_FOLDER}/{instant}"):
+    timeline = load_timeline(storage, config)
+    if instant in {one.time for one in timeline.pending} and storage.list(f"{MARKER_FOLDER}/{instant}"):
         return
     _delete_own(storage, config, instant, {path for path in named_files(stats) if path is not None})
+    if instant in {one.time for one in timeline.completed}:
+        delete_markers(storage, instant)  # the commit has deleted those that there were
     raise WriteConflictError(
         f"{storage.root}: expected the write of the instant {instant} to wait for this task, found it over; the task's "
         "files are deleted, and nothing of them has been committed"

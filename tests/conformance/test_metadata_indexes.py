@@ -336,12 +336,20 @@ def test_they_take_turns_with_a_partitioned_record_index(
             raise AssertionError(f"after {done}: {error}") from error
 
 
+BY_PARTITION = {
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.level.index.enable": "true",
+    "hoodie.metadata.compact.max.delta.commits": "4",
+}
+
+
 @pytest.mark.parametrize("maker", ["hudi", "ours", "built"])
 def test_both_look_keys_up_in_the_record_index_of_partitions(hudi: RealHudi, tmp_path: Path, maker: str) -> None:
     path, names = tmp_path / "t", ["k", "p", "ts"]
     # Without its timeline server, Hudi 1.2.0 fails at its own second write to a table with such an index.
     left_out = {*INDEXES, "hoodie.embed.timeline.server"}
-    theirs = {**{key: value for key, value in OPTIONS.items() if key not in left_out}, **PARTITIONED}
+    theirs = {**{key: value for key, value in OPTIONS.items() if key not in left_out}, **BY_PARTITION}
     theirs["hoodie.datasource.write.table.type"] = "MERGE_ON_READ"
     first = rows(range(20), 1).select(names)
     if maker == "hudi":
@@ -354,9 +362,9 @@ def test_both_look_keys_up_in_the_record_index_of_partitions(hudi: RealHudi, tmp
             record_key=["k"],
             ordering=["ts"],
             partition_by=["p"],
-            options=PARTITIONED if maker == "ours" else {},
+            options=BY_PARTITION if maker == "ours" else {},
         ).upsert(first)
-    table = open_table(path, options=PARTITIONED)
+    table = open_table(path, options=BY_PARTITION)
     table.create_index("record_index")
     expected = dict.fromkeys(range(20), 1)
     for ts in range(2, 6):

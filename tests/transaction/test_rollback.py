@@ -11,7 +11,7 @@ from hudiformat import Table, WriteConflictError, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage
-from hudiformat.transaction.files import check_awaited, create_marker
+from hudiformat.transaction.files import check_awaited, create_marker, marked_instants
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
 from tests.tables import content, data_files, multiset, new_table, rows, tree
@@ -123,6 +123,22 @@ def test_a_task_that_ends_after_its_write_was_given_up_deletes_its_files(table: 
         check_awaited(table.context.storage, write.plan.config, write.plan.instant, stats)
     assert [path for path in paths if path.exists()] == []
     assert content(table) == [("a", 1, "x", 1)]
+
+
+def test_a_task_that_ends_after_its_write_was_committed_leaves_no_marker(table: Table) -> None:
+    table.insert(rows(("a", 1, "x", 1)))
+    with begin_write(table.context, Operation.UPSERT) as write:
+        first, slow = (WriteTask(write.plan, WriteToken(0, 0, attempt)) for attempt in range(2))
+        for task in (first, slow):
+            task.write_batch(rows(("a", 2, "x", 2)).to_batches()[0])
+        commit = write.commit(first.finish())
+    stats = slow.finish()
+    assert marked_instants(table.context.storage) == [commit.instant]
+    with pytest.raises(WriteConflictError, match="to wait for this task, found it over"):
+        check_awaited(table.context.storage, write.plan.config, write.plan.instant, stats)
+    assert marked_instants(table.context.storage) == []
+    assert content(table) == [("a", 2, "x", 2)]
+    assert table.verify() == []
 
 
 def test_a_write_that_is_given_up_finds_what_a_task_makes_meanwhile(
