@@ -21,6 +21,7 @@ from hudiformat.errors import SchemaError
 from hudiformat.options import Layout
 from hudiformat.query import spill_folder, spilling
 from hudiformat.services.curves import Cells, hilbert, z_order
+from hudiformat.table import column_type
 
 _MEMORY = 256 * 1024 * 1024
 """Bytes of rows that are sorted at once."""
@@ -112,7 +113,7 @@ def row_order(schema: pa.Schema, columns: Sequence[str], layout: Layout) -> RowO
         SchemaError: a column is not there, or its values have no order.
     """
     for path in columns:
-        kind = _type_of(schema, path)
+        kind = column_type(schema, path)
         if kind is None or pa.types.is_nested(kind):
             why = "there is none" if kind is None else f"values of type {kind} have no order"
             raise SchemaError(
@@ -271,13 +272,3 @@ def _column(rows: pa.Table | pa.RecordBatch, path: str) -> pa.Array | pa.Chunked
     name, *inner = path.split(".")
     column = rows[name]
     return pc.struct_field(column, inner) if inner else column
-
-
-def _type_of(schema: pa.Schema, path: str) -> pa.DataType | None:
-    name, *inner = path.split(".")
-    kind = schema.field(name).type if name in schema.names else None
-    for one in inner:
-        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
-            return None
-        kind = kind.field(one).type
-    return kind

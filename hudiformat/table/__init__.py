@@ -8,7 +8,7 @@ from hudiformat.table.new_table import new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.table.schema import DELETED_FIELD, RowKeys, SchemaChange, TableSchema
+from hudiformat.table.schema import DELETED_FIELD, RowKeys, SchemaChange, TableSchema, column_type
 from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
@@ -39,6 +39,7 @@ __all__ = [
     "TableContext",
     "TableSchema",
     "TableState",
+    "column_type",
     "config_of_other_layout",
     "config_of_version",
     "convert_timeline",

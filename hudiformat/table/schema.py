@@ -293,3 +293,14 @@ class RowKeys:
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
     """The record keys of rows that have the meta fields."""
     return rows[RECORD_KEY]
+
+
+def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
+    """The type of the column *path*, which may be inside others; None where there is none."""
+    name, *inner = path.split(".")
+    kind = schema.field(name).type if name in schema.names else None
+    for one in inner:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+            return None
+        kind = kind.field(one).type
+    return kind

@@ -39,7 +39,7 @@ from hudiformat.metadata import (
     load_definitions,
     statistics_columns,
 )
-from hudiformat.table import TableSchema, TableState
+from hudiformat.table import TableSchema, TableState, column_type
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, TimelineZone
 
 DROP_KEY = "hoodie.metadata.index.drop"
@@ -115,7 +115,7 @@ def secondary_columns(state: TableState) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in named:
         columns = definitions[name].fields if name in definitions else ()
-        kind = _type_of(schema, columns[0]) if len(columns) == 1 else None
+        kind = column_type(schema, columns[0]) if len(columns) == 1 else None
         if kind is not None and has_secondary_keys(kind):
             found[name] = columns[0]
     return found
@@ -131,7 +131,7 @@ def refuse_changes_of_indexed(state: TableState, new: pa.Schema) -> None:
     Source: HoodieTable.validateSecondaryIndexSchemaEvolution, Hudi 1.2.0.
     """
     for index, path in secondary_columns(state).items():
-        old, now = (_type_of(schema, path) for schema in (state.schema.arrow_with_meta, new))
+        old, now = (column_type(schema, path) for schema in (state.schema.arrow_with_meta, new))
         if now != old and path not in META_FIELDS:
             change = "be dropped or renamed" if now is None else f"be changed from {old} to {now}"
             raise SchemaError(
@@ -139,17 +139,6 @@ def refuse_changes_of_indexed(state: TableState, new: pa.Schema) -> None:
                 f"{DROP_KEY}={index}",
                 column=path,
             )
-
-
-def _type_of(schema: pa.Schema, path: str) -> pa.DataType | None:
-    """The type of the column *path*, which may be inside others; None where there is none."""
-    name, *inner = path.split(".")
-    kind = schema.field(name).type if name in schema.names else None
-    for one in inner:
-        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
-            return None
-        kind = kind.field(one).type
-    return kind
 
 
 def indexed_columns(state: TableState) -> tuple[str, ...]:
