@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from hudiformat.spark.write.few_keys import as_message
 from hudiformat.spark.write.slices import slices_of
 from hudiformat.spark.write.tagging import KEY, PATH, TAGS
 from hudiformat.storage import open_storage
@@ -70,12 +71,7 @@ def _packed(most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         size += batch.nbytes
         if size > most:
             return
-    if found:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, found[0].schema) as stream:
-            for batch in found:
-                stream.write_batch(batch)
-        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=[_COLUMN])
+    yield from as_message(found, _COLUMN)
 
 
 def _bytes_of_files(plan: WritePlan, rows: pa.Table) -> int:

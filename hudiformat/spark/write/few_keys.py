@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -36,9 +36,14 @@ def packed_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found.append(batch)
         if sum(map(len, found)) > MOST:
             break
+    yield from as_message(found, _COLUMN)
+
+
+def as_message(found: Sequence[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """The batches of a task as one Arrow stream: one row, in a *column* of bytes; nothing without any."""
     if found:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, found[0].schema) as stream:
             for batch in found:
                 stream.write_batch(batch)
-        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=[_COLUMN])
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=[column])
