@@ -73,7 +73,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(partial(write_rows, self.context, Operation.INSERT, data))
+        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.INSERT, data=data))
 
     def upsert(self, data: Any) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
@@ -85,7 +85,7 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(partial(write_rows, self.context, Operation.UPSERT, data))
+        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.UPSERT, data=data))
 
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
@@ -97,7 +97,7 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(partial(write_rows, self.context, Operation.BULK_INSERT, data))
+        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.BULK_INSERT, data=data))
 
     def delete(self, keys: Any) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
@@ -110,7 +110,7 @@ class Table(ReadableTable):
 
         Source: SparkDeleteDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(partial(write_rows, self.context, Operation.DELETE, keys))
+        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
 
     def insert_overwrite(self, data: Any) -> Commit:
         """Replace all rows of the partitions that *data* has rows for by *data*.
@@ -121,7 +121,9 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteCommitActionExecutor.
         """
-        return services.write_and_serve(partial(overwrite, self.context, Operation.INSERT_OVERWRITE, data))
+        return services.write_and_serve(
+            self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE, data=data)
+        )
 
     def insert_overwrite_table(self, data: Any) -> Commit:
         """Replace all rows of the table by *data*; arguments and errors are those of :meth:`insert_overwrite`.
@@ -131,7 +133,9 @@ class Table(ReadableTable):
 
         Source: SparkInsertOverwriteTableCommitActionExecutor.
         """
-        return services.write_and_serve(partial(overwrite, self.context, Operation.INSERT_OVERWRITE_TABLE, data))
+        return services.write_and_serve(
+            self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data)
+        )
 
     def delete_partitions(self, partitions: Sequence[str]) -> Commit:
         """Remove all rows of these partition paths from the table.
@@ -141,7 +145,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return services.write_and_serve(partial(delete_partitions, self.context, partitions))
+        return services.write_and_serve(self.context, partial(delete_partitions, partitions=partitions))
 
     def evolve(
         self,
@@ -173,7 +177,7 @@ class Table(ReadableTable):
         changes = ColumnChanges(
             add=add or {}, rename=rename or {}, widen=widen or {}, nullable=nullable, drop=drop, comment=comment or {}
         )
-        return services.write_and_serve(partial(evolve_table, self.context, changes))
+        return services.write_and_serve(self.context, partial(evolve_table, changes=changes))
 
     def create_index(self, name: str, *, columns: Sequence[str] = ()) -> list[Instant]:
         """Build an index of the metadata table for the rows that are there; writers keep it up from then on.

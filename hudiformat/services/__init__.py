@@ -5,7 +5,7 @@ from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.clustering_plan import SORT_COLUMNS
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.indexing import create_index, drop_index
-from hudiformat.services.inline import serve, write_and_serve
+from hudiformat.services.inline import before_write, serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
@@ -16,6 +16,7 @@ __all__ = [
     "SORT_COLUMNS",
     "TableFinding",
     "TableFindingKind",
+    "before_write",
     "change_version",
     "clean",
     "cluster",

@@ -1,6 +1,7 @@
-"""What follows a write by itself: compaction, clustering, cleaning and archiving, as far as the options ask for them.
+"""What goes with a write by itself, as far as the options ask for it.
 
-Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, Hudi 1.2.0.
+Before it the services of the metadata table run, after it compaction, clustering, cleaning and archiving.
+Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, initTable, Hudi 1.2.0.
 """
 
 from __future__ import annotations
@@ -8,23 +9,48 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from hudiformat.errors import HudiFormatWarning
+from hudiformat.errors import CorruptTableError, HudiFormatWarning
 from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
-from hudiformat.table import TableState
+from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive, instants_to_archive
 from hudiformat.transaction import Commit, exclusive, sweep_before_archiving
 
 
-def write_and_serve(write: Callable[[], tuple[Commit, TableState]]) -> Commit:
-    """Run *write*, which gives its commit and the table after it, and then the services that are due."""
-    commit, state = write()
-    serve(state)
+def write_and_serve(context: TableContext, write: Callable[[TableState], tuple[Commit, TableState]]) -> Commit:
+    """Run *write*, and the services that are due before and after it.
+
+    *write* takes the state that it begins with, and gives its commit and the table after it.
+    """
+    commit, after = write(before_write(context.state_with_schema()))
+    serve(after)
     return commit
+
+
+def before_write(state: TableState) -> TableState:
+    """Run the services of the metadata table that are due; the state that a write begins with then.
+
+    They run before a write, as Hudi's do: Hudi rolls a write back only where the metadata table has not been compacted
+    since, so a compaction right after the write would take that way out from everybody.  What fails here is a warning.
+
+    Raises:
+        UnsupportedFeatureError: the table cannot be written.
+    """
+    refuse_unwritable(state)
+    if FILES not in state.config.metadata_partitions:
+        return state
+    try:
+        served = serve_metadata_table(state)
+    except CorruptTableError:  # the write says so, and drops it or refuses to
+        served = True
+    except Exception as error:  # noqa: BLE001 - the write needs none of it
+        _warn(f"{state.storage.root}: a service of the metadata table failed, and is tried again later: {error}")
+        served = True
+    return state.context.state_with_schema() if served else state
 
 
 def serve(state: TableState) -> None:
@@ -35,8 +61,11 @@ def serve(state: TableState) -> None:
     try:
         _serve(state)
     except Exception as error:  # noqa: BLE001 - whatever it is, a write that is repeated would double its rows
-        message = f"{state.storage.root}: the write is committed, but a service after it failed: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=3)
+        _warn(f"{state.storage.root}: the write is committed, but a service after it failed: {error}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, HudiFormatWarning, stacklevel=4)
 
 
 def _serve(state: TableState) -> None:
@@ -49,9 +78,7 @@ def _serve(state: TableState) -> None:
     may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
     if options.clean_automatic and may_clean and clean(context, state) is not None:
         state = context.state()
-    if FILES in state.config.metadata_partitions:
-        serve_metadata_table(state)
-    elif state.options.metadata_enable:
+    if FILES not in state.config.metadata_partitions and state.options.metadata_enable:
         build_metadata_table(state)
     if options.archive_automatic and len(state.timeline.completed_writes) > options.archive_max_commits:
         limits = ArchiveLimits(

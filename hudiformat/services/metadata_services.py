@@ -42,17 +42,17 @@ _CLEAN_AFTER = 3
 """Commits after a compaction until the files that it replaced are deleted: a reader may still read them before."""
 
 
-def serve_metadata_table(seen: TableState) -> None:
-    """Clean, compact and archive the metadata table where that is due; nothing where there is none.
+def serve_metadata_table(seen: TableState) -> bool:
+    """Clean, compact and archive the metadata table where that is due; whether anything was.
 
-    *seen* is the state of the table, just read.
+    *seen* is the state of the table, just read; it has a metadata table.
     """
     options = seen.options.services
     if not _has_work(MetadataTable.of(seen)):
-        return
+        return False
     with changing(seen.context, seen) as state:
         if FILES not in state.config.metadata_partitions:  # it has been dropped meanwhile
-            return
+            return True
         table = MetadataTable.of(state)
         if _clean(table):
             table = table.refreshed()
@@ -65,6 +65,7 @@ def serve_metadata_table(seen: TableState) -> None:
                 compaction_delta_commits=options.metadata_delta_commits,
             )
             archive(table.own.storage, table.own.config, limits)
+        return True
 
 
 def _has_work(table: MetadataTable) -> bool:

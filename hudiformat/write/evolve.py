@@ -12,7 +12,6 @@ from hudiformat.table import (
     ColumnChanges,
     InternalSchema,
     SchemaChange,
-    TableContext,
     TableSchema,
     TableState,
     refuse_unwritable,
@@ -22,7 +21,7 @@ from hudiformat.transaction import Commit, begin_write
 from hudiformat.write.write import refuse_new_kinds
 
 
-def evolve_table(context: TableContext, changes: ColumnChanges) -> tuple[Commit, TableState]:
+def evolve_table(state: TableState, *, changes: ColumnChanges) -> tuple[Commit, TableState]:
     """Give a table other columns, in one commit, and the table after it.
 
     Raises:
@@ -30,13 +29,12 @@ def evolve_table(context: TableContext, changes: ColumnChanges) -> tuple[Commit,
         UnsupportedFeatureError: a rename or a drop in a table that keeps no internal schema.
         CommitError: the change did not become visible.
     """
-    state = context.state_with_schema()
     refuse_unwritable(state)
     history = schema_history(state)
     by_ids = history is not None or state.options.evolution.schema_on_read
     if changes.needs_ids and not by_ids:
         raise UnsupportedFeatureError(
-            f"{context.storage.root}: columns are renamed and dropped in tables that keep an internal schema, which "
+            f"{state.storage.root}: columns are renamed and dropped in tables that keep an internal schema, which "
             f"queries have to read then: open the table with {SCHEMA_ON_READ}=true (Hudi's readers need it too), or "
             "write the rows to a new column",
             feature="renaming and dropping columns without an internal schema",
@@ -46,7 +44,7 @@ def evolve_table(context: TableContext, changes: ColumnChanges) -> tuple[Commit,
     schema = TableSchema.of_commit(new.avro(state.schema.record_name))
     refuse_new_kinds(state, schema)
     change = SchemaChange(state.schema, schema)
-    with begin_write(context, Operation.ALTER_SCHEMA, state, in_tasks=False, change=change) as write:
+    with begin_write(state.context, Operation.ALTER_SCHEMA, state, in_tasks=False, change=change) as write:
         commit = write.commit((), internal=new if by_ids else None)
         assert write.after is not None  # noqa: S101 - it is committed
         return commit, write.after

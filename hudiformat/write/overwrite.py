@@ -20,17 +20,18 @@ from hudiformat.view import build_slices
 from hudiformat.write.write import prepare, write_prepared
 
 
-def overwrite(context: TableContext, operation: Operation, data: Any) -> tuple[Commit, TableState]:
+def overwrite(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
     """Write *data* into new file groups, in place of all groups of its partitions, or of the table.
+
+    *state* is the table as the write found it, with its schema.
 
     Raises:
         UnsupportedFeatureError: the table cannot be written.
         SchemaError, DataError, CommitError: as for other writes.
     """
-    state = context.state_with_schema()
     rows = prepare(state, operation, data)
-    write_files = partial(write_prepared, rows=rows, storage=context.storage)
-    return overwrite_by(context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
+    write_files = partial(write_prepared, rows=rows, storage=state.storage)
+    return overwrite_by(state.context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
 
 
 def overwrite_by(
@@ -62,7 +63,7 @@ def replaced_groups(storage: Storage, plan: WritePlan, stats: Sequence[WriteStat
     return _groups(storage, plan, None if plan.operation is Operation.INSERT_OVERWRITE_TABLE else written)
 
 
-def delete_partitions(context: TableContext, partitions: Sequence[str]) -> tuple[Commit, TableState]:
+def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> tuple[Commit, TableState]:
     """Remove all file groups of *partitions* from the table; a partition that does not exist has none.
 
     Raises:
@@ -70,11 +71,12 @@ def delete_partitions(context: TableContext, partitions: Sequence[str]) -> tuple
         CommitError: the write did not become visible.
     """
     return write_and_commit(
-        context,
+        state.context,
         Operation.DELETE_PARTITION,
         lambda _plan: (),
+        seen=state,
         in_tasks=False,
-        replace=lambda plan, _stats: _groups(context.storage, plan, set(partitions)),
+        replace=lambda plan, _stats: _groups(state.storage, plan, set(partitions)),
     )
 
 

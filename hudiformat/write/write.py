@@ -22,7 +22,6 @@ from hudiformat.storage import Storage, open_storage
 from hudiformat.table import (
     RowKeys,
     SchemaChange,
-    TableContext,
     TableSchema,
     TableState,
     refuse_unwritable,
@@ -73,17 +72,18 @@ class PreparedRows:
         return replace(self, rows=rows, keys=self.keys.take(chosen), paths=self.paths.take(chosen))
 
 
-def write_rows(context: TableContext, operation: Operation, data: Any) -> tuple[Commit, TableState]:
+def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
     """Write *data* in one commit, and the table after it; nothing is written when the rows cannot be.
+
+    *state* is the table as the write found it, with its schema.
 
     Raises:
         SchemaError, DataError: the rows cannot be written.
         CommitError: the write did not become visible.
     """
-    state = context.state_with_schema()
     rows = prepare(state, operation, data)
-    write_files = partial(write_prepared, rows=rows, storage=context.storage)
-    return write_and_commit(context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
+    write_files = partial(write_prepared, rows=rows, storage=state.storage)
+    return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
-from hudiformat.services import serve
+from hudiformat.services import before_write, serve
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.source.messages import fitted, results_of
@@ -70,7 +70,7 @@ class HudiDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
-        state = context.state()
+        state = before_write(context.state())
         checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)
         write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit

@@ -21,8 +21,8 @@ from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.write.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
-from hudiformat.table import TableSchema
-from hudiformat.transaction import checkpoint, delete_staged, newest_batch, read_staged, stage, write_and_commit
+from hudiformat.table import TableSchema, TableState
+from hudiformat.transaction import Commit, checkpoint, delete_staged, newest_batch, read_staged, stage, write_and_commit
 from hudiformat.write import PreparedRows, check_rows, overwrite_by, write_prepared
 
 
@@ -60,24 +60,18 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         staged = results_of(messages, StagedRows)
         context, operation = self._options.table().context, self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
-        state = context.state()
-        newest = newest_batch(state, writer)
-        if newest is None or newest < batchId:
+
+        def write(state: TableState) -> tuple[Commit, TableState]:
             read = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
             checked = check_rows(state, operation, self._schema.arrow)  # others may have changed the table since
             rows = PreparedRows.of(state.config, checked.fitted(read), checked.change)
             write_files = partial(write_prepared, rows=rows, storage=context.storage)
-            write = overwrite_by if operation in REPLACING else write_and_commit
-            written = partial(
-                write,
-                context,
-                operation,
-                write_files,
-                checkpoint(writer, batchId),
-                seen=state,
-                change=checked.change,
-            )
-            write_and_serve(written)
+            commit, extra = overwrite_by if operation in REPLACING else write_and_commit, checkpoint(writer, batchId)
+            return commit(context, operation, write_files, extra, seen=state, change=checked.change)
+
+        newest = newest_batch(context.state(), writer)
+        if newest is None or newest < batchId:
+            write_and_serve(context, write)
         delete_staged(context.storage, staged[0].folder)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803

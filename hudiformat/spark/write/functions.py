@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -17,6 +16,7 @@ from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.global_lookup import write_everywhere
 from hudiformat.spark.write.shuffle import write_shuffled
 from hudiformat.spark.write.tasks import QUERY_ID
+from hudiformat.table import TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, checkpoint, newest_batch, write_and_commit
 from hudiformat.write import check_rows, overwrite_by
@@ -131,17 +131,18 @@ def _write(
     extra: Mapping[str, str] | None = None,
 ) -> Commit:
     context = open_for_tasks(path, options).context
-    state = context.state()
-    checked = check_rows(state, operation, arrow_schema(df.schema))
-    schema = checked.schema
-    rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 
-    def write_files(plan: WritePlan) -> Iterator[WriteStat]:
-        by_tasks = write_everywhere if plan.options.is_global else write_shuffled
-        return by_tasks(rows, plan, schema)
+    def write(state: TableState) -> tuple[Commit, TableState]:
+        checked = check_rows(state, operation, arrow_schema(df.schema))
+        schema = checked.schema
+        rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
+
+        def write_files(plan: WritePlan) -> Iterator[WriteStat]:
+            by_tasks = write_everywhere if plan.options.is_global else write_shuffled
+            return by_tasks(rows, plan, schema)
+
+        commit = overwrite_by if operation in REPLACING else write_and_commit
+        return commit(context, operation, write_files, extra, seen=state, change=checked.change)
 
     with reraised(), cut_by_rows(df.sparkSession):
-        write = overwrite_by if operation in REPLACING else write_and_commit
-        return write_and_serve(
-            partial(write, context, operation, write_files, extra, seen=state, change=checked.change)
-        )
+        return write_and_serve(context, write)

@@ -25,7 +25,7 @@ from hudiformat.spark.write.live_rows import live_rows, one_per_key
 from hudiformat.spark.write.shuffle import write_found
 from hudiformat.spark.write.slices import newest_slices
 from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
-from hudiformat.table import TableSchema
+from hudiformat.table import TableSchema, TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.write import check_rows
@@ -88,11 +88,8 @@ def merge(
             f"{context.options.index_type.value} does not; upsert and delete know it",
             feature="merge with a global index",
         )
-    state = context.state()
-    checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
-    schema = checked.schema
 
-    def write_files(plan: WritePlan) -> Iterator[WriteStat]:
+    def write_files(schema: TableSchema, plan: WritePlan) -> Iterator[WriteStat]:
         _check(clauses, schema, key_columns(plan))
         with ExitStack() as stack:
             rows = cached(_one_per_key(with_tags(source, plan, schema), plan), stack)
@@ -103,9 +100,13 @@ def merge(
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
+    def write(state: TableState) -> tuple[Commit, TableState]:
+        checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
+        by_tasks = partial(write_files, checked.schema)
+        return write_and_commit(context, Operation.UPSERT, by_tasks, seen=state, change=checked.change)
+
     with reraised(), cut_by_rows(source.sparkSession):
-        write = partial(write_and_commit, context, Operation.UPSERT, write_files, seen=state, change=checked.change)
-        return write_and_serve(write)
+        return write_and_serve(context, write)
 
 
 def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:
