@@ -3,6 +3,7 @@
 from hudiformat.index.existing import ExistingRows
 from hudiformat.index.global_index import route
 from hudiformat.index.rows import (
+    NEW,
     NOT_IN_BASE_FILE,
     Booleans,
     Integers,
@@ -13,7 +14,7 @@ from hudiformat.index.rows import (
     rows_by_value,
     taken,
 )
-from hudiformat.index.tagging import NEW, PartitionIndex, Tagger
+from hudiformat.index.tagging import PartitionIndex, Tagger
 
 __all__ = [
     "NEW",

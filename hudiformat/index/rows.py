@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+NEW = -1
+"""The code of a record that is in no file group yet."""
 NOT_IN_BASE_FILE = -1
 """The position of a record that no base file contains."""
 
@@ -124,3 +126,19 @@ def rows_by_value(values: pa.Array) -> Iterator[tuple[str, Integers]]:
     encoded = values.dictionary_encode()
     for code, rows in rows_by_code(np.asarray(encoded.indices).astype(np.int64)):
         yield encoded.dictionary[code].as_py(), rows
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The record ``rows[i]`` belongs to the file group ``file_ids[codes[i]]``, or to none yet where the code is NEW.
+
+    Every record is there once, or once for each of several file groups that have its key.  ``existing`` tells for each
+    file group whether it existed before this write.  ``positions[i]`` is the row of that file group's base file that
+    has the record's key, or NOT_IN_BASE_FILE; ``positions`` is None where base files were not read.
+    """
+
+    rows: Integers
+    codes: Integers
+    file_ids: tuple[str, ...]
+    existing: tuple[bool, ...]
+    positions: Integers | None = None

@@ -5,66 +5,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hudiformat.basefile import RECORD_KEY, FileKeys, read_base_file, read_file_keys
+from hudiformat.basefile import RECORD_KEY, FileKeys, read_file_keys, scan_base_file
 from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.errors import CorruptTableError, DataError, OptionError
-from hudiformat.index.rows import NOT_IN_BASE_FILE, Integers, KeyedRows, LocatedRows, rows_by_code, rows_by_value
+from hudiformat.errors import DataError
+from hudiformat.index.buckets import bucket_tags, existing_buckets, new_bucket
+from hudiformat.index.listed_index import ListedIndex
+from hudiformat.index.rows import (
+    NEW,
+    NOT_IN_BASE_FILE,
+    Integers,
+    KeyedRows,
+    LocatedRows,
+    Tags,
+    rows_by_code,
+    rows_by_value,
+)
 from hudiformat.logfile import LogReader
 from hudiformat.merge import KeyIndex, counting_blocks
-from hudiformat.metadata import OpenRecordIndex
-from hudiformat.naming import bucket_file_id, fixed_bucket_file_id, join_path, new_bucket_uuid, parse_bucket
+from hudiformat.naming import join_path
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.transaction import WritePlan
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
 
-NEW = -1
-"""The code of a record that is in no file group yet."""
-
 _DELETED_KEY = "record_key"
 _NO_KEYS = pa.array([], pa.string())
-
-
-@dataclass(frozen=True, slots=True)
-class Tags:
-    """The record ``rows[i]`` belongs to the file group ``file_ids[codes[i]]``, or to none yet where the code is NEW.
-
-    Every record is there once, or once for each of several file groups that have its key.  ``existing`` tells for each
-    file group whether it existed before this write.  ``positions[i]`` is the row of that file group's base file that
-    has the record's key, or NOT_IN_BASE_FILE; ``positions`` is None where base files were not read.
-    """
-
-    rows: Integers
-    codes: Integers
-    file_ids: tuple[str, ...]
-    existing: tuple[bool, ...]
-    positions: Integers | None = None
-
-
-def bucket_tags(buckets: npt.NDArray[np.integer], group_of: Callable[[int], tuple[str, bool]]) -> Tags:
-    """Tags by bucket number; *group_of* gives a bucket's file group, and whether it existed before this write.
-
-    Source: HoodieSimpleBucketIndex.
-    """
-    numbers = np.flatnonzero(np.bincount(buckets))
-    code_of = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
-    code_of[numbers] = np.arange(len(numbers))
-    found = [group_of(number) for number in numbers.tolist()]
-    return Tags(
-        rows=np.arange(len(buckets)),
-        codes=code_of[buckets],
-        file_ids=tuple(file_id for file_id, _ in found),
-        existing=tuple(existing for _, existing in found),
-    )
+_KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
+_READ_ROWS = 1 << 18
+_FEW_KEYS = 20_000
+"""Keys of a batch for which a slice is read once without keeping its other keys: the next batch may never come."""
 
 
 def merged_tags(every: Sequence[Tags], count: int) -> Tags:
@@ -94,22 +71,53 @@ def merged_tags(every: Sequence[Tags], count: int) -> Tags:
     )
 
 
+class GroupKeys:
+    """Gathers record keys of a file group: first those of the base file, row by row, then those of log files.
+
+    With *among* only keys that are in it are kept.
+    """
+
+    def __init__(self, *, among: pa.Array | None = None) -> None:
+        self._among = among
+        self._chunks = [_NO_KEYS]
+        self._positions = [np.empty(0, np.int64)]
+        self._base_rows = 0
+
+    def add_base(self, keys: pa.Array) -> None:
+        """Take the keys of the next rows of the base file."""
+        rows = np.arange(len(keys)) if self._among is None else np.flatnonzero(pc.is_in(keys, value_set=self._among))
+        self._chunks.append(keys if self._among is None else keys.take(pa.array(rows)))
+        self._positions.append(rows + self._base_rows)
+        self._base_rows += len(keys)
+
+    def add_logged(self, keys: pa.Array) -> None:
+        """Take keys of a log file."""
+        self._chunks.append(keys if self._among is None else keys.filter(pc.is_in(keys, value_set=self._among)))
+        self._positions.append(np.full(len(self._chunks[-1]), NOT_IN_BASE_FILE))
+
+    @property
+    def keys(self) -> pa.ChunkedArray:
+        """The keys that were kept."""
+        return pa.chunked_array(self._chunks, pa.string())
+
+    @property
+    def positions(self) -> Integers:
+        """Of each key the row of the base file, or NOT_IN_BASE_FILE."""
+        return np.concatenate(self._positions)
+
+
 class KnownKeys:
     """The record keys of a partition's file groups, to look records up among, batch after batch.
 
-    *base_rows* is the number of a group's keys that are in its base file; they come first, in the file's order.  A key
-    in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
+    A key in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
 
     Source: HoodieSimpleIndex.tagLocationInternal, a join.
     """
 
-    def __init__(
-        self, keys: Mapping[str, pa.Array | pa.ChunkedArray], base_rows: Mapping[str, int] | None = None
-    ) -> None:
-        self._file_ids = tuple(keys)
-        sizes = np.array([len(group) for group in keys.values()], np.int64)
-        owners = np.repeat(np.arange(len(keys)), sizes)
-        self._index = KeyIndex.of(_chunked(keys.values()))
+    def __init__(self, groups: Mapping[str, GroupKeys]) -> None:
+        self._file_ids = tuple(groups)
+        owners = np.repeat(np.arange(len(groups)), [len(group.keys) for group in groups.values()])
+        self._index = KeyIndex.of(_chunked(group.keys for group in groups.values()))
         self._is_once = len(self._index) == len(owners)
         first = self._index.rows
         if not self._is_once:
@@ -117,10 +125,9 @@ class KnownKeys:
             self._counts = np.bincount(of_key, minlength=len(self._index))
             self._first = np.cumsum(self._counts) - self._counts
         self._owners = owners[first]
-        starts = np.cumsum(sizes) - sizes
-        in_base = np.array([(base_rows or {}).get(file_id, 0) for file_id in keys], np.int64)
-        rows = first - starts[self._owners]
-        self._positions = np.where(rows < in_base[self._owners], rows, NOT_IN_BASE_FILE)
+        self._positions = np.concatenate([np.empty(0, np.int64), *(group.positions for group in groups.values())])[
+            first
+        ]
 
     def tag(self, keys: pa.Array) -> Tags:
         """The file groups of each of *keys*."""
@@ -147,8 +154,8 @@ class KnownKeys:
         return numbers[first], first
 
 
-def _chunked(arrays: Iterable[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:
-    chunks = [chunk for keys in arrays for chunk in (keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys])]
+def _chunked(arrays: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+    chunks = [chunk for keys in arrays for chunk in keys.chunks]
     # As few as can be: taking keys from many takes twice the time.
     return pa.table([pa.chunked_array(chunks, pa.string())], ["key"]).combine_chunks()["key"]
 
@@ -163,7 +170,7 @@ class Tagger:
         self._storage = storage
         self._plan = plan
         self._partitions: dict[str, PartitionIndex] = {}
-        self._record_index = ListedIndex(storage, plan)
+        self._record_index = None if plan.record_index is None else ListedIndex(storage, plan)
 
     def partition(self, path: str) -> PartitionIndex:
         """The file groups of one partition path."""
@@ -221,24 +228,6 @@ class Tagger:
             raise DataError(f"the record key {key!r} is in partition {path!r} already")
 
 
-class ListedIndex:
-    """The partitioned record index of a write, whose file groups are listed once for all partitions."""
-
-    def __init__(self, storage: Storage, plan: WritePlan) -> None:
-        self._storage = storage
-        self._plan = plan
-
-    @cached_property
-    def opened(self) -> OpenRecordIndex:
-        """The index.
-
-        Raises:
-            CorruptTableError, StorageError: its file groups cannot be listed.
-        """
-        assert self._plan.record_index is not None  # noqa: S101 - whoever asks has looked
-        return self._plan.record_index.opened(self._storage)
-
-
 class PartitionIndex:
     """The file groups of one partition, and their record keys as far as they are needed.
 
@@ -248,11 +237,12 @@ class PartitionIndex:
     def __init__(
         self, storage: Storage, plan: WritePlan, path: str, *, record_index: ListedIndex | None = None
     ) -> None:
-        self._record_index = ListedIndex(storage, plan) if record_index is None else record_index
         self._storage = storage
         self._plan = plan
         self._path = path
+        self._record_index = record_index
         self._known: list[KnownKeys] = []
+        self._searched: set[str] = set()
         self._file_keys: dict[str, FileKeys] = {}
         self._deleted: dict[str, pa.Array] = {}
         self.base_instants: dict[str, str] = {}
@@ -267,24 +257,10 @@ class PartitionIndex:
         if self._plan.uses_buckets:
             return bucket_tags(self._plan.buckets(record_keys), self.bucket)
         if self._plan.record_index is not None:
-            return self._named(record_keys)
-        self._read_keys(record_keys)
-        return merged_tags([known.tag(record_keys) for known in self._known], len(record_keys))
-
-    def _named(self, record_keys: pa.Array) -> Tags:
-        """The file group that the record index names for each key.
-
-        One that is not there belongs to a later commit, with which this write will conflict.
-
-        Source: SparkMetadataTableRecordLevelIndex, Hudi 1.2.0.
-        """
-        encoded = record_keys.dictionary_encode()
-        codes, places = self._record_index.opened.find(encoded.dictionary, self._path)
-        file_ids = tuple(place.file_id for place in places)
-        there = {one.file_id for one in self.slices}
-        is_there = np.array([*(file_id in there for file_id in file_ids), False])  # the last is that of NOWHERE
-        codes = np.where(is_there[codes], codes, NEW)[np.asarray(encoded.indices)]
-        return Tags(np.arange(len(record_keys)), codes, file_ids, (True,) * len(file_ids))
+            listed = self._record_index or ListedIndex(self._storage, self._plan)
+            return listed.tag(record_keys, self._path, {one.file_id for one in self.slices})
+        known = [*self._known_beside(record_keys), *self._known]
+        return merged_tags([one.tag(record_keys) for one in known], len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """The file group of a bucket, and whether it existed before this write.
@@ -295,16 +271,7 @@ class PartitionIndex:
         """
         if self._plan.operation not in REPLACING and number in self._buckets:  # replacing opens all of them again
             return self._buckets[number], True
-        return self._new_bucket(number), False
-
-    def _new_bucket(self, number: int) -> str:
-        plan = self._plan
-        if not plan.options.concurrency.is_non_blocking:
-            return bucket_file_id(number, new_bucket_uuid(plan.instant, self._path, number))
-        # Other writers may be opening the same bucket: it has to be the same file group.  One that was removed from the
-        # table would hide the new one, if that had its id.
-        ids = (fixed_bucket_file_id(number, index) for index in count())
-        return next(one for one in ids if not plan.visibility.is_replaced(self._path, one, None))
+        return new_bucket(self._plan, self._path, number), False
 
     @cached_property
     def slices(self) -> list[FileSlice]:
@@ -327,39 +294,29 @@ class PartitionIndex:
 
     @cached_property
     def _buckets(self) -> dict[int, str]:
-        buckets: dict[int, str] = {}
-        for file_slice in self.slices:
-            number = parse_bucket(file_slice.file_id)
-            if number is None or number >= self._plan.options.num_buckets:
-                raise OptionError(
-                    f"the file group {file_slice.file_id} in partition {self._path!r} is none of "
-                    f"{self._plan.options.num_buckets} buckets; hoodie.index.type and hoodie.bucket.index.num.buckets "
-                    "have to be those that the table was written with",
-                    option="hoodie.bucket.index.num.buckets",
-                )
-            if number in buckets:
-                raise CorruptTableError(
-                    f"{self._storage.root}: expected one file group for bucket {number} of partition {self._path!r}, "
-                    f"found {buckets[number]} and {file_slice.file_id}, and both may have a row of one key; "
-                    "overwrite the partition with what it should have",
-                    path=join_path(self._storage.root, self._path),
-                )
-            buckets[number] = file_slice.file_id
-        return buckets
+        return existing_buckets(self._plan, self._path, self.slices)
 
-    def _read_keys(self, record_keys: pa.Array) -> None:
-        """Read the keys of the slices that may have one of *record_keys*, unless they have been read."""
+    def _known_beside(self, record_keys: pa.Array) -> list[KnownKeys]:
+        """The keys of slices that may have one of *record_keys* and have not been read as a whole before.
+
+        For few record keys a slice is read without keeping the others; asked again, it is read as a whole and kept.
+        """
         wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
-        if not wanted:
-            return
-        keys, base_rows = {}, {}
-        for one in wanted:
-            base, logs = self._keys_of(one)
-            keys[one.file_id] = pa.chunked_array([*base, *logs], pa.string())
-            base_rows[one.file_id] = sum(map(len, base))
-        self._known.append(KnownKeys(keys, base_rows))
         self.base_instants |= {one.file_id: one.base_file.name.instant for one in wanted if one.base_file}
-        self._unread = [one for one in self._unread if one not in wanted]
+        is_few = len(record_keys) <= _FEW_KEYS
+        once = [one for one in wanted if is_few and one.file_id not in self._searched]
+        kept = [one for one in wanted if one not in once]
+        self._searched |= {one.file_id for one in once}
+        if kept:
+            self._known.append(self._read(kept))
+            self._unread = [one for one in self._unread if one not in kept]
+        return [self._read(once, among=record_keys)] if once else []
+
+    def _read(self, slices: Iterable[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
+        groups = {}
+        for one in slices:
+            groups[one.file_id] = self._keys_of(one, among=among)
+        return KnownKeys(groups)
 
     def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
         """Whether a slice may hold one of *record_keys*, by its footer; of log files nothing is known beforehand.
@@ -378,10 +335,12 @@ class PartitionIndex:
             return bool(near.any())
         return found.might_contain(record_keys.filter(pa.array(near)))
 
-    def slice_keys(self, file_slice: FileSlice) -> pa.Array:
-        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there."""
-        base, logs = self._keys_of(file_slice)
-        return pa.chunked_array([*base, *logs], pa.string()).combine_chunks()
+    def slice_keys(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> pa.Array:
+        """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there.
+
+        With *among* only those that are in it.
+        """
+        return self._keys_of(file_slice, among=among).keys.combine_chunks()
 
     def deleted_keys(self, file_slice: FileSlice | None) -> pa.Array:
         """The record keys that log files of a slice have deleted, whether or not that counts."""
@@ -393,21 +352,19 @@ class PartitionIndex:
             self._deleted[file_slice.file_id] = pa.chunked_array([_NO_KEYS, *deleted]).combine_chunks()
         return self._deleted[file_slice.file_id]
 
-    def _keys_of(self, file_slice: FileSlice) -> tuple[list[pa.Array], list[pa.Array]]:
-        """The record keys of the base file, row by row, and those of the log files."""
-        base, logs = [], []
+    def _keys_of(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> GroupKeys:
+        found, deleted = GroupKeys(among=among), [_NO_KEYS]
         if file_slice.base_file is not None:
-            schema = pa.schema([pa.field(RECORD_KEY, pa.string())])
-            table = read_base_file(self._storage, join_path(self._path, str(file_slice.base_file.name)), schema)
-            base += table[RECORD_KEY].chunks
-        deleted = [_NO_KEYS]
+            path = join_path(self._path, str(file_slice.base_file.name))
+            for batch in scan_base_file(self._storage, path, _KEY_SCHEMA, batch_rows=_READ_ROWS):
+                found.add_base(batch.column(0))
         for block in self._log_blocks(file_slice):
             if block.type is BlockType.DELETE:
                 deleted.append(block.deletes()[_DELETED_KEY])
             else:
-                logs.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
+                found.add_logged(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
         self._deleted[file_slice.file_id] = pa.chunked_array(deleted).combine_chunks()
-        return base, logs
+        return found
 
     def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
         """The blocks of the log files of a slice that count, those of one file after the other."""

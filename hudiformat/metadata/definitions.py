@@ -79,17 +79,24 @@ def encode_definitions(definitions: Definitions) -> bytes:
     return json.dumps({"indexDefinitions": records}, indent=2).encode()
 
 
-def statistics_columns(definition: IndexDefinition | None, avro_schema: str) -> tuple[str, ...]:
+def statistics_columns(
+    definition: IndexDefinition | None, avro_schema: str, created: str | None = None
+) -> tuple[str, ...]:
     """The columns whose statistics are kept, of a table with the columns of *avro_schema* (JSON).
 
     Those of the *definition*, which readers go by; without one the meta fields and the first 32 others whose type has
-    statistics.
+    statistics.  A definition that has those of the schema with which the table was *created* (JSON) names no columns
+    of the user's choice: the columns that the table got since are indexed too, as Hudi does.
 
-    Source: HoodieTableMetadataUtil.getColumnsToIndex.
+    Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0.
     """
-    if definition is not None and definition.fields:
-        return definition.fields
-    return default_columns(avro_schema)
+    if definition is None or not definition.fields:
+        return default_columns(avro_schema)
+    chosen = definition.fields
+    if created is None or not set(default_columns(created)) <= set(chosen):
+        return chosen
+    new = [name for name in default_columns(avro_schema) if name not in chosen]
+    return (*chosen, *new[: max(len(ALWAYS_INDEXED) + MOST_COLUMNS - len(chosen), 0)])
 
 
 def default_columns(avro_schema: str, most: int = MOST_COLUMNS, *, has_types: bool = True) -> tuple[str, ...]:

@@ -255,7 +255,7 @@ def write_plan(
         in_clustering=state.in_clustering,
         in_tasks=in_tasks,
         history=schema_history(state) if state.has_ids() else None,
-        indexes=indexes_of(state) if state.config.metadata_partitions else None,
+        indexes=indexes_of(state, schema) if state.config.metadata_partitions else None,
         merges_in_tasks=state.context.merger is None and not state.options.concurrency.is_non_blocking,
         compactions=(
             {key: group.instant.time for key, group in state.in_compaction.items()} if state.logs_name_slices else {}

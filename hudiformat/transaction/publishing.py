@@ -22,7 +22,7 @@ from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
 from hudiformat.options import Operation
 from hudiformat.storage import Storage
-from hudiformat.table import TableState
+from hudiformat.table import TableSchema, TableState
 from hudiformat.timeline import (
     Action,
     CommitMetadata,
@@ -37,7 +37,7 @@ from hudiformat.timeline import (
     remove_pending,
 )
 from hudiformat.transaction.plan import WritePlan
-from hudiformat.upkeep import MetadataTable, indexes_of
+from hudiformat.upkeep import MetadataTable, indexes_of, name_new_columns
 
 _PARALLEL_REQUESTS = 16
 _SHARED = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
@@ -82,6 +82,9 @@ def publish(state: TableState, instant: Instant, metadata: Metadata) -> Instant:
     state.context.confirm()
     done = complete(state.storage, state.config, instant, metadata, completion_time=now, timeline=state.timeline)
     _take_back_if_lost(state, instant, done)
+    if recorded is not None and isinstance(metadata, CommitMetadata) and metadata.schema is not None:
+        with suppress(StorageError):  # the instant is completed; the next one names them
+            name_new_columns(state, TableSchema(metadata.schema))
     return done
 
 

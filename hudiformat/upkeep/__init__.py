@@ -1,5 +1,6 @@
 """Keeping up a table's metadata table: what each action of the table gives to each of its partitions."""
 
+from hudiformat.upkeep.definitions import name_new_columns
 from hudiformat.upkeep.dropping import drop_partitions
 from hudiformat.upkeep.indexing import IndexBuild, Progress
 from hudiformat.upkeep.kinds import KEPT_UP, indexed_columns, indexes_of, refuse_changes_of_indexed
@@ -24,6 +25,7 @@ __all__ = [
     "has_partition_stats",
     "indexed_columns",
     "indexes_of",
+    "name_new_columns",
     "prepare_metadata_table",
     "refuse_changes_of_indexed",
     "refuse_partitioned_index",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timezone
 
-from hudiformat.metadata import DEFINITIONS_KEY, METADATA_FOLDER, encode_definitions, load_definitions
+from hudiformat.metadata import METADATA_FOLDER
 from hudiformat.table import TableState
 from hudiformat.timeline import update_table_config
+from hudiformat.upkeep.definitions import forget_definitions
 
 PARTITIONS_KEY = "hoodie.table.metadata.partitions"
 INFLIGHT_KEY = "hoodie.table.metadata.partitions.inflight"
@@ -26,11 +27,3 @@ def drop_partitions(state: TableState, partitions: Iterable[str]) -> TableState:
         state.storage.delete_folder(folder)
     forget_definitions(state, gone)
     return state.context.state()
-
-
-def forget_definitions(state: TableState, gone: set[str]) -> None:
-    """Remove the definitions of what is dropped: Hudi takes an index that is defined for one that there is."""
-    definitions = load_definitions(state.storage, state.config)
-    left = {name: one for name, one in definitions.items() if name not in gone}
-    if left != definitions:
-        state.storage.create(state.config.properties[DEFINITIONS_KEY], encode_definitions(left), overwrite=True)

@@ -59,8 +59,10 @@ def not_kept_up(state: TableState) -> list[str]:
     return [name for name in state.config.metadata_partitions if name not in KEPT_UP and name not in indexed]
 
 
-def indexes_of(state: TableState) -> Indexes | None:
+def indexes_of(state: TableState, schema: TableSchema | None = None) -> Indexes | None:
     """What a write has to collect for the metadata table; None for nothing.
+
+    *schema* is that of the table after the write, if it is not that of *state*.
 
     Raises:
         CorruptTableError: the definitions of the table's indexes are damaged.
@@ -69,7 +71,7 @@ def indexes_of(state: TableState) -> Indexes | None:
     """
     partitions = state.config.metadata_partitions
     indexes = Indexes(
-        indexed_columns(state),
+        indexed_columns(state, schema),
         filters=BLOOM_FILTERS in partitions,
         keys=RECORD_INDEX in partitions,
         values=tuple(dict.fromkeys(secondary_columns(state).values())),
@@ -141,8 +143,10 @@ def refuse_changes_of_indexed(state: TableState, new: pa.Schema) -> None:
             )
 
 
-def indexed_columns(state: TableState) -> tuple[str, ...]:
+def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tuple[str, ...]:
     """The columns whose statistics the metadata table keeps; none where it keeps none.
+
+    *schema* is that of the table after a write, if it is not that of *state*.
 
     Raises:
         CorruptTableError, SchemaError, UnsupportedFeatureError: as for :func:`indexes_of`.
@@ -150,8 +154,8 @@ def indexed_columns(state: TableState) -> tuple[str, ...]:
     if COLUMN_STATS not in state.config.metadata_partitions:
         return ()
     definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
-    names = statistics_of(state, definition)
-    columns = state.schema.arrow_with_meta
+    names = statistics_of(state, definition, schema)
+    columns = (schema or state.schema).arrow_with_meta
     for name in names:
         if kind_of(columns, name) is None and name.partition(".")[0] in columns.names:
             raise UnsupportedFeatureError(
@@ -162,8 +166,10 @@ def indexed_columns(state: TableState) -> tuple[str, ...]:
     return names
 
 
-def statistics_of(state: TableState, definition: IndexDefinition | None) -> tuple[str, ...]:
-    """The columns whose statistics are kept, by the *definition* of the index.
+def statistics_of(
+    state: TableState, definition: IndexDefinition | None, schema: TableSchema | None = None
+) -> tuple[str, ...]:
+    """The columns whose statistics are kept, by the *definition* of the index; *schema* as for indexed_columns.
 
     Version 6 has no definitions.  Hudi's writers then go by their options, and its readers take a column that has no
     statistics for one of nulls; so there all columns have some.
@@ -171,9 +177,9 @@ def statistics_of(state: TableState, definition: IndexDefinition | None) -> tupl
     Raises:
         SchemaError: as for ``TableState.schema``.
     """
-    avro = state.schema.avro
+    avro = (schema or state.schema).avro
     if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
-        return statistics_columns(definition, avro)
+        return statistics_columns(definition, avro, state.config.create_schema)
     return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False)]))
 
 
@@ -223,7 +229,7 @@ def kind_of_index(
         is_own = definition is not None and definition.name == RECORD_INDEX  # of an index that is being built
         found = definition if is_own else load_definitions(state.storage, state.config).get(RECORD_INDEX)
         return PartitionedRecordIndexKind(index) if is_partitioned(found) else index
-    names = statistics_of(state, definition)
+    names = statistics_of(state, definition, schema)
     encoder = StatEncoder(own_schema, has_types=has_value_types(definition, state.config))
     if name == COLUMN_STATS:
         return ColumnStatsKind(names, encoder)

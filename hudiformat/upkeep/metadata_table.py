@@ -118,9 +118,9 @@ class MetadataTable:
             every = (rollback for group in metadata.hoodie_restore_metadata.values() for rollback in group)
             return table._undo(instant.time, [one for one in every if one is not None])  # noqa: SLF001
         if isinstance(metadata, CommitMetadata):
-            change = table._changes().of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001
-            named = metadata.schema
-            kinds = table.kinds(None if named is None else TableSchema(named))
+            schema = None if metadata.schema is None else TableSchema(metadata.schema)
+            change = table._changes(schema).of_commit(instant.time, metadata, done=table.next_instant)  # noqa: SLF001
+            kinds = table.kinds(schema)
             return table._commit(instant.time, [(kind, kind.records(change)) for kind in kinds])  # noqa: SLF001
         if isinstance(metadata, CleanMetadata):
             change = MetadataChanges.of_clean(metadata)
@@ -182,8 +182,8 @@ class MetadataTable:
         versions = (log.name.version for log in one.log_files if log.name.instant == instant)
         return LogFileName(one.file_id, instant, max(versions, default=0) + 1, str(WriteToken(0, 0, 0)))
 
-    def _changes(self) -> MetadataChanges:
-        return MetadataChanges(self.outer, self.own, indexed_columns(self.outer))
+    def _changes(self, schema: TableSchema | None = None) -> MetadataChanges:
+        return MetadataChanges(self.outer, self.own, indexed_columns(self.outer, schema))
 
     def _undo(self, time: str, rollbacks: list[RollbackMetadata]) -> str | None:
         """Drop the delta commits of rolled-back writes; those that are in a base file are undone by records."""

@@ -21,7 +21,7 @@ from hudiformat.timeline import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.upkeep.dropping import forget_definitions
+from hudiformat.upkeep.definitions import forget_definitions
 from hudiformat.upkeep.metadata_table import MetadataTable
 
 BUILDER = {"builder": "hudiformat"}

@@ -115,7 +115,7 @@ def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(path)
         return read_base_file(storage, path, schema)
 
-    monkeypatch.setattr("hudiformat.index.tagging.read_base_file", note)
+    monkeypatch.setattr("hudiformat.index.tagging.scan_base_file", note)
     return seen
 
 

@@ -22,14 +22,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.errors import DataError
 from hudiformat.index import PartitionIndex, rows_by_value
-from hudiformat.merge import KeyIndex
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
 from hudiformat.spark.write.batches import gathered
 from hudiformat.spark.write.by_driver import written_by_driver
@@ -225,9 +223,7 @@ def _known_keys(
         if few is None:
             keys = partition.slice_keys(slices[number]).unique()
         elif partition.may_hold(slices[number], few[path]):
-            wanted = KeyIndex.of(pa.chunked_array([few[path]]))
-            found = wanted.find(pa.chunked_array([partition.slice_keys(slices[number])]))[1]
-            keys = wanted.texts(np.unique(found)).combine_chunks()
+            keys = partition.slice_keys(slices[number], among=few[path]).unique()
         else:
             continue
         for start in range(0, len(keys), _KEY_ROWS):
