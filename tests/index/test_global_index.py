@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from hudiformat import DataError, Table
-from hudiformat.basefile import read_base_file
+from hudiformat.basefile import scan_base_file
 from hudiformat.storage import Storage
 from tests.tables import FLAGGED, content, new_table, rows
 
@@ -111,9 +112,9 @@ def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The base files whose keys were read."""
     seen: list[str] = []
 
-    def note(storage: Storage, path: str, schema: pa.Schema) -> pa.Table:
+    def note(storage: Storage, path: str, schema: pa.Schema, *, batch_rows: int) -> Iterator[pa.RecordBatch]:
         seen.append(path)
-        return read_base_file(storage, path, schema)
+        return scan_base_file(storage, path, schema, batch_rows=batch_rows)
 
     monkeypatch.setattr("hudiformat.index.tagging.scan_base_file", note)
     return seen
