@@ -11,6 +11,7 @@ from hudiformat.timeline import Action
 from hudiformat.upkeep import IndexBuild
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_metadata_indexes import INDEXES, OPTIONS, check, rows
+from tests.effort import LONG
 
 pytestmark = pytest.mark.hudi
 
@@ -40,7 +41,7 @@ def theirs(table_type: str, version: int) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("table_type", "version"), [("MERGE_ON_READ", 9), ("COPY_ON_WRITE", 8)])
+@pytest.mark.parametrize(("table_type", "version"), [("MERGE_ON_READ", 9), *([("COPY_ON_WRITE", 8)] if LONG else [])])
 def test_hudi_goes_on_with_indexes_that_are_built(
     hudi: RealHudi, tmp_path: Path, table_type: str, version: int
 ) -> None:

@@ -367,7 +367,7 @@ def test_both_look_keys_up_in_the_record_index_of_partitions(hudi: RealHudi, tmp
     table = open_table(path, options=BY_PARTITION)
     table.create_index("record_index")
     expected = dict.fromkeys(range(20), 1)
-    for ts in range(2, 6):
+    for ts in range(2, 2 + steps(long=6, thorough=2, short=2)):
         keys = range(ts * 3, ts * 3 + 9)
         batch = rows(keys, ts).select(names)
         hudi.write(batch, path, theirs) if ts % 2 else table.upsert(batch)

@@ -12,8 +12,8 @@ from tests.turns.kinds import COW, MOR, Kind
 from tests.turns.machine import Machine
 from tests.turns.run import run
 
-FIRST = [Kind(MOR, "all"), Kind(COW, "default")]
-OTHERS = [Kind(COW, "all"), Kind(MOR, "default"), Kind(MOR, "records"), Kind(COW, "records")]
+FIRST = [Kind(MOR, "all")]
+OTHERS = [Kind(COW, "default"), Kind(COW, "all"), Kind(MOR, "default"), Kind(MOR, "records"), Kind(COW, "records")]
 
 
 @pytest.mark.hudi
