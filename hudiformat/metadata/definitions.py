@@ -6,7 +6,7 @@ Source: HoodieIndexMetadata, HoodieIndexDefinition, Hudi 1.2.0; spec/metadata-ta
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,22 +80,22 @@ def encode_definitions(definitions: Definitions) -> bytes:
 
 
 def statistics_columns(
-    definition: IndexDefinition | None, avro_schema: str, created: str | None = None
+    definition: IndexDefinition | None, avro_schema: str, earlier: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """The columns whose statistics are kept, of a table with the columns of *avro_schema* (JSON).
 
     Those of the *definition*, which readers go by; without one the meta fields and the first 32 others whose type has
-    statistics.  A definition that has those of the schema with which the table was *created* (JSON) names no columns
-    of the user's choice: the columns that the table got since are indexed too, as Hudi does.
+    statistics.  A definition that has all these of a schema that the table had *earlier* (JSON) names no columns of the
+    user's choice: the columns that the table got since are indexed too, as Hudi does.
 
     Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieColumnStatsIndexUtils.updateColsToIndex, Hudi 1.2.0.
     """
     if definition is None or not definition.fields:
         return default_columns(avro_schema)
     chosen = definition.fields
-    if created is None or not set(default_columns(created)) <= set(chosen):
-        return chosen
     new = [name for name in default_columns(avro_schema) if name not in chosen]
+    if not new or not any(set(default_columns(one)) <= set(chosen) for one in earlier):
+        return chosen
     return (*chosen, *new[: max(len(ALWAYS_INDEXED) + MOST_COLUMNS - len(chosen), 0)])
 
 

@@ -6,7 +6,9 @@ Source: HoodieTableMetadataUtil.getColumnsToIndex, HoodieBackedTableMetadataWrit
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from datetime import timezone
+from itertools import chain
 
 import pyarrow as pa
 
@@ -179,8 +181,18 @@ def statistics_of(
     """
     avro = (schema or state.schema).avro
     if state.config.version >= VERSION_WITH_COMPLETION_TIMES:
-        return statistics_columns(definition, avro, state.config.create_schema)
+        return statistics_columns(definition, avro, _earlier_schemas(state))
     return tuple(dict.fromkeys([*META_FIELDS, *default_columns(avro, sys.maxsize, has_types=False)]))
+
+
+def _earlier_schemas(state: TableState) -> Iterator[str]:
+    """The schemas that the table is known to have had, the newest first; each once."""
+    seen = {""}
+    commits = (state.metadata(one).schema for one in reversed(state.timeline.completed_writes))
+    for avro in chain((state.schema.avro, state.config.create_schema), commits):
+        if avro is not None and avro not in seen:
+            seen.add(avro)
+            yield avro
 
 
 def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> list[IndexKind]:

@@ -11,7 +11,7 @@ from hudiformat import Table, open_table
 from hudiformat.errors import StorageError
 from hudiformat.metadata import COLUMN_STATS, load_definitions
 from tests.metadata_statistics import check_statistics
-from tests.metadata_tables import indexed_table
+from tests.metadata_tables import indexed_table, set_properties
 from tests.tables import rows
 
 META = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
@@ -35,6 +35,20 @@ def test_a_new_column_has_statistics_from_its_first_commit_on(tmp_path: Path, ve
     check_statistics(tmp_path / "t")
     if version > 6:
         assert named(table) == (*META, "k", "ts", "p", "v", "new")
+
+
+def test_a_column_that_others_have_added_is_indexed_by_the_next_write(tmp_path: Path) -> None:
+    """Tables that Hudi makes of a data frame have no schema in their properties."""
+    table = indexed_table(tmp_path / "t")
+    table.upsert(rows(("a", 1, "x", 1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hudiformat.transaction.publishing.name_new_columns", lambda *_: None)
+        table.evolve(add={"new": pa.int32()})
+    set_properties(tmp_path / "t", {"hoodie.table.create.schema": ""})
+    assert "new" not in named(table)
+    wider(open_table(tmp_path / "t"), "new", 7)
+    assert "new" in named(table)
+    check_statistics(tmp_path / "t")
 
 
 def test_columns_of_the_users_choice_stay_those(tmp_path: Path) -> None:
