@@ -10,12 +10,13 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import hudiformat as hf
-from benchmarks import indexes, large, ours, python_peers, spark_tables, upserts, workers
+from benchmarks import clustering, indexes, large, ours, python_peers, spark_tables, upserts, workers
 from benchmarks import slices as slice_tables
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
 from benchmarks.instructions import NoCounterError, per_row
 from benchmarks.java import BEST, Jvm, Setting
 from benchmarks.results import Comparison, Growth, Limit
+from benchmarks.spark_job import CLUSTER, LAYOUTS
 from benchmarks.spark_job import SMALL as SMALL_UPSERTS
 from benchmarks.spark_tables import HUDI_ON_SPARK
 from benchmarks.suite import TARGETS, Run, Work
@@ -39,6 +40,9 @@ MOST_MB_OF_UPSERTS = {upserts.LOGS: 500.0}
 LEAST_OF_INDEXES = 3
 """How many times as fast as Hudi small upserts into a large table are."""
 MOST_COST = 25.0
+LEAST_OF_CLUSTERING = 3
+MOST_MEMORY_OF_CLUSTERING = 0.5
+"""Of the memory that Hudi takes."""
 ROUNDS_OF_COST = 24
 SPARK_MEASURES = ("insert", "upsert", "read", "read, not told what")
 
@@ -340,7 +344,7 @@ def index_upserts(run: Run) -> None:
     mine = {"one process": {name: indexes.apart("upserts", folder, name, run.rounds) for name in indexes.INDEXES}}
     if run.settings and find_spec("pyspark") is not None:
         mine["Spark"] = spark_tables.by_hudiformat(folder, run.rounds, f"{SMALL_UPSERTS}hudiformat")
-    theirs = _by_hudi_or_nothing(run, folder)
+    theirs = _by_hudi_or_nothing(run, folder, f"{SMALL_UPSERTS}hudi")
     for place, found in mine.items():
         for name, took in found.items():
             label = f"{indexes.UPSERTED:,} into {count:,}, {name}, {place}"
@@ -364,12 +368,34 @@ def _cost_of_indexes(run: Run, folder: Path) -> None:
         run.results.limits.append(Limit("indexes", f"{label}, more with Hudi's default indexes", more, "%", MOST_COST))
 
 
-def _by_hudi_or_nothing(run: Run, folder: Path) -> spark_tables.Found | None:
+def _by_hudi_or_nothing(run: Run, folder: Path, engine: str) -> spark_tables.Found | None:
     try:
-        return spark_tables.by_hudi(folder, run.rounds, f"{SMALL_UPSERTS}hudi") if run.settings else None
+        return spark_tables.by_hudi(folder, run.rounds, engine) if run.settings else None
     except NoHudiError as error:
         run.results.missing["Hudi on Spark"] = str(error)
         return None
+
+
+def cluster(run: Run) -> None:
+    """Clustering of 200 small files, against Hudi: see the module clustering."""
+    folder = run.folder / "clustering"
+    folder.mkdir()
+    count = int(MILLION * run.scale) // clustering.FILES * clustering.FILES
+    clustering.prepare(folder, count)
+    mine = {layout: clustering.apart(folder, layout, run.rounds) for layout in LAYOUTS}
+    theirs = _by_hudi_or_nothing(run, folder, CLUSTER)
+    for layout, took in mine.items():
+        label = f"{count:,} rows in {clustering.FILES} files, {layout}"
+        if theirs is None:
+            run.results.limits.append(Limit("clustering", label, took["seconds"], "s"))
+            continue
+        memory = {"peak_mb": took["peak_mb"], "peer_peak_mb": theirs[layout]["peak_mb"]}
+        speeds = (count / took["seconds"], count / theirs[layout]["seconds"])
+        run.results.comparisons.append(
+            Comparison("clustering", label, HUDI_ON_SPARK, "rows/s", *speeds, LEAST_OF_CLUSTERING, **memory)
+        )
+        most = MOST_MEMORY_OF_CLUSTERING * theirs[layout]["peak_mb"]
+        run.results.limits.append(Limit("clustering", f"{layout}, memory", took["peak_mb"], "MB", most))
 
 
 SECTIONS: dict[str, Callable[[Run], None]] = {
@@ -383,4 +409,5 @@ SECTIONS: dict[str, Callable[[Run], None]] = {
     "upsert": upsert,
     "spark": spark,
     "indexes": index_upserts,
+    "clustering": cluster,
 }

@@ -3,12 +3,13 @@
     python -m benchmarks.spark_job hudiformat|hudi FOLDER ROUNDS [WORK]
     python -m benchmarks.spark_job whole TABLE ROUNDS
     python -m benchmarks.spark_job small-hudiformat|small-hudi FOLDER ROUNDS
+    python -m benchmarks.spark_job cluster FOLDER ROUNDS
 
-FOLDER is what :func:`benchmarks.spark_tables.prepare` has made; of TABLE Hudi reads all rows, for nothing; the last
-makes the small upserts of :mod:`benchmarks.indexes`, whose tables and batches are in FOLDER.  Only Spark
-is imported for Hudi, which runs on the PySpark and in the environment of its own.  Prints JSON: by what was done, the
-seconds of the best round, on the clock and of the processors, and the most memory in MB that the driver, its JVM and
-Python's workers had together.
+FOLDER is what :func:`benchmarks.spark_tables.prepare` has made; of TABLE Hudi reads all rows, for nothing; the third
+makes the small upserts of :mod:`benchmarks.indexes`, whose tables and batches are in FOLDER, and with the last Hudi
+clusters the table of :mod:`benchmarks.clustering`.  Only Spark is imported for Hudi, which runs on the PySpark and in
+the environment of its own.  Prints JSON: by what was done, the seconds of the best round, on the clock and of the
+processors, and the most memory in MB that the driver, its JVM and Python's workers had together.
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ SMALL_UPSERTS = {**INDEXED, "hoodie.compact.inline.max.delta.commits": "1000"}
 """No compaction runs in between: Hudi's data source has it on by itself."""
 SIMPLE = {**ONLY_FILES, "hoodie.index.type": "SIMPLE"}
 
-WHOLE, SMALL = "whole", "small-"
+WHOLE, SMALL, CLUSTER = "whole", "small-", "cluster"
+CLUSTERED = "small files"
+"""The table that is clustered, in its folder."""
+ORDER = "number_0,number_1"
+LAYOUTS = {"as they come": None, "linear": "linear", "z-order": "z-order", "Hilbert": "hilbert"}
+"""How the rows of the clustered files are ordered, and Hudi's word for it."""
 
 Works = dict[str, tuple[Callable[[], object], Callable[[], object]]]
 """By name, what comes before and is not timed, and what is."""
@@ -206,6 +212,25 @@ def small(spark: SparkSession, engine: str, folder: Path) -> Works:
     return works
 
 
+def clusterings(spark: SparkSession, folder: Path) -> Works:
+    """Clustering a copy of the table with Hudi, in each layout."""
+    works: Works = {}
+    for layout, strategy in LAYOUTS.items():
+        path = folder / "copy"
+        order = "" if strategy is None else f", order => '{ORDER}', order_strategy => '{strategy}'"
+
+        def before(path: Path = path) -> None:
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(folder / CLUSTERED, path)
+
+        def action(path: Path = path, order: str = order) -> None:
+            found = spark.sql(f"call run_clustering(path => '{path}'{order})").collect()
+            assert len(found) == 1  # noqa: S101 - else it is no measurement
+
+        works[layout] = before, action
+    return works
+
+
 def measure(works: Works, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
     """Each work, after one round that does not count."""
     found = {}
@@ -231,13 +256,17 @@ def main(engine: str, folder: str, rounds: str, only: str | None = None) -> None
     builder = SparkSession.builder.master(f"local[{CORES}]")
     for key, value in SETTINGS.items():
         builder.config(key, value)
+    if engine == CLUSTER:
+        builder.config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if engine in ("hudiformat", f"{SMALL}hudiformat"):
         import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
 
         hudi_spark.register(spark)
-    if engine == WHOLE:
+    if engine == CLUSTER:
+        works = clusterings(spark, Path(folder))
+    elif engine == WHOLE:
         works = whole(spark, folder)
     elif engine.startswith(SMALL):
         works = small(spark, engine.removeprefix(SMALL), Path(folder))
