@@ -209,9 +209,8 @@ class Machine:
         side.log_compact(self.columns.data(change.rows))
         self.wrote(before, change)
 
-    def cluster(self, _: Side) -> None:
-        self.by(self.theirs)
-        self.theirs.cluster()
+    def cluster(self, side: Side) -> None:
+        side.cluster()
 
     def clean(self, side: Side) -> None:
         self.but_hudi(side, can=not self.kind.has_expression).clean()
@@ -225,6 +224,8 @@ class Machine:
         by = self.but_hudi(side, can=(newest.completion_time or newest.time) > compacted)
         if self.allowed(lambda: by.roll_back(newest.time)):
             self.forget([newest.time])
+        if self.table().context.state().in_clustering:  # the plan of a clustering stays, and both refuse updates then
+            self.ours.cluster()
 
     def savepoint(self, side: Side) -> None:
         newest = max(self.instants())
