@@ -136,7 +136,7 @@ def main() -> None:
         hudi = None
         if not asked.no_hudi:
             try:
-                hudi = RealHudi()
+                hudi = RealHudi().start()
             except NoHudiError as error:
                 Console(stderr=True).print(f"without Hudi: {error}")
         try:
