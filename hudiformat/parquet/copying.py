@@ -56,7 +56,7 @@ class RowGroupCopier:
     *output* is empty, and is closed by its owner.  The first source gives the schema.  In memory are a few MiB of
     pages, the footer and the indexes of pages.
 
-    Source: ParquetFileWriter.appendRowGroup of parquet-mr, HoodieParquetBinaryCopyBase of Hudi.
+    Source: ParquetFileWriter.appendRowGroup of parquet-mr, HoodieBinaryCopyHandle of Hudi.
     """
 
     def __init__(self, output: OutputFile) -> None:

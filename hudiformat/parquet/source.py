@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,8 +152,9 @@ class ParquetSource:
     def _other_texts(self, other: ParquetSource) -> bytes | None:
         """Return a key whose text decides how values are read, and differs."""
         own, others = self.metadata, other.metadata
-        arrow = [_ARROW] if _ARROW in own and _ARROW in others else []
-        return next((key for key in (*_LEGACY, *arrow) if own.get(key) != others.get(key)), None)
+        if _ARROW in own and _ARROW in others and not _same_arrow_schema(own[_ARROW], others[_ARROW]):
+            return _ARROW
+        return next((key for key in _LEGACY if own.get(key) != others.get(key)), None)
 
     def chunk_range(self, chunk: Struct) -> tuple[int, int]:
         """Return the offsets in bytes of a chunk's first page, and just after its last one.
@@ -199,3 +201,14 @@ def chunks(groups: Sequence[Struct]) -> list[Struct]:
 
 def _refused(path: str, reason: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(f"{path}: its row groups cannot be copied undecoded, because {reason}; decode them")
+
+
+def _same_arrow_schema(first: bytes, second: bytes) -> bool:
+    """Return whether two texts, in base64, are the same Arrow schema; the names of list items may differ."""
+    if first == second:
+        return True
+    try:
+        found = [pa.ipc.read_schema(pa.BufferReader(base64.b64decode(one))) for one in (first, second)]
+    except (ValueError, OSError, pa.ArrowException):
+        return False
+    return bool(found[0].equals(found[1]))

@@ -228,6 +228,22 @@ def test_files_of_two_schemas_are_refused_and_nothing_is_left(other: pa.Table) -
     assert not storage.exists("c")
 
 
+def test_arrow_schemas_that_differ_in_bytes_only_are_the_same() -> None:
+    storage = memory()
+    put(storage, "a", table(5))
+    with storage.open_input("a") as file:
+        put(storage, "b", pq.ParquetFile(file).read())  # items of lists are called element now
+    schemas = [opened(storage, path).metadata[b"ARROW:schema"] for path in ("a", "b")]
+    assert schemas[0] != schemas[1]
+    copy_row_groups(storage, ["a", "b"], "c")
+    for number, damaged in enumerate([b"", b"AAAA", b"xyz"]):
+        pair = {1: Field(Kind.BINARY, b"ARROW:schema"), 2: Field(Kind.BINARY, damaged)}
+        changed = with_footer(storage.read("a"), (5, Field(Kind.LIST, Items(Kind.STRUCT, (pair,)))))
+        storage.create(f"{number}", changed)
+        with pytest.raises(SchemaError, match="expected the ARROW:schema of a"):
+            copy_row_groups(storage, ["a", f"{number}"], "d")
+
+
 def test_files_whose_dates_are_in_two_calendars_are_refused() -> None:
     storage = memory()
     put(storage, "a", table(5))
