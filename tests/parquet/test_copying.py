@@ -236,12 +236,12 @@ def test_arrow_schemas_that_differ_in_bytes_only_are_the_same() -> None:
     schemas = [opened(storage, path).metadata[b"ARROW:schema"] for path in ("a", "b")]
     assert schemas[0] != schemas[1]
     copy_row_groups(storage, ["a", "b"], "c")
-    for number, damaged in enumerate([b"", b"AAAA", b"xyz"]):
+    for index, damaged in enumerate([b"", b"AAAA", b"xyz"]):
         pair = {1: Field(Kind.BINARY, b"ARROW:schema"), 2: Field(Kind.BINARY, damaged)}
         changed = with_footer(storage.read("a"), (5, Field(Kind.LIST, Items(Kind.STRUCT, (pair,)))))
-        storage.create(f"{number}", changed)
+        storage.create(f"{index}", changed)
         with pytest.raises(SchemaError, match="expected the ARROW:schema of a"):
-            copy_row_groups(storage, ["a", f"{number}"], "d")
+            copy_row_groups(storage, ["a", f"{index}"], "d")
 
 
 def test_files_whose_dates_are_in_two_calendars_are_refused() -> None:
