@@ -108,6 +108,16 @@ def test_policies_are_executed_in_their_order() -> None:
     assert notes.found == [({"day": "1", "c": "/"}, f"{storage.root}/{place}"), (place, False), (place, True)]
 
 
+def test_a_policy_is_given_values_paths_and_files() -> None:
+    storage = memory()
+    for name in ("b.parquet", "a.parquet", ".hidden", "_SUCCESS", "deeper/x.parquet"):
+        storage.create(f"day=1/c=%2F/{name}", b"")
+    context = PolicyContext("day=1/c=%2F", storage)
+    assert context.values == {"day": "1", "c": "/"}
+    assert context.path == f"{storage.root}/day=1/c=%2F"
+    assert context.files() == ["day=1/c=%2F/a.parquet", "day=1/c=%2F/b.parquet"]
+
+
 def test_a_success_file_is_empty_and_written_anew_each_time() -> None:
     storage = memory()
     (policy,) = commit_policies(parse_sink_options({"sink.partition-commit.policy.kind": "success-file"}))
