@@ -62,15 +62,16 @@ def run_stream(folder: Path, options: SinkOptions, *, batches: int, rows: int) -
             with TaskWriter(
                 storage, SCHEMA, batch=batch, task=task, tasks=TASKS, partition_by=["hour"], options=options
             ) as writer:
-                writer.write(_rows(batch, int(chance.integers(rows // 4, rows * 2)), chance))
-                messages.append(writer.finish(_watermark(batch)))
+                writer.write(batch_rows(batch, int(chance.integers(rows // 4, rows * 2)), chance))
+                messages.append(writer.finish(watermark(batch)))
         commit = sink.commit(messages)
         commits.update(commit.partitions if commit else ())
     commits.update(sink.end())
     return Outcome({name: _sizes(storage, name) for name in sorted(commits)}, commits)
 
 
-def _rows(batch: int, count: int, chance: np.random.Generator) -> pa.RecordBatch:
+def batch_rows(batch: int, count: int, chance: np.random.Generator) -> pa.RecordBatch:
+    """Return *count* rows of a batch's minute, some of them late."""
     late = np.where(chance.random(count) < LATE, chance.integers(0, 30, count), 0)
     hours = [f"{START + timedelta(minutes=batch - int(minutes)):%Y%m%d%H}" for minutes in late]
     noise = chance.bytes(count * PAYLOAD)
@@ -78,7 +79,7 @@ def _rows(batch: int, count: int, chance: np.random.Generator) -> pa.RecordBatch
     return pa.RecordBatch.from_pydict({"id": range(count), "hour": hours, "payload": payload}, schema=SCHEMA)
 
 
-def _watermark(batch: int) -> int:
+def watermark(batch: int) -> int:
     """The end of the batch's minute, less a quarter of an hour: rows that are later come after their hour's commit."""
     return int((START - datetime(1970, 1, 1)).total_seconds()) * 1000 + (batch + 1 - 15) * MINUTE  # noqa: DTZ001
 

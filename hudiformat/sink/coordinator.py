@@ -9,6 +9,9 @@ The steps of a batch, each of which can be repeated:
 5. The partitions whose time has come are committed.
 6. The journal records that the batch is finished, and leftover files are deleted.
 
+With the policy ``merge``, files of partitions that are not committed yet stay hidden: the plan names them, the progress
+after the batch keeps them, and later plans merge them.
+
 A process that crashes before the end of step 1 has changed nothing visible.  After a later crash
 :meth:`FileSink.recover` or the next commit finishes the batch.
 """
@@ -22,10 +25,26 @@ from typing import cast
 
 from hudiformat.errors import DataError, StorageError
 from hudiformat.sink.formats import merge_files
-from hudiformat.sink.layout import Layout, TaskCommit, done_name, published_name, staged_batch
+from hudiformat.sink.layout import (
+    Layout,
+    StagedFile,
+    TaskCommit,
+    done_name,
+    ending_name,
+    published_name,
+    staged_batch,
+)
 from hudiformat.sink.options import SinkOptions
-from hudiformat.sink.partition_commit import CommitPolicy, Extractor, Metastore, commit_policies, commit_trigger
-from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch
+from hudiformat.sink.partition_commit import (
+    CommitPolicy,
+    Extractor,
+    Metastore,
+    PolicyContext,
+    ProcessTimeTrigger,
+    commit_policies,
+    commit_trigger,
+)
+from hudiformat.sink.plan import BatchPlan, Group, Progress, missing_tasks, plan_batch, plan_end
 from hudiformat.sink.rolling import Clock, now_milliseconds
 from hudiformat.storage import Storage
 
@@ -45,10 +64,10 @@ class Compactor:
     def __call__(self) -> None:
         """Merge the groups of this compactor that have not been merged yet."""
         for group in self.plan.share(self.number):
-            target = merged_path(self.layout, self.plan.batch, group)
+            target = merged_path(self.layout, self.plan, group)
             if self.storage.exists(target) or self.storage.exists(group.target):
                 continue
-            unfinished = self.layout.staged(f"merging-{self.plan.batch}-{group.number}-{uuid.uuid4().hex}")
+            unfinished = self.layout.staged(f"merging-{self.plan.label}-{group.number}-{uuid.uuid4().hex}")
             merge_files(self.storage, group.sources, unfinished, group.format)
             try:
                 self.storage.rename(unfinished, target)
@@ -57,9 +76,9 @@ class Compactor:
                     raise
 
 
-def merged_path(layout: Layout, batch: int, group: Group) -> str:
+def merged_path(layout: Layout, plan: BatchPlan, group: Group) -> str:
     """Return the path of a group's file before it becomes visible: a merged file, or the only file of the group."""
-    return layout.staged(f"merged-{batch}-{group.number}") if len(group.sources) > 1 else group.sources[0]
+    return layout.merged(plan.label, group.number) if len(group.sources) > 1 else group.sources[0]
 
 
 def run_one_after_the_other(compactors: Sequence[Compactor]) -> None:
@@ -151,7 +170,7 @@ class FileSink:
         if batch is not None:
             messages = [replace(message, batch=batch, tasks=len(messages)) for message in messages]
         plan = plan_batch(messages, self._options)
-        if self._policies:
+        if self._options.policies:
             for partition in filter(None, plan.partitions):
                 self._trigger.check(partition)
         progress = self._resume()
@@ -163,6 +182,9 @@ class FileSink:
         if plan.batch <= progress.batch:
             self._delete_leftovers(progress)
             return None
+        if self._options.holds or progress.held:
+            due = self._due(plan, progress) if self._options.holds else None
+            plan = plan_batch(messages, self._options, held=progress.held, due=due, layout=self._layout)
         self._storage.create(self._layout.plan(plan.batch), plan.to_json())
         progress, commit = self._carry_out(plan, progress)
         self._delete_leftovers(progress)
@@ -179,9 +201,16 @@ class FileSink:
         return progress.batch
 
     def end(self) -> list[str]:
-        """Commit all pending partitions at the end of the input, and return them."""
+        """Commit all pending partitions at the end of the input, and return them; hidden files become visible."""
         progress = self._resume()
         pending = list(progress.pending)
+        if progress.held:
+            self._delete_leftovers(progress)
+            plan = plan_end(progress, self._options)
+            self._storage.create(self._layout.ending(plan.batch), plan.to_json())
+            progress, commit = self._carry_out(plan, progress)
+            self._delete_leftovers(progress)
+            return list(commit.partitions)
         if pending:
             self._commit_partitions(pending)
             without_pending = replace(progress, pending={})
@@ -193,6 +222,10 @@ class FileSink:
         names = {entry.name for entry in self._storage.list(self._layout.journal)}
         done = max((name for name in names if name.endswith(".done")), default=None)
         progress = Progress() if done is None else self._progress(done)
+        if progress.held and ending_name(progress.batch) in names:
+            plan = BatchPlan.from_json(self._storage.read(self._layout.ending(progress.batch)))
+            is_published = self._layout.ending_published(progress.batch).rpartition("/")[2] in names
+            progress, _ = self._carry_out(plan, progress, is_published=is_published)
         for name in sorted(name for name in names if name.endswith(".plan")):
             plan = BatchPlan.from_json(self._storage.read(f"{self._layout.journal}/{name}"))
             if plan.batch > progress.batch:
@@ -210,16 +243,41 @@ class FileSink:
             self._make_visible(plan)
 
         now = self._clock()
-        watermark = max((mark for mark in (before.watermark, plan.watermark) if mark is not None), default=None)
-        pending = {**before.pending}
-        if self._policies:
-            pending |= {name: now for name in plan.partitions if name and name not in pending}
-        committed = self._trigger.committable(pending, now=now, watermark=watermark)
+        watermark = _later(before.watermark, plan.watermark)
+        pending = self._pending(plan, before, now)
+        committed = plan.due
+        if committed is None:
+            committed = tuple(self._trigger.committable(pending, now=now, watermark=watermark))
         self._commit_partitions(committed)
         left = {name: since for name, since in pending.items() if name not in committed}
-        after = Progress(plan.batch, watermark, left, before.skipped_before(plan.batch))
-        self._storage.create(self._layout.done(plan.batch), after.to_json())
-        return after, BatchCommit(plan.batch, tuple(group.target for group in plan.groups), tuple(committed))
+        after = Progress(plan.batch, watermark, left, before.skipped_before(plan.batch), self._held(plan))
+        self._storage.create(self._layout.done(plan.batch), after.to_json(), overwrite=plan.ending)
+        return after, BatchCommit(plan.batch, plan.targets, tuple(filter(None, committed)))
+
+    def _pending(self, plan: BatchPlan, before: Progress, now: int) -> dict[str, int]:
+        """Return since when partitions wait; an output without partitions waits only if its files are hidden."""
+        names = plan.partitions if self._options.policies else []
+        new = {name: now for name in names if (name or self._options.holds) and name not in before.pending}
+        return {**before.pending, **new}
+
+    def _due(self, plan: BatchPlan, before: Progress) -> list[str]:
+        """Return the partitions that are committed with the batch of *plan*, before any of its files is visible."""
+        now = self._clock()
+        watermark = _later(before.watermark, plan.watermark)
+        pending = self._pending(plan, before, now)
+        named = {name: since for name, since in pending.items() if name}
+        due = self._trigger.committable(named, now=now, watermark=watermark)
+        if "" in pending:  # an output without partitions has no time, only a delay
+            whole = {"": pending[""]}
+            due += ProcessTimeTrigger(self._options.delay).committable(whole, now=now, watermark=watermark)
+        return [name for name in due if now >= pending[name] + self._options.merge_wait]
+
+    def _held(self, plan: BatchPlan) -> tuple[StagedFile, ...]:
+        """Return the files that wait after *plan*, with the sizes of those that it has merged."""
+        if not any(group.hidden for group in plan.groups):
+            return plan.held
+        sizes = {f"{self._layout.staging}/{file.name}": file.size for file in self._storage.list(self._layout.staging)}
+        return tuple(replace(file, size=sizes.get(file.path, file.size)) for file in plan.held)
 
     def _make_visible(self, plan: BatchPlan) -> None:
         compactors = [
@@ -230,30 +288,38 @@ class FileSink:
         if compactors:
             self._run(compactors)
         for group in plan.groups:
-            self._publish(merged_path(self._layout, plan.batch, group), group.target)
-        if self._policies and plan.groups:
-            self._storage.create(self._layout.published(plan.batch), b"")
+            if not group.hidden:
+                self._publish(merged_path(self._layout, plan, group), group.target)
+        if self._options.policies and plan.groups:
+            mark = self._layout.ending_published if plan.ending else self._layout.published
+            self._storage.create(mark(plan.batch), b"")
 
     def _publish(self, source: str, target: str) -> None:
         if not self._storage.exists(target):  # else renamed before a crash; a storage that copies may have both
             self._storage.rename(source, target)
 
     def _commit_partitions(self, partitions: Sequence[str]) -> None:
-        for partition in partitions:
+        for partition in filter(None, partitions):
             for policy in self._policies:
-                policy.commit(partition, self._storage)
+                policy.commit(PolicyContext(partition, self._storage))
 
     def _delete_leftovers(self, progress: Progress, *, all_batches: bool = False) -> None:
-        """Delete all files but the newest journal entry, which the next commit needs, and files of later batches."""
+        """Delete all files but the newest journal entry, hidden files that wait, and files of later batches."""
         staging = self._layout.staging
-        for file in self._storage.list(staging):
-            batch = staged_batch(file.name)
-            if all_batches or batch is None or batch <= progress.batch:
-                self._storage.delete(f"{staging}/{file.name}")
+        waiting = {file.path for file in progress.held}
+        for path in [f"{staging}/{file.name}" for file in self._storage.list(staging)]:
+            batch = staged_batch(path.rpartition("/")[2])
+            if path not in waiting and (all_batches or batch is None or batch <= progress.batch):
+                self._storage.delete(path)
         self._storage.delete_empty_folder(staging)
         for entry in self._storage.list(self._layout.journal):
             if entry.name != done_name(progress.batch):
                 self._storage.delete(f"{self._layout.journal}/{entry.name}")
+
+
+def _later(*marks: int | None) -> int | None:
+    """Return the latest of the watermarks that there are."""
+    return max((mark for mark in marks if mark is not None), default=None)
 
 
 def _joined(commits: Sequence[BatchCommit]) -> BatchCommit | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
@@ -24,12 +25,23 @@ def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile
     return lambda file, label: avro_files.AvroRows(file, avro, label)
 
 
+def file_kind(schema: pa.Schema, options: SinkOptions) -> str:
+    """Return a text that two files have in common if they can be merged: 16 hex digits for format, codec and schema."""
+    codec = options.avro_codec.value if options.format is Format.AVRO else ""
+    described = f"{options.format.value} {codec} ".encode() + schema.serialize().to_pybytes()
+    return hashlib.sha256(described).hexdigest()[:16]
+
+
 def merge_files(storage: Storage, sources: Sequence[str], target: str, kind: Format) -> None:
     """Write the rows of *sources*, in their order, to the new file *target*; all files have the format *kind*.
 
+    Memory is bounded.  Blocks of Avro files and large row groups of Parquet files are copied as they are, small row
+    groups are put together.  Policies of users can call this, for files that no reader sees.
+
     Raises:
         SchemaError: the files have different schemas, or Avro files have different codecs.
-        DecodeError: an Avro file is damaged.
+        DecodeError: a file is damaged.
+        DataError: there are no files.
     """
     merge = {Format.PARQUET: parquet.merge_files, Format.AVRO: avro_files.merge_files}[kind]
     merge(storage, sources, target)

@@ -42,6 +42,10 @@ class Layout:
         """Return the path of a file that is not visible yet, with its batch in front if that is known."""
         return f"{self.staging}/{'' if batch is None else f'{batch:020d}-'}{name}.inprogress"
 
+    def merged(self, label: str, number: int) -> str:
+        """Return the path of the merged file of group *number*, while it is hidden; *label* is that of the plan."""
+        return self.staged(f"merged-{label}-{number}")
+
     def plan(self, batch: int) -> str:
         """Return the path of the plan of *batch*."""
         return f"{self.journal}/{plan_name(batch)}"
@@ -49,6 +53,14 @@ class Layout:
     def published(self, batch: int) -> str:
         """Return the path of the mark that all files of *batch* are visible."""
         return f"{self.journal}/{published_name(batch)}"
+
+    def ending(self, batch: int) -> str:
+        """Return the path of the plan that ends the input after *batch*."""
+        return f"{self.journal}/{ending_name(batch)}"
+
+    def ending_published(self, batch: int) -> str:
+        """Return the path of the mark that all files of the plan :meth:`ending` are visible."""
+        return f"{self.ending(batch)}-published"
 
     def done(self, batch: int) -> str:
         """Return the path of the progress after *batch*."""
@@ -58,6 +70,11 @@ class Layout:
 def plan_name(batch: int) -> str:
     """Return the name of the file that exists while *batch* is decided and not finished."""
     return f"{batch:020d}.plan"
+
+
+def ending_name(batch: int) -> str:
+    """Return the name of the file that exists while the input ends after *batch*."""
+    return f"{batch:020d}.end"
 
 
 def published_name(batch: int) -> str:
@@ -81,7 +98,8 @@ class StagedFile:
     """A file that a task has written for the folder ``partition``; ``path`` is its present, hidden place.
 
     ``name`` consists of the numbers of the task and of the file, and the attempt; the visible name begins with the
-    batch.  ``size`` is in bytes.
+    batch.  ``size`` is in bytes.  Files of one ``kind`` have the same schema and codec.  ``merged`` says that the file
+    was merged of others while it was hidden.
     """
 
     partition: str
@@ -89,6 +107,8 @@ class StagedFile:
     path: str
     size: int
     rows: int
+    kind: str = ""
+    merged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

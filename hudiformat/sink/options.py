@@ -1,4 +1,4 @@
-"""The options of the sink: Flink's keys with Flink's defaults, and one key of hudiformat."""
+"""The options of the sink: Flink's keys with Flink's defaults, and two keys of hudiformat."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ class Policy(Enum):
     METASTORE = "metastore"
     SUCCESS_FILE = "success-file"
     CUSTOM = "custom"
+    MERGE = "merge"
+    """Files are hidden until their partition is committed, and merged then; Flink has no such policy."""
 
 
 class ExtractorKind(Enum):
@@ -81,6 +83,7 @@ class SinkOptions:
     delay: int = 0
     watermark_time_zone: str = "UTC"
     policies: tuple[Policy, ...] = ()
+    merge_wait: int = 0
     success_file_name: str = "_SUCCESS"
     extractor_kind: ExtractorKind = ExtractorKind.DEFAULT
     timestamp_pattern: str | None = None
@@ -90,6 +93,11 @@ class SinkOptions:
     def compaction_target(self) -> int:
         """The size in bytes to which files are merged."""
         return self.file_size if self.compaction_file_size is None else self.compaction_file_size
+
+    @property
+    def holds(self) -> bool:
+        """Whether files are hidden until their partition is committed."""
+        return Policy.MERGE in self.policies
 
 
 def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
@@ -180,7 +188,10 @@ def _choice(kind: type[Enum]) -> Callable[[str, str], Any]:
 
 def _policies(key: str, value: str) -> tuple[Policy, ...]:
     parse = _choice(Policy)
-    return tuple(parse(key, kind.strip()) for kind in value.split(","))
+    policies = tuple(parse(key, kind.strip()) for kind in value.split(","))
+    if Policy.MERGE in policies[1:]:
+        raise _bad(key, value, "merge at the first place, once: other policies see merged files")
+    return policies
 
 
 def _zone(key: str, value: str) -> str:
@@ -210,6 +221,7 @@ _KEYS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "compaction.file-size": ("compaction_file_size", _size),
     "compaction.parallelism": ("compaction_parallelism", _count),
     "hudiformat.sink.packing": ("packing", _choice(Packing)),
+    "hudiformat.sink.merge.wait": ("merge_wait", _duration),
     "sink.rolling-policy.file-size": ("file_size", _size),
     "sink.rolling-policy.rollover-interval": ("rollover_interval", _duration),
     "sink.rolling-policy.inactivity-interval": ("inactivity_interval", _duration),

@@ -1,19 +1,24 @@
-"""Writing Parquet files of plain rows, one row group after the other, and merging them, in bounded memory."""
+"""Writing Parquet files of plain rows, one row group after the other, and merging them, in bounded memory.
+
+Merging copies large row groups undecoded.  Rules: spec/sink.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudiformat.errors import SchemaError
+from hudiformat.errors import DataError, SchemaError
+from hudiformat.parquet import ParquetSource, RowGroupCopier
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.storage import OutputFile, Storage, arrow_stream, reading
 
 ROW_GROUP = 64 << 20
 """The bytes in Arrow of a row group."""
+COPIED = 4 << 20
+"""The bytes, before compression, from which on a row group is copied as it is when files are merged."""
 _READ_ROWS = 1 << 16
 
 
@@ -43,33 +48,82 @@ class ParquetRows(GatheredRows):
         self._writer.write_table(table, row_group_size=table.num_rows)
 
 
+class MergedRows(GatheredRows):
+    """Writes a file of row groups: large ones are copied as they are, small ones decoded and put together.
+
+    The rows stay in the order in which they are added.  A row group that is put together is written to memory first
+    and copied from there, so that all row groups of the file come in one way.
+    """
+
+    def __init__(self, file: OutputFile, schema: pa.Schema) -> None:
+        super().__init__(ROW_GROUP)
+        self._file = file
+        self._schema = schema
+        self._copier = RowGroupCopier(file)
+        self._written_here = _in_memory(schema.empty_table())
+        self._copier.append(self._written_here)
+
+    def add(self, stream: pa.NativeFile, path: str) -> None:
+        """Add all rows of a Parquet file.
+
+        Raises:
+            SchemaError: the file has another schema.
+        """
+        parquet = pq.ParquetFile(stream)
+        if not parquet.schema_arrow.equals(self._schema):
+            raise SchemaError(
+                f"{path}: expected the schema of the files before\n{self._schema}\nfound\n{parquet.schema_arrow}\n"
+                "write a batch with one schema"
+            )
+        source: ParquetSource | None = None
+        for number in range(parquet.num_row_groups):
+            if parquet.metadata.row_group(number).total_byte_size >= COPIED:
+                source = source or ParquetSource.open(stream, path)
+                if self._written_here.difference(source) is None:
+                    self.flush()
+                    self._copier.append(source, [number])
+                    continue
+            for batch in parquet.iter_batches(_READ_ROWS, row_groups=[number]):
+                self.write(batch)
+
+    @property
+    def written(self) -> int:
+        """As :attr:`GatheredRows.written`."""
+        return self._file.size
+
+    def close(self) -> int:
+        """Write the remaining rows and the footer; return the size of the file in bytes."""
+        self.flush()
+        return self._copier.close()
+
+    def _write_piece(self, table: pa.Table) -> None:
+        self._copier.append(_in_memory(table))
+
+
+def _in_memory(table: pa.Table) -> ParquetSource:
+    """Return a Parquet file in memory with *table* as its only row group."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, table.schema) as writer:
+        writer.write_table(table, row_group_size=max(table.num_rows, 1))
+    return ParquetSource.open(pa.BufferReader(sink.getvalue()), "rows in memory")
+
+
 def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:
     """Write the rows of *sources*, in their order, to the new file *target*.
 
-    Row groups are decoded and encoded again: pyarrow cannot copy them, and copies of small row groups would stay small.
+    Row groups of at least :data:`COPIED` bytes are copied byte for byte; smaller ones are decoded and put together,
+    because copies of small row groups would stay small.  Memory holds one row group.
 
     Raises:
         SchemaError: the files have different schemas.
     """
     with storage.open_new(target) as file:
-        batches = _batches(storage, sources)
-        first = next(batches)  # files of the sink are never empty
-        merged = ParquetRows(file, first.schema)
-        for batch in chain([first], batches):
-            merged.write(batch)
+        merged: MergedRows | None = None
+        for source in sources:
+            with reading(storage, source) as stream:
+                merged = merged or MergedRows(file, pq.read_schema(stream))
+                merged.add(stream, source)
+        if merged is None:
+            raise DataError(f"{target}: expected files to merge, found none")
         merged.close()
         file.sync()
-
-
-def _batches(storage: Storage, sources: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    first: pa.Schema | None = None
-    for source in sources:
-        with reading(storage, source) as stream:
-            file = pq.ParquetFile(stream)
-            first = first or file.schema_arrow
-            if not file.schema_arrow.equals(first):
-                raise SchemaError(
-                    f"{source}: expected the schema of the files before\n{first}\nfound\n{file.schema_arrow}\n"
-                    "write a batch with one schema"
-                )
-            yield from file.iter_batches(_READ_ROWS)

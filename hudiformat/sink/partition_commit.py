@@ -108,11 +108,40 @@ class Metastore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyContext:
+    """The partition that a policy commits.
+
+    ``partition`` is the path of its folder in ``storage``, ``day=1/hour=2``, and ``path`` the full path with the
+    storage's root.  ``values`` are its values by column, in the order of the path: ``{"day": "1", "hour": "2"}``.
+
+    Source: PartitionCommitPolicy.Context, Flink 1.20.0.
+    """
+
+    partition: str
+    storage: Storage
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values of the partition by column."""
+        return partition_values(self.partition)
+
+    @property
+    def path(self) -> str:
+        """The full path of the partition's folder."""
+        return f"{self.storage.root}/{self.partition}"
+
+    def files(self) -> list[str]:
+        """List the partition's visible files of rows, as paths in ``storage``, sorted."""
+        entries = [entry for entry in self.storage.list(self.partition) if not entry.is_dir]
+        return [f"{self.partition}/{entry.name}" for entry in entries if entry.name[0] not in "._"]
+
+
 class CommitPolicy(Protocol):
     """An action that commits a partition.  It is repeated after a crash, so it must be idempotent."""
 
-    def commit(self, partition: str, storage: Storage) -> None:
-        """Commit the partition at the path *partition* of *storage*."""
+    def commit(self, context: PolicyContext) -> None:
+        """Commit the partition of *context*."""
         ...
 
 
@@ -122,9 +151,9 @@ class MetastorePolicy:
 
     metastore: Metastore
 
-    def commit(self, partition: str, storage: Storage) -> None:
+    def commit(self, context: PolicyContext) -> None:
         """See :class:`CommitPolicy`."""
-        self.metastore.create_or_alter_partition(partition_values(partition), f"{storage.root}/{partition}")
+        self.metastore.create_or_alter_partition(context.values, context.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +162,9 @@ class SuccessFilePolicy:
 
     name: str
 
-    def commit(self, partition: str, storage: Storage) -> None:
+    def commit(self, context: PolicyContext) -> None:
         """See :class:`CommitPolicy`."""
-        path = f"{partition}/{self.name}"
+        storage, path = context.storage, f"{context.partition}/{self.name}"
         storage.delete(path)  # to overwrite it, a storage may need a second file, which a crash would leave behind
         storage.open_new(path).close()
 
@@ -143,7 +172,7 @@ class SuccessFilePolicy:
 def commit_policies(
     options: SinkOptions, *, metastore: Metastore | None = None, custom: CommitPolicy | None = None
 ) -> Sequence[CommitPolicy]:
-    """Return the policies of *options* in their order.
+    """Return the policies of *options* in their order; ``merge`` is none of them, the coordinator does it before them.
 
     Raises:
         OptionError: the options require a metastore or custom policy and there is none, or the other way round.
@@ -157,4 +186,4 @@ def commit_policies(
     for kind, policy in given.items():
         if (policy is not None) != (kind in options.policies) and kind is not Policy.SUCCESS_FILE:
             raise OptionError(f"option {key}: {kind.value!r} and the argument {kind.value}= go together", option=key)
-    return [policy for kind in options.policies if (policy := given[kind]) is not None]
+    return [policy for kind in options.policies if (policy := given.get(kind)) is not None]

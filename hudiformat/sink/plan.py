@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError, DataError
 from hudiformat.naming import checked_partition, checked_path_in_table, join_path
-from hudiformat.sink.layout import StagedFile, TaskCommit
+from hudiformat.sink.holding import arrange, with_batch
+from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import Format, SinkOptions
 from hudiformat.sink.packing import pack
 
@@ -25,12 +26,16 @@ _SKIPPED = 100
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files that become the visible file *target*: a single file is renamed, several files are merged."""
+    """Files that become the visible file *target*: a single file is renamed, several files are merged.
+
+    The files of a *hidden* group are merged and become visible later.
+    """
 
     number: int
     partition: str
     sources: tuple[str, ...]
     target: str
+    hidden: bool = False
 
     @property
     def format(self) -> Format:
@@ -41,17 +46,34 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The groups of a batch, and the number of compactors: compactor n mod ``compactors`` merges group n."""
+    """The groups of a batch, and the number of compactors: compactor n mod ``compactors`` merges group n.
+
+    ``held`` are the hidden files that wait for their partitions afterwards, and ``due`` the partitions to commit; None
+    if the trigger decides that later.  An ``ending`` plan has no batch of its own, but ends the input after ``batch``.
+    """
 
     batch: int
     groups: tuple[Group, ...]
     compactors: int
     watermark: int | None = None
+    held: tuple[StagedFile, ...] = ()
+    due: tuple[str, ...] | None = None
+    ending: bool = False
 
     @property
     def partitions(self) -> list[str]:
-        """The partitions that get files, sorted."""
-        return sorted({group.partition for group in self.groups})
+        """The partitions that get files, visible or not, sorted."""
+        return sorted({group.partition for group in self.groups} | {file.partition for file in self.held})
+
+    @property
+    def label(self) -> str:
+        """A text for names of files that no other plan has."""
+        return f"{self.batch}{'-end' if self.ending else ''}"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The files that become visible."""
+        return tuple(group.target for group in self.groups if not group.hidden)
 
     def share(self, compactor: int) -> list[Group]:
         """Return the groups that *compactor* has to merge."""
@@ -71,10 +93,13 @@ class BatchPlan:
         """
         with _reading("plan"):
             fields = _fields(text, batch=int, groups=list, compactors=int, watermark=int)
+            more = _optional_fields(text, held=list, due=list, ending=bool)
             groups = tuple(map(_parse_group, fields.pop("groups")))
             if fields["compactors"] < 1:
                 raise ValueError("expected a compactor")
-            return cls(groups=groups, **fields)
+            held = tuple(map(_parse_file, more["held"] or ()))
+            due = None if more["due"] is None else tuple(checked_partition(_expect(str, name)) for name in more["due"])
+            return cls(groups=groups, held=held, due=due, ending=more["ending"] or False, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +107,14 @@ class Progress:
     """The state after a batch: its number, the watermark, and the pending partitions with the times since when.
 
     Times are in milliseconds since 1970.  ``skipped`` are ranges of numbers, first and last, that no batch before has
-    had: a batch with such a number would come too late.
+    had: a batch with such a number would come too late.  ``held`` are hidden files that wait for their partitions.
     """
 
     batch: int = -1
     watermark: int | None = None
     pending: dict[str, int] = field(default_factory=dict)
     skipped: list[list[int]] = field(default_factory=list)
+    held: tuple[StagedFile, ...] = ()
 
     def skipped_before(self, batch: int) -> list[list[int]]:
         """Return the ranges that are skipped once *batch* is finished; of the first batch nothing can be said."""
@@ -118,7 +144,8 @@ class Progress:
             for partition, since in fields["pending"].items():
                 checked_partition(partition)
                 _expect(int, since)
-            return cls(**fields)
+            held = _optional_fields(text, held=list)["held"] or ()
+            return cls(held=tuple(map(_parse_file, held)), **fields)
 
 
 @contextmanager
@@ -138,6 +165,23 @@ def _fields(text: bytes, **kinds: type) -> dict[str, Any]:
     }
 
 
+def _optional_fields(text: bytes, **kinds: type) -> dict[str, Any]:
+    """The fields of a JSON object that may be missing or null, each of its kind."""
+    found = _expect(dict, json.loads(text))
+    given = {name: found.get(name) for name in kinds}
+    return {name: None if value is None else _expect(kinds[name], value) for name, value in given.items()}
+
+
+def _parse_file(value: Any) -> StagedFile:
+    found = _expect(dict, value)
+    partition, name, path, kind = (_expect(str, found[field]) for field in ("partition", "name", "path", "kind"))
+    checked_partition(partition)
+    if not checked_path_in_table(path) or not checked_path_in_table(name) or "/" in name:
+        raise ValueError(f"expected the name and path of a file, found {name!r} and {path!r}")
+    size, rows, merged = _expect(int, found["size"]), _expect(int, found["rows"]), _expect(bool, found["merged"])
+    return StagedFile(partition, name, path, size, rows, kind, merged)
+
+
 def _parse_group(value: Any) -> Group:
     found = _expect(dict, value)
     group = Group(
@@ -145,6 +189,7 @@ def _parse_group(value: Any) -> Group:
         checked_partition(_expect(str, found["partition"])),
         tuple(checked_path_in_table(_expect(str, source)) for source in _expect(list, found["sources"])),
         checked_path_in_table(_expect(str, found["target"])),
+        _expect(bool, found.get("hidden", False)),
     )
     if group.target.rpartition("/")[0] != group.partition or not all(group.sources) or not group.sources:
         raise ValueError(f"expected files for the partition {group.partition!r}, found {group.target!r}")
@@ -152,7 +197,7 @@ def _parse_group(value: Any) -> Group:
 
 
 def _expect(kind: type[_T], value: object) -> _T:
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
     return value
 
@@ -172,8 +217,18 @@ def missing_tasks(messages: Sequence[TaskCommit]) -> list[int]:
     return [number for number in range(tasks) if number not in numbers]
 
 
-def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPlan:
+def plan_batch(
+    messages: Sequence[TaskCommit],
+    options: SinkOptions,
+    *,
+    held: Sequence[StagedFile] = (),
+    due: Sequence[str] | None = None,
+    layout: Layout | None = None,
+) -> BatchPlan:
     """Return the plan of a batch whose tasks have all reported.
+
+    *held* are the hidden files of earlier batches, and *due* the partitions to commit, if the plan has to know them:
+    then files of other partitions wait, in the hidden folder of *layout*.
 
     Raises:
         DataError: a task has not reported, or the messages are not those of one batch.
@@ -184,17 +239,52 @@ def plan_batch(messages: Sequence[TaskCommit], options: SinkOptions) -> BatchPla
     if missing := missing_tasks(messages):
         raise DataError(f"batch {batch}: tasks {missing} have not reported, nothing is committed before")
     files = sorted((f for message in messages for f in message.files), key=lambda file: (file.partition, file.name))
-    packed = [
-        group
-        for _, in_partition in groupby(files, lambda file: file.partition)
-        for group in _packed(list(in_partition), options)
-    ]
+    new = [with_batch(file, batch) for file in files]
     watermarks = [message.watermark for message in messages if message.watermark is not None]
-    return BatchPlan(
+    plan = BatchPlan(
         batch,
-        tuple(_group(batch, number, group) for number, group in enumerate(packed)),
+        (),
         options.compaction_parallelism or tasks,
         min(watermarks, default=None),
+        due=None if due is None else tuple(due),
+    )
+    if held or due is not None:
+        return _with_files(plan, [*held, *new], options, None if due is None else layout or Layout())
+    packed = [
+        group
+        for _, in_partition in groupby(new, lambda file: file.partition)
+        for group in _packed(list(in_partition), options)
+    ]
+    return replace(plan, groups=tuple(_group(number, group) for number, group in enumerate(packed)))
+
+
+def plan_end(progress: Progress, options: SinkOptions) -> BatchPlan:
+    """Return the plan that publishes all hidden files at the end of the input, and commits all pending partitions."""
+    due = tuple(progress.pending)
+    plan = BatchPlan(progress.batch, (), options.compaction_parallelism or 1, None, (), due, ending=True)
+    return _with_files(plan, progress.held, options, None)
+
+
+def _with_files(plan: BatchPlan, files: Sequence[StagedFile], options: SinkOptions, layout: Layout | None) -> BatchPlan:
+    """Return the plan with groups of hidden files; those of partitions that are not due wait on, with a *layout*."""
+    groups: list[Group] = []
+    held: list[StagedFile] = []
+    for partition in sorted({file.partition for file in files}):
+        own = [file for file in files if file.partition == partition]
+        found = arrange(own, options, is_due=layout is None or partition in (plan.due or ()))
+        groups += [_group(len(groups) + number, group) for number, group in enumerate(found.published)]
+        held += found.waiting
+        for group in found.merged:
+            assert layout is not None  # noqa: S101 - else all partitions are due, and all groups published
+            held.append(_merged_file(group, layout.merged(plan.label, len(groups))))
+            groups.append(replace(_group(len(groups), group), hidden=True))
+    return replace(plan, groups=tuple(groups), held=tuple(held))
+
+
+def _merged_file(files: Sequence[StagedFile], path: str) -> StagedFile:
+    """Return the hidden file that *files* become; its size is smaller when it is written."""
+    return replace(
+        files[0], path=path, size=sum(file.size for file in files), rows=sum(file.rows for file in files), merged=True
     )
 
 
@@ -215,8 +305,9 @@ def _packed(files: list[StagedFile], options: SinkOptions) -> list[list[StagedFi
     return pack(files, lambda file: file.size, options.compaction_target, options.packing)
 
 
-def _group(batch: int, number: int, files: Sequence[StagedFile]) -> Group:
+def _group(number: int, files: Sequence[StagedFile]) -> Group:
     partition = files[0].partition
-    name = f"{'part' if len(files) == 1 else 'compacted-part'}-{batch:010d}-{files[0].name}"
+    is_merged = len(files) > 1 or files[0].merged
+    name = f"{'compacted-part' if is_merged else 'part'}-{files[0].name}"
     sources = tuple(file.path for file in files)
     return Group(number, partition, sources, join_path(partition, name))

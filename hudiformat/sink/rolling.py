@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import partition_paths
-from hudiformat.sink.formats import rows_writer
+from hudiformat.sink.formats import file_kind, rows_writer
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import SinkOptions
@@ -78,6 +78,7 @@ class TaskWriter:
         self._partition_by = list(partition_by)
         self._file_schema = file_schema(schema, partition_by)
         self._begin = rows_writer(self._file_schema, self._options)
+        self._kind = file_kind(self._file_schema, self._options)
         self._batch, self._task, self._tasks = batch, task, tasks
         self._attempt = attempt or uuid.uuid4().hex
         self._clock = clock
@@ -190,7 +191,9 @@ class TaskWriter:
         open_file.file.sync()
         open_file.file.close()
         del self._open[partition]
-        self._staged.append(StagedFile(partition, open_file.name, open_file.path, size, open_file.rows.rows))
+        self._staged.append(
+            StagedFile(partition, open_file.name, open_file.path, size, open_file.rows.rows, self._kind)
+        )
 
 
 def file_schema(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:

@@ -19,6 +19,7 @@ from hudiformat.sink import (
     FileSink,
     Layout,
     Packing,
+    PolicyContext,
     SinkOptions,
     TaskCommit,
     TaskWriter,
@@ -299,9 +300,9 @@ class Commits:
     def __init__(self) -> None:
         self.found: list[str] = []
 
-    def commit(self, partition: str, storage: Storage) -> None:
-        assert any(path.startswith(f"{partition}/") for path in visible(storage))
-        self.found.append(partition)
+    def commit(self, context: PolicyContext) -> None:
+        assert context.files() == [path for path in visible(context.storage) if path.startswith(context.partition)]
+        self.found.append(context.partition)
 
 
 DAY = 86_400_000

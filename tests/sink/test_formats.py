@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hudiformat.sink.formats import merge_files, rows_writer
+from hudiformat.sink.formats import file_kind, merge_files, rows_writer
 from hudiformat.sink.options import Codec, Format, SinkOptions
 from tests.sink.support import SCHEMA, memory, read, rows
+
+
+def test_files_of_one_kind_have_the_same_format_codec_and_schema() -> None:
+    options = [SinkOptions(), *(SinkOptions(format=Format.AVRO, avro_codec=codec) for codec in Codec)]
+    kinds = {file_kind(schema, one) for schema in (SCHEMA, SCHEMA.remove(0)) for one in options}
+    assert len(kinds) == 2 * len(options)
+    assert file_kind(SCHEMA, SinkOptions()) == file_kind(SCHEMA, SinkOptions(auto_compaction=True))
 
 
 @pytest.mark.parametrize("kind", list(Format))

@@ -22,6 +22,8 @@ def test_everything_hidden_is_in_a_folder_that_begins_with_a_dot() -> None:
     assert layout.plan(7) == f".hudiformat-sink/query/journal/{7:020d}.plan"
     assert layout.done(7) == f".hudiformat-sink/query/journal/{7:020d}.done"
     assert plan_name(9) < plan_name(10)
+    assert layout.ending_published(7) == f"{layout.ending(7)}-published" == f"{layout.journal}/{7:020d}.end-published"
+    assert layout.merged("7-end", 2) == ".hudiformat-sink/query/staging/merged-7-end-2.inprogress"
 
 
 def test_messages_can_be_pickled() -> None:

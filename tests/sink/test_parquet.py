@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hudiformat.errors import DataError, SchemaError
 from hudiformat.sink import (
     FileSink,
     SinkOptions,
     TaskWriter,
     parquet,
 )
+from hudiformat.storage import Storage
 from tests.sink.support import ids, memory, noise, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
@@ -57,3 +61,55 @@ def test_row_groups_end_where_they_are_full(monkeypatch: pytest.MonkeyPatch) -> 
     with storage.open_input(message.files[0].path) as file:
         found = pq.ParquetFile(file).metadata
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [300, 300, 100]
+
+
+def parquet_metadata(storage: Storage, path: str) -> pq.FileMetaData:
+    with storage.open_input(path) as file:
+        return pq.ParquetFile(file).metadata
+
+
+def put(storage: Storage, path: str, table: pa.Table, **more: Any) -> str:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **more)
+    storage.create(path, sink.getvalue().to_pybytes())
+    return path
+
+
+def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "COPIED", 5000)
+    storage = memory()
+    sizes = [1, 2, 900, 3, 4, 5, 1000]
+    tables = [
+        pa.table({"id": [number] * size, "text": [f"{i}" for i in range(size)]}) for number, size in enumerate(sizes)
+    ]
+    paths = [put(storage, f"{number}", table) for number, table in enumerate(tables)]
+    parquet.merge_files(storage, paths, "all")
+    assert read(storage, "all").equals(pa.concat_tables(tables))
+    metadata = parquet_metadata(storage, "all")
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [3, 900, 12, 1000]
+    own = parquet_metadata(storage, "2").row_group(0)
+    data, found = storage.read("2"), storage.read("all")
+    assert data[4 : 4 + sum(own.column(i).total_compressed_size for i in range(2))] in found
+
+
+def test_files_of_another_writer_are_decoded_where_they_cannot_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "COPIED", 1)
+    storage, table = memory(), pa.table({"list": [[1], [2, 3]]})
+    paths = [put(storage, "a", table), put(storage, "b", table, use_compliant_nested_type=False)]
+    element = [pq.ParquetFile(pa.BufferReader(storage.read(path))).schema.column(0).path for path in paths]
+    assert element == ["list.list.element", "list.list.item"]
+    parquet.merge_files(storage, paths, "all")
+    assert read(storage, "all")["list"].to_pylist() == [[1], [2, 3]] * 2
+    assert parquet_metadata(storage, "all").num_row_groups == 2
+
+
+def test_files_of_two_schemas_are_not_merged() -> None:
+    storage = memory()
+    paths = [put(storage, "a", pa.table({"x": [1]})), put(storage, "b", pa.table({"x": ["1"]}))]
+    with pytest.raises(SchemaError, match="b: expected the schema of the files before"):
+        parquet.merge_files(storage, paths, "all")
+
+
+def test_no_files_are_not_merged() -> None:
+    with pytest.raises(DataError, match="all: expected files to merge, found none"):
+        parquet.merge_files(memory(), [], "all")

@@ -8,9 +8,15 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from hudiformat.errors import DataError, OptionError
-from hudiformat.sink import PartitionTime, PartitionTimeTrigger, ProcessTimeTrigger, SinkOptions, parse_sink_options
+from hudiformat.sink import (
+    PartitionTime,
+    PartitionTimeTrigger,
+    PolicyContext,
+    ProcessTimeTrigger,
+    SinkOptions,
+    parse_sink_options,
+)
 from hudiformat.sink.partition_commit import commit_policies, commit_trigger, partition_values
-from hudiformat.storage import Storage
 from tests.sink.support import memory
 
 HOUR = 3_600_000
@@ -84,8 +90,8 @@ class Notes:
     def create_or_alter_partition(self, values: Mapping[str, str], path: str) -> None:
         self.found.append((dict(values), path))
 
-    def commit(self, partition: str, storage: Storage) -> None:
-        self.found.append((partition, storage.exists(f"{partition}/_done")))
+    def commit(self, context: PolicyContext) -> None:
+        self.found.append((context.partition, context.storage.exists(f"{context.partition}/_done")))
 
 
 def test_policies_are_executed_in_their_order() -> None:
@@ -97,16 +103,26 @@ def test_policies_are_executed_in_their_order() -> None:
         }
     )
     for policy in commit_policies(options, metastore=notes, custom=notes):
-        policy.commit("day=1/c=%2F", storage)
+        policy.commit(PolicyContext("day=1/c=%2F", storage))
     place = "day=1/c=%2F"
     assert notes.found == [({"day": "1", "c": "/"}, f"{storage.root}/{place}"), (place, False), (place, True)]
+
+
+def test_a_policy_is_given_values_paths_and_files() -> None:
+    storage = memory()
+    for name in ("b.parquet", "a.parquet", ".hidden", "_SUCCESS", "deeper/x.parquet"):
+        storage.create(f"day=1/c=%2F/{name}", b"")
+    context = PolicyContext("day=1/c=%2F", storage)
+    assert context.values == {"day": "1", "c": "/"}
+    assert context.path == f"{storage.root}/day=1/c=%2F"
+    assert context.files() == ["day=1/c=%2F/a.parquet", "day=1/c=%2F/b.parquet"]
 
 
 def test_a_success_file_is_empty_and_written_anew_each_time() -> None:
     storage = memory()
     (policy,) = commit_policies(parse_sink_options({"sink.partition-commit.policy.kind": "success-file"}))
     storage.create("day=1/_SUCCESS", b"old")
-    policy.commit("day=1", storage)
+    policy.commit(PolicyContext("day=1", storage))
     assert storage.read("day=1/_SUCCESS") == b""
 
 

@@ -106,6 +106,55 @@ def test_a_plan_that_is_damaged_or_names_files_elsewhere_is_refused(text: bytes)
         BatchPlan.from_json(text)
 
 
+HELD: dict[str, Any] = {
+    "partition": "p=1",
+    "name": "0000000001-a.parquet",
+    "path": ".s/a",
+    "size": 5,
+    "rows": 1,
+    "kind": "k",
+    "merged": True,
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"partition": ".."},
+        {"name": "../x"},
+        {"name": "a/b"},
+        {"name": ""},
+        {"path": "/etc/passwd"},
+        {"path": ""},
+        {"size": "5"},
+        {"rows": None},
+        {"kind": 1},
+        {"merged": 1},
+    ],
+)
+def test_hidden_files_that_are_elsewhere_are_refused(change: dict[str, Any]) -> None:
+    for made in (HELD, {**HELD, **change}):
+        text = json.dumps(
+            {**SOUND, "held": [made], "due": ["p=1"], "ending": True, "pending": {}, "skipped": []}
+        ).encode()
+        if made is HELD:
+            plan, after = BatchPlan.from_json(text), Progress.from_json(text)
+            assert plan.held == after.held == (StagedFile(**HELD),)
+            assert (BatchPlan.from_json(plan.to_json()), Progress.from_json(after.to_json())) == (plan, after)
+            assert (plan.due, plan.label) == (("p=1",), "1-end")
+            continue
+        with pytest.raises(CorruptTableError, match="expected the plan of a batch"):
+            BatchPlan.from_json(text)
+        with pytest.raises(CorruptTableError, match="expected the progress of a batch"):
+            Progress.from_json(text)
+
+
+def test_partitions_elsewhere_are_not_due() -> None:
+    for due in ([".."], [1], "p"):
+        with pytest.raises(CorruptTableError, match="expected the plan"):
+            BatchPlan.from_json(json.dumps({**SOUND, "due": due}).encode())
+
+
 def progress(pending: object) -> bytes:
     return json.dumps({"batch": 1, "watermark": None, "pending": pending}).encode()
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from hudiformat.sink import FileSink, SinkOptions
+from hudiformat.sink import FileSink, PolicyContext, SinkOptions
 from hudiformat.sink.options import Codec, Format, Policy
 from hudiformat.storage import Storage, open_storage
 from tests.effort import every, examples
@@ -165,10 +165,10 @@ def test_pending_partitions_are_kept() -> None:
 class Merging:
     """A policy that puts all files of a partition into one, and deletes them: the same, however often it is run."""
 
-    def commit(self, partition: str, storage: Storage) -> None:
-        paths = [path for path in visible(storage) if path.startswith(f"{partition}/")]
+    def commit(self, context: PolicyContext) -> None:
+        storage, paths = context.storage, context.files()
         found = {row["id"]: row for path in paths for row in read(storage, path).to_pylist()}
-        sink, target = pa.BufferOutputStream(), f"{partition}/all.parquet"
+        sink, target = pa.BufferOutputStream(), f"{context.partition}/all.parquet"
         pq.write_table(pa.Table.from_pylist(list(found.values())), sink)
         storage.create(target, sink.getvalue().to_pybytes(), overwrite=True)
         for path in paths:

@@ -1,0 +1,9 @@
+"""Parquet files below the level of rows: footers in Thrift's compact protocol, and row groups copied byte for byte.
+
+Rows are read and written with pyarrow elsewhere; this room does what pyarrow cannot.  Rules: spec/parquet-copy.md.
+"""
+
+from hudiformat.parquet.copying import RowGroupCopier, copy_row_groups
+from hudiformat.parquet.source import ParquetSource
+
+__all__ = ["ParquetSource", "RowGroupCopier", "copy_row_groups"]
