@@ -151,7 +151,7 @@ VARIANTS: dict[str, tuple[Stream, dict[str, str], bool]] = {
 def show(found: Mapping[str, Course], console: Console) -> None:
     """Print a row for each variant."""
     table = Table(title=f"files after {len(next(iter(found.values())).numbers)} batches and maintenance")
-    for heading in ("stream", "most at once", "files", "full files", "ratio", "mean KB"):
+    for heading in ("stream", "most", "files", "ideal", "ratio", "mean KB"):
         table.add_column(heading, justify="left" if heading == "stream" else "right", no_wrap=True)
     for name, course in found.items():
         mean = sum(map(sum, course.sizes.values())) / course.files / 1000
@@ -166,7 +166,7 @@ def plot(found: Mapping[str, Course], path: Path) -> None:
 
     figure, panels = plt.subplots(1, 2, figsize=(11, 4))
     for name, course in found.items():
-        panel = panels[name.startswith("table")]
+        panel = panels[1 if name.startswith("table") else 0]
         hours = np.arange(1, len(course.numbers) + 2) / 60
         panel.plot(hours, [*course.numbers, course.files], label=f"{name}: {course.files}", linewidth=1.2)
     for panel, kind in zip(panels, ("sink", "table"), strict=True):
