@@ -4,6 +4,7 @@ Layout: spec/base-file.md.
 """
 
 from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter, parse_filters
+from hudiformat.basefile.copied import CopiedBaseFile, can_be_copied
 from hudiformat.basefile.expressions import IndexedExpression
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, possible
@@ -63,6 +64,7 @@ __all__ = [
     "BaseRows",
     "BloomFilter",
     "ColumnStatistics",
+    "CopiedBaseFile",
     "FileIndexer",
     "FileKeys",
     "Footer",
@@ -75,6 +77,7 @@ __all__ = [
     "add_meta_columns",
     "add_origin",
     "as_base_rows",
+    "can_be_copied",
     "column_statistics",
     "indexed_values",
     "is_meta_field",

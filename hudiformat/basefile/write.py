@@ -178,14 +178,25 @@ class BaseFileWriter:
 
     def _footer(self, same_keys: FileKeys | None) -> dict[str, str]:
         keys = pa.chunked_array(self._keys, pa.string()).combine_chunks()
-        footer = {}
-        if self._bloom_filter:
-            known = same_keys and same_keys.filter_of(len(keys))
-            footer[BLOOM_FILTER] = known or BloomFilter.of(keys).serialize()
-            self.bloom_filter = footer[BLOOM_FILTER]
-        if self._written_rows:
-            footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
+        known = None if same_keys is None else same_keys.filter_of(len(keys))
+        footer = footer_texts(keys, bloom_filter=self._bloom_filter, known_filter=known)
+        self.bloom_filter = footer.get(BLOOM_FILTER)
         return footer
+
+
+def footer_texts(keys: pa.Array, *, bloom_filter: bool, known_filter: str | None = None) -> dict[str, str]:
+    """What the footer of a base file says of its record keys: their range, and with *bloom_filter* that of all.
+
+    *known_filter* is their bloom filter, where it is known already.
+
+    Source: HoodieBloomFilterWriteSupport.
+    """
+    footer = {}
+    if bloom_filter:
+        footer[BLOOM_FILTER] = known_filter or BloomFilter.of(keys).serialize()
+    if len(keys):
+        footer |= dict(zip((MIN_KEY, MAX_KEY), _key_range(keys), strict=True))
+    return footer
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:

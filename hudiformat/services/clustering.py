@@ -38,7 +38,7 @@ from hudiformat.timeline import (
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files
 from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice
-from hudiformat.write import ClusteredFiles
+from hudiformat.write import ClusteredFiles, CopiedFiles, can_copy
 
 _CLUSTER = "CLUSTER"
 
@@ -186,11 +186,24 @@ def _rewrite(
     """Write the rows of *slices*, all of one partition, to *count* new file groups or more."""
     options, reader = target.plan.options, target.plan.slice_reader(context.merger)
     size = sum(one.size - one.log_bytes + int(one.log_bytes * options.sizing.log_ratio) for one in slices)
-    files = ClusteredFiles(target, count=count, expected_size=size, target_size=options.clustering.target_size)
+    sizes = {"count": count, "expected_size": size, "target_size": options.clustering.target_size}
+    if order is None and can_copy(target, slices):
+        return _copy(CopiedFiles(target, **sizes), slices)
+    files = ClusteredFiles(target, **sizes)
     batches = (batch.drop_columns([FILE_NAME]) for one in slices for batch in reader.scan_stored(target.storage, one))
     try:
         for rows in order.sorted(batches) if order else map(_as_table, batches):
             files.write(rows)
+        return files.close()
+    except BaseException:
+        files.abandon()
+        raise
+
+
+def _copy(files: CopiedFiles, slices: Sequence[FileSlice]) -> list[WriteStat]:
+    try:
+        for one in slices:
+            files.add(one)
         return files.close()
     except BaseException:
         files.abandon()

@@ -27,7 +27,7 @@ from hudiformat.metadata import (
     file_groups_of,
     group_of_path,
 )
-from hudiformat.naming import LogFileName, WriteToken, base_name, next_instant, parse_data_file
+from hudiformat.naming import LogFileName, WriteToken, base_name, join_path, next_instant, parse_data_file
 from hudiformat.options import WriteOptions
 from hudiformat.storage import FolderStorage
 from hudiformat.table import TableContext, TableSchema, TableState
@@ -293,7 +293,7 @@ class MetadataTable:
                 appended = writer.append(*blocks)
             yield WriteStat(
                 file_id=name.file_id,
-                path=appended.path,
+                path=join_path(partition, base_name(appended.path)),  # Hudi deletes by it, below the metadata table
                 prev_commit=name.instant,
                 partition_path=partition,
                 num_writes=len(found.keys),

@@ -4,6 +4,7 @@ from hudiformat.write.evolve import evolve_table
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.clustered import ClusteredFiles
+from hudiformat.write.handles.copied import CopiedFiles, can_copy
 from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_by, replaced_groups
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts
@@ -15,9 +16,11 @@ __all__ = [
     "AppendHandle",
     "CheckedColumns",
     "ClusteredFiles",
+    "CopiedFiles",
     "OpenBaseFile",
     "PreparedRows",
     "WriteTask",
+    "can_copy",
     "check_rows",
     "combine_parts",
     "delete_ordering",

@@ -19,12 +19,13 @@ from hudiformat.errors import NameFormatError
 from hudiformat.hfile import encode_hfile
 from hudiformat.metadata import METADATA_FOLDER, Listing, listing
 from hudiformat.naming import BaseFileName, LogFileName
-from hudiformat.storage import FileInfo, LocalStorage
+from hudiformat.storage import FileInfo, FolderStorage, LocalStorage
 from hudiformat.timeline import (
     CommitMetadata,
     encode_commit_metadata,
     load_table_config,
     load_timeline,
+    read_metadata,
     update_table_config,
 )
 from hudiformat.view import Visibility, list_partitions
@@ -188,8 +189,19 @@ def add_metadata_table(path: Path) -> None:
     update_table_config(storage, changes, saved_at=datetime(2024, 2, 29, tzinfo=timezone.utc))
 
 
+def check_paths(path: Path) -> None:
+    """The commits of the metadata table name their files below it: Hudi deletes by these paths what it rolls back."""
+    own = FolderStorage(LocalStorage(path), METADATA_FOLDER)
+    config = load_table_config(own)
+    for one in load_timeline(own, config).completed_writes:
+        metadata = read_metadata(own, config, one)
+        for partition, stats in metadata.partition_to_write_stats.items():
+            assert all(stat.path is not None and stat.path.startswith(f"{partition}/") for stat in stats), one
+
+
 def check_listing(path: Path) -> None:
     """The listing is that of the folders, and so are the slices."""
+    check_paths(path)
     storage = LocalStorage(path)
     config, timeline = load_table_config(storage), load_timeline(storage, load_table_config(storage))
     assert "files" in config.metadata_partitions
