@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,12 +11,13 @@ import pyarrow.parquet as pq
 from hudiformat.basefile.bloom import BLOOM_FILTER
 from hudiformat.basefile.footers import read_footer
 from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
+from hudiformat.basefile.read import opened_source
 from hudiformat.basefile.statistics import ColumnStatistics, StatisticsCollector
 from hudiformat.basefile.write import footer_texts
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.parquet import ParquetSource, RowGroupCopier
-from hudiformat.storage import OutputFile, Storage, reading
+from hudiformat.storage import OutputFile, Storage
 
 _LEAST_GROUP = 4 << 20
 """The bytes, before compression, that the row groups of a file have on average if they are worth copying: copies of
@@ -62,13 +64,17 @@ class CopiedBaseFile:
         footer = read_footer(storage, path, self._schema, self._wanted)
         decoded = StatisticsCollector(footer.unknown, self._schema)
         names = list(dict.fromkeys([RECORD_KEY, *_roots(footer.unknown, self._schema)]))
-        with reading(storage, path) as opened:
-            for batch in pq.ParquetFile(opened).iter_batches(columns=names):
+        with opened_source(storage, path) as (opened, file):
+            for batch in file.iter_batches(columns=names):
                 self._keys.append(batch[RECORD_KEY])
                 decoded.add(batch)
             self._copier.append(ParquetSource.open(opened, path), constants={FILE_NAME: self._name})
-        for name, found in {**footer.columns, **decoded.finish(footer.sizes)}.items():
-            self.columns[name] = self.columns[name] + found if name in self.columns else found
+        for name, found in {**footer.columns, **decoded.finish()}.items():
+            size, uncompressed = footer.sizes.get(name, (0, 0))
+            sized = replace(found, size=size, uncompressed=uncompressed)
+            if name == FILE_NAME:
+                sized = replace(sized, lower=self._name, upper=self._name)
+            self.columns[name] = self.columns[name] + sized if name in self.columns else sized
 
     def close(self, avro_schema: str, *, bloom_filter: bool) -> int:
         """Write the footer, with *avro_schema* and what it says of keys; return the size of the file in bytes."""
@@ -89,8 +95,7 @@ def can_be_copied(storage: Storage, paths: Sequence[str], schema: pa.Schema, *, 
     """
     first: ParquetSource | None = None
     for path in paths:
-        with reading(storage, path) as opened:
-            file = pq.ParquetFile(opened)
+        with opened_source(storage, path) as (opened, file):
             if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata)):
                 return False
             try:

@@ -67,7 +67,7 @@ def scan_base_file(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with _opened(storage, path) as (source, file):
+    with opened_source(storage, path) as (source, file):
         groups = _row_groups(source, file, schema, may_hold=may_hold)
         for batch in _batches(file, groups, schema, batch_rows=batch_rows):
             yield resolve(batch, schema)
@@ -87,7 +87,7 @@ def row_groups_to_read(
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with _opened(storage, path) as (source, file):
+    with opened_source(storage, path) as (source, file):
         return len(_row_groups(source, file, schema, may_hold=may_hold, where=where)), int(file.num_row_groups)
 
 
@@ -99,7 +99,7 @@ def opened_base_file(storage: Storage, path: str) -> Iterator[pq.ParquetFile]:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with _opened(storage, path) as (_, file):
+    with opened_source(storage, path) as (_, file):
         yield file
 
 
@@ -110,7 +110,7 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with _opened(storage, path) as (_, file):
+    with opened_source(storage, path) as (_, file):
         return FileKeys.of(file.metadata.metadata)
 
 
@@ -121,7 +121,7 @@ def read_column_names(storage: Storage, path: str) -> list[str]:
         CorruptTableError: the file is not a Parquet file.
         StorageError: the file cannot be read.
     """
-    with _opened(storage, path) as (_, file):
+    with opened_source(storage, path) as (_, file):
         names: list[str] = file.schema_arrow.names
         return names
 
@@ -171,7 +171,7 @@ def scan_base_rows(
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
-    with _opened(storage, path) as (source, file):
+    with opened_source(storage, path) as (source, file):
         if where is not None and RECORD_KEY not in file.schema_arrow.names:
             where = None  # a file without record keys cannot be filtered by key
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
@@ -269,7 +269,7 @@ def _selected(rows: BaseRows, indices: _Indices) -> BaseRows:
 
 
 @contextmanager
-def _opened(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
+def opened_source(storage: Storage, path: str) -> Iterator[tuple[pa.NativeFile, pq.ParquetFile]]:
     """Open a Parquet file for reading."""
     source = storage.open_input(path)
     # pre_buffer: neighbouring columns are fetched in one request

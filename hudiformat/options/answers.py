@@ -68,7 +68,7 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.clustering.async.enabled", "call table.cluster() beside the writes", ()),
     ("hoodie.clustering.execution.strategy.class", "rows are sorted and written by size", _SORT_AND_SIZE),
     ("hoodie.clustering.plan.strategy.earliest.commit.to.cluster", "all commits are looked at", ()),
-    ("hoodie.clustering.plan.strategy.binary.copy.*", "rows are read and written", ()),
+    ("hoodie.clustering.plan.strategy.binary.copy.*", "files of different columns are decoded, not copied", ()),
     ("hoodie.clustering.enable.expirations", "a clustering without a heartbeat is taken over", ()),
     ("hoodie.clustering.rollback.pending.replacecommit.on.conflict", "the write is refused", ()),
     ("hoodie.write.lock.conflict.resolution.strategy", "writes to one file group conflict", (_SIMPLE_CONFLICTS,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from hudiformat import (
 )
 from hudiformat.options import Operation
 from hudiformat.services import clustering, execution
-from hudiformat.timeline import Action, State
+from hudiformat.timeline import Action, State, WriteStat
 from hudiformat.transaction import begin_write
-from hudiformat.write import PreparedRows, write_prepared
+from hudiformat.view import FileSlice
+from hudiformat.write import CopiedFiles, PreparedRows, write_prepared
 from tests.metadata_statistics import check_metadata_table, check_record_index, check_statistics
+from tests.metadata_tables import add_secondary_index
 from tests.tables import Clock, content, data_files, new_table, rows
 
 NO_SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
@@ -81,6 +84,72 @@ def test_small_file_groups_become_one_and_no_row_changes(tmp_path: Path, version
     check_record_index(Path(table.path))
     assert table.cluster() if table_type == "MERGE_ON_READ" else not table.cluster()[1:]
     assert table.verify() == []
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files each clustering has copied, however small their row groups are."""
+    monkeypatch.setattr("hudiformat.basefile.copied._LEAST_GROUP", 1)
+    counts: list[int] = []
+    copy = clustering._copy
+
+    def counted(files: CopiedFiles, slices: Sequence[FileSlice]) -> list[WriteStat]:
+        counts.append(len(slices))
+        return copy(files, slices)
+
+    monkeypatch.setattr(clustering, "_copy", counted)
+    return counts
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("options", [{}, ALL_INDEXES], ids=["bare", "indexed"])
+def test_row_groups_are_copied_where_nothing_is_sorted_or_merged(
+    tmp_path: Path, copies: list[int], version: int, options: dict[str, str]
+) -> None:
+    table = small(tmp_path / "t", options, version=version, table_type="COPY_ON_WRITE")
+    before, meta = content(table), content(table, ["k", "_hoodie_commit_time", "_hoodie_commit_seqno"])
+    table.cluster()
+    assert copies == [4, 4]
+    assert content(table) == before
+    assert content(table, ["k", "_hoodie_commit_time", "_hoodie_commit_seqno"]) == meta
+    names = {str(one.base_file.name) for one in table.file_slices() if one.base_file}
+    assert {name for (name,) in content(table, ["_hoodie_file_name"])} == names
+    assert len(names) == 2
+    assert table.verify() == []
+    if options:
+        for check in (check_metadata_table, check_statistics, check_record_index):
+            check(Path(table.path))
+    bloom = open_table(table.path, options={"hoodie.index.type": "BLOOM"})
+    assert sum(stat.num_inserts for stat in bloom.upsert(some_rows(0, 60, 4)).stats) == 0
+
+
+def test_files_of_the_wanted_size_are_made_of_whole_ones(tmp_path: Path, copies: list[int]) -> None:
+    options = {**NO_SMALL, "hoodie.parquet.bloom.filter.enabled": "false"}
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
+    for step in range(6):
+        table.bulk_insert(rows(*((f"k{step}-{number}", number, "x", number) for number in range(3_000))))
+    most = max(one.size for one in table.file_slices())
+    options["hoodie.clustering.plan.strategy.target.file.max.bytes"] = str(most * 2)
+    options["hoodie.clustering.plan.strategy.small.file.limit"] = str(most + 1)
+    open_table(table.path, options=options).cluster()
+    assert copies == [6]
+    assert [round(one.size / most) for one in table.file_slices()] == [2, 2, 2]
+    assert table.snapshot().num_rows == 18_000
+
+
+@pytest.mark.parametrize("reason", ["log files", "sorted", "codec", "new column", "values"])
+def test_rows_are_decoded_where_they_have_to_be(tmp_path: Path, copies: list[int], reason: str) -> None:
+    kind = "MERGE_ON_READ" if reason == "log files" else "COPY_ON_WRITE"
+    options = {"codec": {"hoodie.parquet.compression.codec": "zstd"}, "sorted": SORTED}.get(reason, {})
+    table = small(tmp_path / "t", ALL_INDEXES, table_type=kind)
+    if reason == "values":
+        add_secondary_index(tmp_path / "t", "v")
+    if reason == "new column":
+        table.evolve(add={"new": pa.int32()})
+    before = content(table)
+    open_table(table.path, options=options).cluster()
+    assert copies == []
+    assert content(table) == before
 
 
 def test_nothing_to_cluster(table: Table) -> None:
