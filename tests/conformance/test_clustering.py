@@ -104,3 +104,44 @@ def test_each_runs_the_clustering_that_the_other_has_planned(
     assert table.cluster()
     hudi.write(rows(7, range(3)), table.path, theirs)
     same(78)
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("maker", ["hudi", *(["ours"] if LONG else [])])
+def test_hudi_reads_and_updates_row_groups_that_were_copied(
+    hudi: RealHudi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
+) -> None:
+    monkeypatch.setattr("hudiformat.basefile.copied._LEAST_GROUP", 1)
+    monkeypatch.setattr("hudiformat.write.ClusteredFiles.write", None)  # no row is decoded
+    theirs = {
+        "hoodie.table.name": "copied",
+        "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "p",
+        "hoodie.datasource.write.operation": "insert",
+        **METADATA,
+        **KEPT,
+    }
+    path = tmp_path / "t"
+    hudi.write(rows(1, range(20)), path, theirs)
+    table = hf.open_table(path, options={**KEPT, **METADATA})
+    for step in range(1, 3):
+        batch = rows(1, range(step * 20, step * 20 + 20))
+        hudi.write(batch, path, theirs) if maker == "hudi" else table.insert(batch)
+    limit = {f"{PLAN}small.file.limit": "99999999"}
+    if maker == "ours":  # files of two writers are not put together
+        table.delete_partitions(["p1"])
+        table.insert_overwrite(rows(1, range(0, 20, 2)))
+        table.insert(rows(1, range(20, 60, 2)))
+    (commit,) = hf.open_table(path, options={**KEPT, **METADATA, **limit}).cluster()
+    assert {stat.num_writes for stat in commit.stats} == {30}
+    count = 60 if maker == "hudi" else 30
+    for more in (0, 1):
+        found = table.snapshot()
+        assert found.num_rows == count + 5 * more
+        assert_same_rows(hudi.read(path), found, key=KEY)
+        for check in (check_metadata_table, check_statistics, check_record_index):
+            check(path)
+        upsert = {"hoodie.datasource.write.operation": "upsert", "hoodie.index.type": "BLOOM"}
+        hudi.write(rows(3, range(0, 70, 2)), path, {**theirs, **upsert})
