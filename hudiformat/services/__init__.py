@@ -4,6 +4,7 @@ from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.clustering_plan import SORT_COLUMNS
 from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.execution import Part
 from hudiformat.services.indexing import create_index, drop_index
 from hudiformat.services.inline import before_write, serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
@@ -14,6 +15,7 @@ from hudiformat.services.versions import change_version
 
 __all__ = [
     "SORT_COLUMNS",
+    "Part",
     "TableFinding",
     "TableFindingKind",
     "before_write",

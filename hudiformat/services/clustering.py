@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -17,12 +18,14 @@ import pyarrow as pa
 from hudiformat.basefile import FILE_NAME
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.exclusion import forget
+from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken, base_name
 from hudiformat.options import IndexType, Operation
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
-from hudiformat.services.execution import complete_claimed
+from hudiformat.services.execution import by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
+from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
 from hudiformat.timeline import (
     Action,
@@ -157,18 +160,14 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             history=schema_history(state),
             indexes=indexes_of(state) if state.config.metadata_partitions else None,
         )
-        order = _order_of(state, plan)
-        stats: dict[str, list[WriteStat]] = {}
+        order, parts = _order_of(state, plan), []
         replaced: dict[str, list[str]] = {}
-        for number, (group, inputs) in enumerate(zip(plan.input_groups or (), slices, strict=True)):
-            path = inputs[0].partition_path
-            target = GroupTarget(state.storage, writing, WriteToken(number, 0, claimed.attempt), path)
-            count = group.num_output_file_groups or 1
-            stats.setdefault(path, []).extend(_rewrite(state.context, target, inputs, order, count=count))
-            replaced.setdefault(path, []).extend(one.file_id for one in inputs)
+        for group, inputs in zip(plan.input_groups or (), slices, strict=True):
+            parts.append(_Rewrite(inputs, group.num_output_file_groups or 1, order, state.context.merger))
+            replaced.setdefault(inputs[0].partition_path, []).extend(one.file_id for one in inputs)
         metadata = CommitMetadata(
             operation_type=_CLUSTER,
-            partition_to_write_stats={path: tuple(found) for path, found in sorted(stats.items())},
+            partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
             partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
         )
         return complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
@@ -180,24 +179,35 @@ def _order_of(state: TableState, plan: ClusteringPlan) -> RowOrder | None:
     return row_order(state.schema.arrow_with_meta, columns, state.options.clustering.layout)
 
 
-def _rewrite(
-    context: TableContext, target: GroupTarget, slices: Sequence[FileSlice], order: RowOrder | None, *, count: int
-) -> list[WriteStat]:
-    """Write the rows of *slices*, all of one partition, to *count* new file groups or more."""
-    options, reader = target.plan.options, target.plan.slice_reader(context.merger)
-    size = sum(one.size - one.log_bytes + int(one.log_bytes * options.sizing.log_ratio) for one in slices)
-    sizes = {"count": count, "expected_size": size, "target_size": options.clustering.target_size}
-    if order is None and can_copy(target, slices):
-        return _copy(CopiedFiles(target, **sizes), slices)
-    files = ClusteredFiles(target, **sizes)
-    batches = (batch.drop_columns([FILE_NAME]) for one in slices for batch in reader.scan_stored(target.storage, one))
-    try:
-        for rows in order.sorted(batches) if order else map(_as_table, batches):
-            files.write(rows)
-        return files.close()
-    except BaseException:
-        files.abandon()
-        raise
+@dataclass(frozen=True, slots=True)
+class _Rewrite:
+    """Writes the rows of *slices*, all of one partition, to *count* new file groups or more."""
+
+    slices: Sequence[FileSlice]
+    count: int
+    order: RowOrder | None
+    merger: RecordMerger | None
+
+    def __call__(self, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
+        target = GroupTarget(storage, plan, token, self.slices[0].partition_path)
+        ratio = plan.options.sizing.log_ratio
+        size = sum(one.size - one.log_bytes + int(one.log_bytes * ratio) for one in self.slices)
+        sizes = {"count": self.count, "expected_size": size, "target_size": plan.options.clustering.target_size}
+        if self.order is None and can_copy(target, self.slices):
+            return _copy(CopiedFiles(target, **sizes), self.slices)
+        return self._decode(target, ClusteredFiles(target, **sizes))
+
+    def _decode(self, target: GroupTarget, files: ClusteredFiles) -> list[WriteStat]:
+        reader = target.plan.slice_reader(self.merger)
+        every = (reader.scan_stored(target.storage, one) for one in self.slices)
+        batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
+        try:
+            for rows in self.order.sorted(batches) if self.order else map(_as_table, batches):
+                files.write(rows)
+            return files.close()
+        except BaseException:
+            files.abandon()
+            raise
 
 
 def _copy(files: CopiedFiles, slices: Sequence[FileSlice]) -> list[WriteStat]:

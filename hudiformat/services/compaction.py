@@ -15,11 +15,13 @@ import pyarrow as pa
 
 from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
+from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
 from hudiformat.timeline import (
     Action,
@@ -138,15 +140,17 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             history=schema_history(state),
             indexes=indexes_of(state) if state.config.metadata_partitions else None,
         )
-        return run_claimed(state, claimed, writing, merge=partial(_merge, state.context), name=_COMPACT)
+        return run_claimed(state, claimed, writing, merge=partial(_merge, state.context.merger), name=_COMPACT)
 
 
-def _merge(context: TableContext, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> Iterator[WriteStat]:
+def _merge(
+    merger: RecordMerger | None, file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken
+) -> Iterator[WriteStat]:
     """Write the next base file of a file group out of a slice of it."""
-    reader = plan.slice_reader(context.merger)
-    file = OpenBaseFile(GroupTarget(context.storage, plan, token, file_slice.partition_path, file_slice.file_id))
+    reader = plan.slice_reader(merger)
+    file = OpenBaseFile(GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:
-        for batch in reader.scan_stored(context.storage, file_slice):
+        for batch in reader.scan_stored(storage, file_slice):
             bare = pa.Table.from_batches([batch.drop_columns([FILE_NAME])])
             file.write(add_file_name(bare, file.name))
         rows, size = file.rows, file.close()

@@ -1,16 +1,20 @@
-"""Running a planned compaction or log compaction, whichever it is."""
+"""Running a planned compaction, log compaction or clustering, whichever it is: in this process, or by tasks.
+
+A service has a part for each file group that it rewrites.  The parts know nothing of each other, and travel to tasks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.services.claims import ServiceClaim
 from hudiformat.storage import Storage
-from hudiformat.table import TableState, internal_schema_of
+from hudiformat.table import TableContext, TableState, internal_schema_of
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
 from hudiformat.transaction import (
     Commit,
@@ -26,8 +30,25 @@ from hudiformat.view import BaseFile, FileSlice, LogFile
 
 _MIB = 1024 * 1024
 
-Merge = Callable[[WritePlan, FileSlice, WriteToken], Iterable[WriteStat]]
+Part = Callable[[WritePlan, Storage, WriteToken], Iterable[WriteStat]]
+"""Writes the new files of one part of a service, whose names have the write token; their statistics."""
+
+Merge = Callable[[FileSlice, WritePlan, Storage, WriteToken], Iterable[WriteStat]]
 """Merges one file slice into new files; their statistics."""
+
+
+def run_parts(
+    context: TableContext, claimed: ServiceClaim, writing: WritePlan, parts: Sequence[Part]
+) -> Iterable[WriteStat]:
+    """The statistics of what *parts* write: one after the other, or where there are several, as the context runs them.
+
+    Token and attempt are in the names of the files: those of an attempt that failed are told from the others.
+    """
+    if context.run_parts is not None and len(parts) > 1 and context.merger is None:  # which may not travel
+        yield from context.run_parts(writing, parts, claimed.attempt)
+        return
+    for number, part in enumerate(parts):
+        yield from part(writing, context.storage, WriteToken(number, 0, claimed.attempt))
 
 
 def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *, merge: Merge, name: str) -> Commit:
@@ -39,16 +60,21 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
     """
     instant = claimed.instant
     plan = compaction_plan_of(state, instant)
-    by_partition: dict[str, list[WriteStat]] = {}
-    for number, operation in enumerate(plan.operations or ()):
-        for stat in merge(writing, slice_of(operation), WriteToken(number, 0, claimed.attempt)):
-            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+    parts = [partial(merge, slice_of(operation)) for operation in plan.operations or ()]
     metadata = CommitMetadata(
         operation_type=name,
-        partition_to_write_stats={path: tuple(stats) for path, stats in sorted(by_partition.items())},
+        partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
         compacted=instant.action is Action.COMPACTION,
     )
     return complete_claimed(state, claimed, writing, metadata)
+
+
+def by_partition(stats: Iterable[WriteStat]) -> dict[str, tuple[WriteStat, ...]]:
+    """The statistics of each partition, in their order."""
+    found: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        found.setdefault(stat.partition_path or "", []).append(stat)
+    return {path: tuple(part) for path, part in sorted(found.items())}
 
 
 def complete_claimed(

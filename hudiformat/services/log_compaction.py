@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -123,10 +122,10 @@ def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     with claimed.heartbeat:
         writing = write_plan(state, Operation.UPSERT, claimed.instant.time)
-        return run_claimed(state, claimed, writing, merge=partial(_compact, state.storage), name=_LOG_COMPACT)
+        return run_claimed(state, claimed, writing, merge=_compact, name=_LOG_COMPACT)
 
 
-def _compact(storage: Storage, plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> list[WriteStat]:
+def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
     """Write one log file out of those of a slice; none where all of their blocks have been rolled back."""
     blocks = [named_block(block, plan.history) for block in _blocks(storage, file_slice, plan.visibility)]
     instants = list(dict.fromkeys(block.instant or "" for block in reversed(blocks)))

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
+from hudiformat.spark.services import cluster, compact, log_compact
 from hudiformat.spark.write.functions import (
     bulk_insert,
     delete,
@@ -27,11 +28,14 @@ __all__ = [
     "Insert",
     "Update",
     "bulk_insert",
+    "cluster",
+    "compact",
     "delete",
     "file_sink",
     "insert",
     "insert_overwrite",
     "insert_overwrite_table",
+    "log_compact",
     "merge",
     "register",
     "upsert",

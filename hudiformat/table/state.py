@@ -38,6 +38,7 @@ from hudiformat.timeline import (
     TableConfig,
     Timeline,
     TimelineZone,
+    WriteStat,
     instant_path,
     load_table_config,
     load_timeline,
@@ -125,6 +126,7 @@ class TableContext:
     """What a table object keeps for its life; ``config`` are the properties as they were when it was opened.
 
     ``confirm`` raises a LockError where this writer has lost the table's lock; without a lock there is none to lose.
+    ``run_parts`` runs the parts of a service elsewhere, as the tasks of a cluster; see ``services.execution``.
     """
 
     storage: Storage
@@ -134,6 +136,7 @@ class TableContext:
     merger: RecordMerger | None = None
     parsed: Parsed = field(default_factory=Parsed, compare=False, repr=False)
     confirm: Callable[[], None] = field(default=_nothing_to_lose, compare=False, repr=False)
+    run_parts: Callable[..., Iterable[WriteStat]] | None = field(default=None, compare=False, repr=False)
 
     def state(self) -> TableState:
         """The table's properties and its timeline as they are now, read in two requests."""

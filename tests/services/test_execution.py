@@ -17,6 +17,7 @@ from hudiformat.services.execution import (
     run_claimed,
     slice_of,
 )
+from hudiformat.storage import Storage
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
@@ -106,7 +107,7 @@ def test_running_a_plan_merges_each_slice_and_completes_the_instant(table: Table
     create_marker(table.context.storage, TIME, "x/f-0_0-0-0_1.parquet")
     merged: list[tuple[FileSlice, WriteToken]] = []
 
-    def merge(_plan: WritePlan, file_slice: FileSlice, token: WriteToken) -> Iterator[WriteStat]:
+    def merge(file_slice: FileSlice, _plan: WritePlan, _storage: Storage, token: WriteToken) -> Iterator[WriteStat]:
         merged.append((file_slice, token))
         yield WriteStat(
             file_slice.file_id, "x/f", partition_path=file_slice.partition_path, num_writes=2, num_inserts=2
@@ -131,7 +132,7 @@ def test_a_plan_that_cannot_be_run_stays(table: Table) -> None:
     table = logged(table)
     instant, plan = planned(table)
 
-    def fail(_plan: WritePlan, _slice: FileSlice, _token: WriteToken) -> Iterable[WriteStat]:
+    def fail(_slice: FileSlice, _plan: WritePlan, _storage: Storage, _token: WriteToken) -> Iterable[WriteStat]:
         raise CommitError("the disk is full", path=table.path)
 
     state = table.context.state()

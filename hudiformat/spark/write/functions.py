@@ -12,6 +12,7 @@ from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.schema import arrow_schema
+from hudiformat.spark.services import with_tasks
 from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.global_lookup import write_everywhere
 from hudiformat.spark.write.shuffle import write_shuffled
@@ -130,7 +131,7 @@ def _write(
     options: Mapping[str, str] | None,
     extra: Mapping[str, str] | None = None,
 ) -> Commit:
-    context = open_for_tasks(path, options).context
+    context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
         checked = check_rows(state, operation, arrow_schema(df.schema))

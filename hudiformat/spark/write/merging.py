@@ -20,6 +20,7 @@ from hudiformat.services import write_and_serve
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.schema import spark_schema
+from hudiformat.spark.services import with_tasks
 from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.spark.write.live_rows import live_rows, one_per_key
 from hudiformat.spark.write.shuffle import write_found
@@ -81,7 +82,8 @@ def merge(
     Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0; spec/spark.md.
     """
     table = open_for_tasks(path, options)
-    context, clauses = table.context, [*when_matched, *when_not_matched]
+    context = with_tasks(source.sparkSession, table.context)
+    clauses = [*when_matched, *when_not_matched]
     if context.options.is_global:
         raise UnsupportedFeatureError(
             f"{path}: a merge matches rows by partition path and record key, which the index "

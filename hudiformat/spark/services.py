@@ -1,0 +1,86 @@
+"""Services of a table: planned and committed by the driver, run by tasks, a file group or some each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from hudiformat import services
+from hudiformat.naming import WriteToken
+from hudiformat.services import Part
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import open_for_tasks
+from hudiformat.spark.write.tasks import decode_stats, encode_stats, write_token
+from hudiformat.storage import open_storage
+from hudiformat.table import TableContext
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction import Commit, WritePlan, check_awaited
+
+_TOKENS = 1 << 31
+"""Java's integers that are not negative."""
+
+
+def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
+    """Cluster the table at *path*, as ``hudiformat.Table.cluster`` does: a task rewrites one group of file slices.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.cluster``; the clustering stays planned.
+
+    Source: RunClusteringProcedure, MultipleSparkJobExecutionStrategy, Hudi 1.2.0.
+    """
+    with reraised():
+        return services.cluster(_by_tasks(spark, path, options))
+
+
+def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
+    """Compact the table at *path*, as ``hudiformat.Table.compact`` does: a task merges one file slice.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.compact``; the compaction stays planned.
+
+    Source: RunCompactionProcedure, HoodieCompactor, Hudi 1.2.0.
+    """
+    with reraised():
+        return services.compact(_by_tasks(spark, path, options))
+
+
+def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
+    """Merge log files of the table at *path*, as ``hudiformat.Table.log_compact`` does: a task merges one file slice.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.log_compact``; the log compaction stays planned.
+    """
+    with reraised():
+        return services.log_compact(_by_tasks(spark, path, options))
+
+
+def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:
+    """*context*, whose services are run by the tasks of *spark*."""
+    return replace(context, run_parts=partial(_run_parts, spark))
+
+
+def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> TableContext:
+    return with_tasks(spark, open_for_tasks(path, options).context)
+
+
+def _run_parts(spark: SparkSession, plan: WritePlan, parts: Sequence[Part], attempt: int) -> Iterator[WriteStat]:
+    numbers = spark.range(0, len(parts), 1, len(parts))
+    messages = numbers.mapInArrow(partial(_run, plan, parts, attempt), "stats binary").collect()
+    return (stat for message in messages for stat in decode_stats(message["stats"]))
+
+
+def _run(
+    plan: WritePlan, parts: Sequence[Part], attempt: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run the parts with the numbers in *batches*; the statistics of each."""
+    storage, own = open_storage(plan.root), write_token()
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        # The attempt of the service too: tasks of a driver that was taken for dead may go on.
+        token = WriteToken(number, (own.stage + attempt) % _TOKENS, own.attempt)
+        stats = tuple(parts[number](plan, storage, token))
+        check_awaited(storage, plan.config, plan.instant, stats)
+        yield encode_stats(stats)

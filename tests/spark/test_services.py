@@ -1,0 +1,127 @@
+"""Services are planned and committed by the driver, and run by tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+
+pytest.importorskip("pyspark.sql")
+
+import hudiformat.spark as hudi_spark
+from hudiformat.services.execution import (
+    by_partition,
+    run_parts,
+)
+from hudiformat.timeline import WriteStat
+from tests.metadata_statistics import check_metadata_table, check_record_index
+from tests.tables import content, new_table, rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARTITIONS = "wxyz"
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
+INDEXED = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
+
+
+def some_rows(first: int, last: int, ts: int) -> pa.Table:
+    return rows(*((f"k{number:03}", ts, PARTITIONS[number % 4], number * 37 % 101) for number in range(first, last)))
+
+
+def tokens(table: hf.Table) -> list[tuple[int, int]]:
+    """Of each newest base file, the number of the part that wrote it, and of the task attempt."""
+    names = [one.base_file.name for one in table.file_slices() if one.base_file]
+    parts = [name.write_token.split("-") for name in names]
+    return [(int(number), int(attempt)) for number, _, attempt in parts]
+
+
+def test_a_compaction_is_run_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={**BUCKETS, **INDEXED})
+    table.insert(some_rows(0, 80, 1))
+    table.upsert(some_rows(0, 80, 2))
+    before = content(table)
+    (commit,) = hudi_spark.compact(spark, table.path, options=BUCKETS)
+    assert len(commit.stats) == 8
+    found = tokens(table)
+    assert sorted(number for number, _ in found) == list(range(8))
+    assert len({attempt for _, attempt in found}) == 8
+    assert content(table) == before
+    assert table.verify() == []
+    check_metadata_table(tmp_path / "t")
+
+
+@pytest.mark.parametrize("sort", ["", "v"])
+def test_a_clustering_is_run_by_tasks(spark: SparkSession, tmp_path: Path, sort: str) -> None:
+    options = {**SMALL, **INDEXED, "hoodie.clustering.plan.strategy.sort.columns": sort}
+    table = new_table(tmp_path / "t", options=options)
+    for step in range(3):
+        table.insert(some_rows(step * 40, step * 40 + 40, 1))
+    before = content(table)
+    (commit,) = hudi_spark.cluster(spark, table.path, options=options)
+    assert [stat.num_writes for stat in commit.stats] == [30] * 4
+    assert len({attempt for _, attempt in tokens(table)}) == 4
+    assert content(table) == before
+    assert table.verify() == []
+    for check in (check_metadata_table, check_record_index):
+        check(tmp_path / "t")
+    assert bool(sort) or hudi_spark.cluster(spark, table.path, options=options) == []
+
+
+def test_log_files_are_merged_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    options = {**BUCKETS, "hoodie.log.compaction.blocks.threshold": "2"}
+    table = new_table(tmp_path / "t", options=options)
+    for ts in range(3):
+        table.upsert(some_rows(0, 40, ts))
+    (commit,) = hudi_spark.log_compact(spark, table.path, options=options)
+    assert len(commit.stats) == 8
+    assert content(table) == [(f"k{n:03}", 2, PARTITIONS[n % 4], n * 37 % 101) for n in range(40)]
+
+
+def test_a_service_inline_is_run_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    inline = {**BUCKETS, "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+    table = new_table(tmp_path / "t", options=BUCKETS)
+    batch = some_rows(0, 40, 1)
+    hudi_spark.upsert(spark.createDataFrame(batch.to_pandas()), table.path, options=inline)
+    assert len({attempt for _, attempt in tokens(table)}) == 8
+    assert table.snapshot().num_rows == 40
+
+
+def test_a_part_that_fails_leaves_the_service_planned(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options=BUCKETS)
+    table.insert(some_rows(0, 40, 1))
+    table.upsert(some_rows(0, 40, 2))
+    table.schedule_compaction()
+    log = next((tmp_path / "t" / "x").glob(".*.log.*"))
+    kept = log.read_bytes()
+    log.unlink()
+    with pytest.raises(hf.HudiFormatError, match=log.name):
+        hudi_spark.compact(spark, table.path, options=BUCKETS)
+    log.write_bytes(kept)
+    assert len(table.timeline.pending) == 1
+    (commit,) = hudi_spark.compact(spark, table.path, options=BUCKETS)
+    assert len(commit.stats) == 8
+    assert table.verify() == []
+    assert {row[1] for row in content(table)} == {2}
+
+
+def test_one_part_needs_no_tasks() -> None:
+    def never(*_: object) -> list[WriteStat]:
+        raise AssertionError
+
+    class Context:
+        run_parts, merger, storage = staticmethod(never), None, None
+
+    class Claimed:
+        attempt = 3
+
+    stat = WriteStat("f", "x/f", partition_path="x")
+    context: Any = Context()
+    claimed: Any = Claimed()
+    plan: Any = None
+    assert by_partition(run_parts(context, claimed, plan, [lambda *_: [stat]])) == {"x": (stat,)}
