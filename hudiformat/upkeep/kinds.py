@@ -215,7 +215,9 @@ def kinds_of(state: TableState, schema: TableSchema | None, own_schema: str) -> 
         found.append(SecondaryIndexKind(name, column, own_schema, hashes_values(definitions[name], state.config)))
     for one in expressions_of(state):
         typed = StatEncoder(own_schema, has_types=has_value_types(definitions[one.name], state.config))
-        found.append(ExpressionIndexKind(one.name, one.column, typed))
+        results = one.kind(state.schema.arrow_with_meta)
+        assert results is not None  # noqa: S101 - those without are left out
+        found.append(ExpressionIndexKind(one.name, one.column, results, typed))
     return found
 
 

@@ -10,7 +10,7 @@ from operator import add
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.basefile import ColumnStatistics, IndexedFile
+from hudiformat.basefile import ColumnStatistics, IndexedFile, unknown_statistics
 from hudiformat.metadata.changes import Change, KeyedRecords, Stored
 from hudiformat.metadata.index_keys import column_id, partition_id
 from hudiformat.metadata.stat_records import StatEncoder, decode_stat_record, file_key
@@ -25,7 +25,7 @@ _OF_PARTITION = "__partition_stat__"
 
 @dataclass(frozen=True, slots=True)
 class ExpressionIndexKind:
-    """The index *name* of *column*.
+    """The index *name* of *column*; the results of its function are of type ``kind``.
 
     What a partition has is added to what it had: its bounds get no narrower, and cover all files that are there.
 
@@ -34,6 +34,7 @@ class ExpressionIndexKind:
 
     name: str
     column: str
+    kind: pa.DataType
     encoder: StatEncoder
 
     @property
@@ -55,6 +56,9 @@ class ExpressionIndexKind:
             if files:
                 total = reduce(add, files.values())
                 written[self._key(path)] = self.encoder.to_partition(path, self.column, total)
+        # Hudi narrows the bounds of a partition to its newest files, which older ones may be again now.
+        for path in set(change.undone) - {*change.gone, *change.written}:
+            written[self._key(path)] = self.encoder.to_partition(path, self.column, unknown_statistics(self.kind))
         dropped = [file_key(path, name, self.column) for path, names in change.deleted.items() for name in names]
         return KeyedRecords.of(written, dropped)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from hudiformat.basefile import NO_ROWS, ColumnStatistics, IndexedFile
 from hudiformat.metadata import Change, ExpressionIndexKind
 from hudiformat.metadata.changes import Stored
@@ -9,7 +11,7 @@ from hudiformat.metadata.stat_records import decode_stat_record, file_key
 from hudiformat.timeline import WriteStat
 from tests.metadata.statistics import SCHEMA, TYPED, numbers
 
-KIND = ExpressionIndexKind("expr_index_up", "s", TYPED)
+KIND = ExpressionIndexKind("expr_index_up", "s", pa.int32(), TYPED)
 OF_P0 = "p2Wv2lLRNls=2CMHrhWVE9w=Z+KNMU8CLlo="
 """The key of the partition p0 in an index of s that Hudi 1.2.0 made."""
 
@@ -35,6 +37,16 @@ def test_what_a_partition_gets_is_added_to_what_it_had() -> None:
     assert merged.statistics is not None
     assert (merged.statistics.lower, merged.statistics.upper, merged.is_tight) == (1, 4, False)
     assert KIND.merge(OF_P0, more, had) == had, "bounds that are tight replace others"
+
+
+def test_where_writes_are_undone_a_partition_may_have_any_value() -> None:
+    """Hudi may have narrowed the bounds to files that are gone, and those before them count again."""
+    records = KIND.records(Change(undone=["p0", "gone"], gone=["gone"]))
+    assert records.keys.to_pylist() == [OF_P0]
+    narrow = Stored(TYPED.of_partition("p0", "s", numbers(3, 4)), SCHEMA)
+    merged = decode_stat_record(*KIND.merge(OF_P0, narrow, Stored(records.values[0].as_py(), SCHEMA)))
+    assert merged.statistics is not None
+    assert (merged.statistics.lower, merged.statistics.upper) == (-(2**31), 2**31 - 1)
 
 
 def test_of_a_file_the_newest_record_counts() -> None:
