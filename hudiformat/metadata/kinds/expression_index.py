@@ -57,7 +57,7 @@ class ExpressionIndexKind:
                 total = reduce(add, files.values())
                 written[self._key(path)] = self.encoder.to_partition(path, self.column, total)
         # Hudi narrows the bounds of a partition to its newest files, which older ones may be again now.
-        for path in set(change.undone) - {*change.gone, *change.written}:
+        for path in sorted({*change.undone} - {*change.gone, *change.written}):
             written[self._key(path)] = self.encoder.to_partition(path, self.column, unknown_statistics(self.kind))
         dropped = [file_key(path, name, self.column) for path, names in change.deleted.items() for name in names]
         return KeyedRecords.of(written, dropped)
