@@ -4,6 +4,7 @@ from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.clustering_plan import SORT_COLUMNS
 from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.expiring import expire_partitions, expired_partitions
 from hudiformat.services.indexing import create_index, drop_index
 from hudiformat.services.inline import before_write, serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
@@ -24,6 +25,8 @@ __all__ = [
     "create_index",
     "delete_savepoint",
     "drop_index",
+    "expire_partitions",
+    "expired_partitions",
     "log_compact",
     "plan_clean",
     "restore",

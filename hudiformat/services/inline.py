@@ -1,6 +1,6 @@
 """What goes with a write by itself, as far as the options ask for it.
 
-Before it the services of the metadata table run, after it compaction, clustering, cleaning and archiving.
+Before it the services of the metadata table run, after it compaction, clustering, partition TTL, cleaning and archiving.
 Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, initTable, Hudi 1.2.0.
 """
 
@@ -14,6 +14,7 @@ from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
+from hudiformat.services.expiring import expire_partitions
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table import TableContext, TableState, refuse_unwritable
@@ -74,6 +75,9 @@ def _serve(state: TableState) -> None:
     if options.compact_inline and is_mor and _waiting(state.timeline) >= options.compact_delta_commits:
         state = context.state() if compact(context, state) else state  # it has changed the table itself
     state = _clustered(state)
+    if state.options.expiry.inline:
+        expired = expire_partitions(state)
+        state = state if expired is None else expired[1]
     is_clean_pending = any(pending.action is Action.CLEAN for pending in state.timeline.pending)
     may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
     if options.clean_automatic and may_clean and clean(context, state) is not None:
