@@ -54,7 +54,7 @@ from hudiformat.logfile import (
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.query import Scan
-from hudiformat.services import TableFinding, TableFindingKind
+from hudiformat.services import MaintenanceReport, ServiceReport, TableFinding, TableFindingKind, TableSize
 from hudiformat.storage import open_storage
 from hudiformat.transaction import Commit
 from hudiformat.view import FileSlice
@@ -86,6 +86,7 @@ __all__ = [
     "LogFinding",
     "LogReader",
     "LogWriter",
+    "MaintenanceReport",
     "NameFormatError",
     "NotATableError",
     "OptionError",
@@ -93,12 +94,14 @@ __all__ = [
     "SalvageReport",
     "Scan",
     "SchemaError",
+    "ServiceReport",
     "StorageError",
     "Table",
     "TableError",
     "TableExistsError",
     "TableFinding",
     "TableFindingKind",
+    "TableSize",
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",

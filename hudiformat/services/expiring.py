@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
 from hudiformat.errors import NameFormatError, StorageError, WriteConflictError
-from hudiformat.naming import format_instant, join_path, parse_instant
+from hudiformat.naming import join_path, parse_instant
 from hudiformat.options import ExpiryOptions, ExpiryStrategy, Operation
 from hudiformat.storage import Storage
 from hudiformat.table import TableState, list_files
-from hudiformat.timeline import TimelineZone, WriteStat
+from hudiformat.timeline import TimelineZone
 from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
 
