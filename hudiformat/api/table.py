@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from hudiformat import services
 from hudiformat.api.reading import ReadableTable
+from hudiformat.maintenance import MaintenanceReport, maintain, services_named
 from hudiformat.merge import RecordMerger
 from hudiformat.options import Operation, options_of
-from hudiformat.services import MaintenanceReport, TableFinding
+from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
@@ -315,7 +316,7 @@ class Table(ReadableTable):
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
         """
-        return services.maintain(self.context, only=services.services_named(only), dry_run=dry_run)
+        return maintain(self.context, only=services_named(only), dry_run=dry_run)
 
     def rollback(self, instant: str) -> Instant:
         """Roll back the newest write, *instant*; the rollback's own instant.

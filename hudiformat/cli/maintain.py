@@ -17,8 +17,8 @@ from hudiformat.api import open_table
 from hudiformat.cli.output import Column, Table, print_json, print_line, printed_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import LockError, StorageError
-from hudiformat.services import MaintenanceReport, Service, ServiceReport, TableSize, services_named
-from hudiformat.services import maintain as run_maintenance
+from hudiformat.maintenance import MaintenanceReport, Service, ServiceReport, TableSize, services_named
+from hudiformat.maintenance import maintain as run_maintenance
 
 _COLUMNS = (
     Column("service", 14),

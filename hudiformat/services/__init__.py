@@ -1,21 +1,21 @@
 """What keeps a table in shape: compactions, clustering, cleaning, archiving, rollback, savepoint and restore."""
 
+from hudiformat.services.claims import is_running
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
-from hudiformat.services.clustering_plan import SORT_COLUMNS
+from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
 from hudiformat.services.compaction import compact, schedule_compaction
-from hudiformat.services.deciding import Service
+from hudiformat.services.counting import (
+    archivable,
+    archive_table,
+    since_clustering,
+    since_compaction,
+)
 from hudiformat.services.expiring import expire_partitions, expired_partitions
-from hudiformat.services.indexing import create_index, drop_index
+from hudiformat.services.indexing import build_metadata_table, create_index, drop_index
 from hudiformat.services.inline import before_write, serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
-from hudiformat.services.maintenance import (
-    MaintenanceReport,
-    ServiceReport,
-    TableSize,
-    maintain,
-    services_named,
-)
+from hudiformat.services.metadata_services import may_serve_metadata_table, serve_metadata_table
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
@@ -23,13 +23,12 @@ from hudiformat.services.versions import change_version
 
 __all__ = [
     "SORT_COLUMNS",
-    "MaintenanceReport",
-    "Service",
-    "ServiceReport",
     "TableFinding",
     "TableFindingKind",
-    "TableSize",
+    "archivable",
+    "archive_table",
     "before_write",
+    "build_metadata_table",
     "change_version",
     "clean",
     "cluster",
@@ -39,16 +38,20 @@ __all__ = [
     "drop_index",
     "expire_partitions",
     "expired_partitions",
+    "is_running",
     "log_compact",
-    "maintain",
+    "may_serve_metadata_table",
     "plan_clean",
+    "plan_clustering",
     "restore",
     "roll_back",
     "savepoint",
     "schedule_clustering",
     "schedule_compaction",
     "serve",
-    "services_named",
+    "serve_metadata_table",
+    "since_clustering",
+    "since_compaction",
     "verify_table",
     "write_and_serve",
 ]

@@ -17,18 +17,6 @@ def since_compaction(timeline: Timeline) -> list[Instant]:
     return [done for done in deltas if (done.completion_time or done.time) > newest]
 
 
-def since_log_compaction(state: TableState) -> int:
-    """Delta commits with rows since the newest compaction and the newest log compaction.
-
-    Source: ScheduleCompactionActionExecutor.needLogCompact.
-    """
-    deltas = since_compaction(state.timeline)
-    for number, done in enumerate(reversed(deltas)):
-        if state.metadata(done).operation_type == "LOG_COMPACT":
-            return number
-    return len(deltas)
-
-
 def since_clustering(state: TableState) -> int:
     """Commits since the last clustering began, planned ones too.
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import OptionError, Table, UnsupportedFeatureError, open_table
-from hudiformat.options import parse_write_options
+from hudiformat import Table, open_table
 from hudiformat.services.expiring import expire_partitions, expired_partitions, is_expired
 from hudiformat.timeline import Action, TimelineZone
 from tests.tables import Clock, content, new_table, rows
@@ -125,13 +124,3 @@ def test_days_are_whole_days(now: str, days: int, *, answer: bool) -> None:
 def test_an_instant_that_is_no_time_never_expires() -> None:
     assert not is_expired("00000000000000010", NOON, days=1, zone=TimelineZone.UTC)
     assert not is_expired(NOON, NOON, days=10**9, zone=TimelineZone.UTC)
-
-
-def test_a_strategy_of_ones_own_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="TTL|supported are org.apache.hudi.table.action.ttl"):
-        parse_write_options({f"{TTL}strategy.class": "com.example.Mine"})
-
-
-def test_an_unknown_strategy_is_an_error() -> None:
-    with pytest.raises(OptionError, match="expected one of KEEP_BY_TIME, KEEP_BY_CREATION_TIME"):
-        parse_write_options({f"{TTL}management.strategy.type": "KEEP_BY_SIZE"})

@@ -1,8 +1,8 @@
 """Maintenance in its own process: all services of a table, one after the other, as far as they are due.
 
 Each service looks at the table anew, for writers go on meanwhile.  The others run where one fails.  Beside writers that
-share a lock, services exclude each other and writers as they do by themselves: by the lock, and by heartbeats.  A writer
-in the mode SINGLE_WRITER takes no lock, so nothing is done while one is writing.
+share a lock, services exclude each other and writers as they do by themselves: by the lock, and by heartbeats.  A
+single writer takes no lock, so nothing is done while it is writing.
 """
 
 from __future__ import annotations
@@ -13,69 +13,24 @@ from dataclasses import dataclass, replace
 
 from hudiformat.errors import HudiFormatError, LockError, OptionError
 from hudiformat.exclusion import is_of_ended_process
+from hudiformat.maintenance.deciding import Decision, Service, decide
+from hudiformat.maintenance.report import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.metadata import FILES
 from hudiformat.naming import parse_data_file
-from hudiformat.services.cleaning import clean
-from hudiformat.services.clustering import cluster
-from hudiformat.services.compaction import compact
-from hudiformat.services.counting import archive_table
-from hudiformat.services.deciding import Decision, Service, decide
-from hudiformat.services.expiring import expire_partitions
-from hudiformat.services.indexing import build_metadata_table
-from hudiformat.services.log_compaction import log_compact
-from hudiformat.services.metadata_services import serve_metadata_table
+from hudiformat.services import (
+    archive_table,
+    build_metadata_table,
+    clean,
+    cluster,
+    compact,
+    expire_partitions,
+    log_compact,
+    serve_metadata_table,
+)
 from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import CleanMetadata
 from hudiformat.transaction import Commit, changing, roll_back_failed_writes
 from hudiformat.view import build_slices, latest_slices
-
-
-@dataclass(frozen=True, slots=True)
-class TableSize:
-    """The files that a snapshot query reads, and all data files on storage, older versions too; sizes are bytes."""
-
-    files: int
-    bytes: int
-    stored_files: int
-    stored_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceReport:
-    """What became of one service: whether it was due and why, and what was done if it was.
-
-    ``instants`` are those of what was done; ``before`` and ``after`` are the table's files around it, in bytes, where
-    it ran.  ``error`` says why it failed.
-
-    Source: spec/services.md.
-    """
-
-    service: str
-    is_due: bool
-    why: str
-    done: str = ""
-    instants: tuple[str, ...] = ()
-    seconds: float = 0.0
-    before: TableSize | None = None
-    after: TableSize | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MaintenanceReport:
-    """What one run of ``maintain`` did, and why, service by service in the order in which they run.
-
-    Source: spec/services.md.
-    """
-
-    path: str
-    is_dry_run: bool
-    services: tuple[ServiceReport, ...] = ()
-
-    @property
-    def failed(self) -> tuple[ServiceReport, ...]:
-        """The services that failed."""
-        return tuple(one for one in self.services if one.error is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,16 @@ from enum import Enum
 
 from hudiformat.metadata import FILES
 from hudiformat.options import IndexType
-from hudiformat.services.claims import is_running
-from hudiformat.services.cleaning import plan_clean
-from hudiformat.services.clustering_plan import plan_clustering
-from hudiformat.services.counting import archivable, since_clustering, since_compaction, since_log_compaction
-from hudiformat.services.expiring import expired_partitions
-from hudiformat.services.metadata_services import may_serve_metadata_table
+from hudiformat.services import (
+    archivable,
+    expired_partitions,
+    is_running,
+    may_serve_metadata_table,
+    plan_clean,
+    plan_clustering,
+    since_clustering,
+    since_compaction,
+)
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, Instant, TableType
 from hudiformat.transaction import dead_writes
@@ -92,11 +96,23 @@ def _log_compaction(state: TableState) -> Decision:
     if not options.log_compaction:
         return Decision(False, "hoodie.log.compaction.enable is false")
     return _by_count(
-        since_log_compaction(state),
+        _since_log_compaction(state),
         options.log_compaction_blocks,
         "delta commits since the newest compaction or log compaction",
         "hoodie.log.compaction.blocks.threshold",
     )
+
+
+def _since_log_compaction(state: TableState) -> int:
+    """Delta commits with rows since the newest compaction and the newest log compaction.
+
+    Source: ScheduleCompactionActionExecutor.needLogCompact.
+    """
+    deltas = since_compaction(state.timeline)
+    for number, done in enumerate(reversed(deltas)):
+        if state.metadata(done).operation_type == "LOG_COMPACT":
+            return number
+    return len(deltas)
 
 
 def _clustering(state: TableState) -> Decision:
