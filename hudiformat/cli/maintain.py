@@ -51,14 +51,17 @@ Exit codes:
 """
 
 
+def seconds_of(text: str) -> float | None:
+    """The seconds of a time such as 90, 30s, 5m or 1.5h; None where it is none, or no time at all."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)", text.strip().lower())
+    return (float(found[1]) * _SECONDS[found[2]] or None) if found else None
+
+
 def _parse_interval(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    """Seconds out of a text as 90, 30s, 5m, 1.5h; a callback for click."""
-    if value is None:
-        return None
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)", value.strip().lower())
-    if found is None or not float(found[1]):
+    seconds = None if value is None else seconds_of(value)
+    if value is not None and seconds is None:
         raise click.BadParameter(f"expected a time such as 30s, 5m or 1h, found {value!r}")
-    return float(found[1]) * _SECONDS[found[2]]
+    return seconds
 
 
 @click.command(epilog=_EPILOG, short_help="Run all services that are due, once or regularly.")
