@@ -305,7 +305,7 @@ class Table(ReadableTable):
         """Run all services that are due, one after the other, and say what was done and why; other writers may go on.
 
         The services: rollback (of writes whose writers died), metadata (compaction, cleaning and archiving of the
-        metadata table), compaction, log-compaction, clustering, ttl, clean, archive.  *only* names those to look at,
+        metadata table), ttl, compaction, log-compaction, clustering, clean, archive.  *only* names those to look at,
         which turns them on whatever the options say; with *dry_run* nothing is changed.  One that fails does not stop
         the others: the report has its error.
 

@@ -28,14 +28,18 @@ from hudiformat.transaction import dead_writes
 
 
 class Service(str, Enum):
-    """A service that ``maintain`` runs; they run in this order."""
+    """A service that ``maintain`` runs; they run in this order.
+
+    Hudi removes expired partitions after compaction and clustering.  Here that comes before them: what goes need not be
+    rewritten first, and its new base files would make it young again.
+    """
 
     ROLLBACK = "rollback"
     METADATA = "metadata"
+    EXPIRY = "ttl"
     COMPACTION = "compaction"
     LOG_COMPACTION = "log-compaction"
     CLUSTERING = "clustering"
-    EXPIRY = "ttl"
     CLEANING = "clean"
     ARCHIVING = "archive"
 

@@ -35,8 +35,8 @@ def test_for_people(command: Command, table: Table) -> None:
         "rollback": "no", "metadata": "no", "compaction": "done", "log-compaction": "no",
         "clustering": "no", "ttl": "no", "clean": "no", "archive": "no",
     }  # fmt: skip
-    assert "10 > 2" in result.lines[3]
-    assert result.lines[3].endswith("5 are enough (hoodie.compact.inline.max.delta.commits): 2 files written")
+    assert "10 > 2" in result.lines[4]
+    assert result.lines[4].endswith("5 are enough (hoodie.compact.inline.max.delta.commits): 2 files written")
     assert content(table) == [("a", 5, "x", 5), ("b", 5, "y", 5)]
 
 

@@ -160,7 +160,7 @@ def test_a_single_writer_that_begins_meanwhile_stops_what_is_left(tmp_path: Path
         return False
 
     report = maintain(table.context, is_stopped=is_stopped)
-    assert [one.service for one in report.failed][:2] == ["compaction", "log-compaction"]
+    assert [one.service for one in report.failed][:2] == ["ttl", "compaction"]
     assert "expected no write to be under way" in (of(report, "compaction").error or "")
     write = begun[2]
     assert write is not None
