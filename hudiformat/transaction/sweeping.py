@@ -70,10 +70,10 @@ def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
         if one.action is Action.REPLACE_COMMIT:
             for path, ids in (state.metadata(one).partition_to_replace_file_ids or {}).items():
                 removed.setdefault(path, set()).update(ids)
-    for folder, ids in sorted(removed.items()):
+    for folder, gone in sorted(removed.items()):
         for file in state.storage.list(folder):
             name = parse_data_file(file.name)
-            if name is not None and name.file_id in ids:
+            if name is not None and name.file_id in gone:
                 state.context.confirm()
                 state.storage.delete(join_path(folder, file.name))
 
