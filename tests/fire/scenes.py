@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -241,9 +241,9 @@ def _restore(table: Table) -> None:
     table.restore(first_of(table))
 
 
-def _maintain(table: Table) -> None:
-    """All services that are due; the error of one that failed, which the report only names."""
-    failed = table.maintain().failed
+def _maintain(table: Table, only: Sequence[str] = ()) -> None:
+    """All services that are due, or some; the error of one that failed, which the report only names."""
+    failed = table.maintain(only=only).failed
     if failed:
         raise CommitError(f"{failed[0].service}: {failed[0].error}")
 
@@ -299,7 +299,7 @@ OPERATIONS = {
     "clean": Operation(lambda table: table.clean(), _many),
     "maintain": Operation(_maintain, _neglect, options=EVERYTHING),
     "maintain, with ttl": Operation(
-        _maintain,
+        lambda table: _maintain(table, ["ttl", "clean", "archive"]),
         _wait,
         options={
             **EVERYTHING,
