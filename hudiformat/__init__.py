@@ -51,6 +51,7 @@ from hudiformat.logfile import (
     salvage,
     verify_log,
 )
+from hudiformat.maintenance import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.query import Scan
@@ -86,6 +87,7 @@ __all__ = [
     "LogFinding",
     "LogReader",
     "LogWriter",
+    "MaintenanceReport",
     "NameFormatError",
     "NotATableError",
     "OptionError",
@@ -93,12 +95,14 @@ __all__ = [
     "SalvageReport",
     "Scan",
     "SchemaError",
+    "ServiceReport",
     "StorageError",
     "Table",
     "TableError",
     "TableExistsError",
     "TableFinding",
     "TableFindingKind",
+    "TableSize",
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",

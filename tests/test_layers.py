@@ -37,6 +37,7 @@ LAYERS = (
     "index",
     "write",
     "services",
+    "maintenance",
     "api",
     "spark",
     "the face of the package",

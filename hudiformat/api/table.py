@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hudiformat import services
 from hudiformat.api.reading import ReadableTable
+from hudiformat.maintenance import MaintenanceReport, maintain, services_named
 from hudiformat.merge import RecordMerger
 from hudiformat.options import Operation, options_of
 from hudiformat.services import TableFinding
@@ -299,6 +300,23 @@ class Table(ReadableTable):
         Source: CleanPlanner, CleanActionExecutor; spec/services.md.
         """
         return services.clean(self.context)
+
+    def maintain(self, *, only: Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
+        """Run all services that are due, one after the other, and say what was done and why; other writers may go on.
+
+        The services: rollback (of writes whose writers died), metadata (compaction, cleaning and archiving of the
+        metadata table), ttl, compaction, log-compaction, clustering, clean, archive.  *only* names those to look at,
+        which turns them on whatever the options say; with *dry_run* nothing is changed.  One that fails does not stop
+        the others: the report has its error.
+
+        Raises:
+            OptionError: *only* names something else.
+            LockError: the table has a single writer, by its options, and it is writing.
+            UnsupportedFeatureError: the table cannot be written.
+
+        Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
+        """
+        return maintain(self.context, only=services_named(only), dry_run=dry_run)
 
     def rollback(self, instant: str) -> Instant:
         """Roll back the newest write, *instant*; the rollback's own instant.

@@ -12,6 +12,7 @@ import click
 import hudiformat
 from hudiformat.cli.blocks import blocks
 from hudiformat.cli.index import index
+from hudiformat.cli.maintain import maintain
 from hudiformat.cli.output import warn
 from hudiformat.cli.plan import plan
 from hudiformat.cli.read import read
@@ -52,7 +53,7 @@ def app() -> None:
 
 for command in (
     *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, cluster, clean, rollback),
-    *(index, schema, version),
+    *(index, maintain, schema, version),
 ):
     app.add_command(command)
 

@@ -2,6 +2,7 @@
 
 from hudiformat.options.agreement import merge_mode_of, options_of
 from hudiformat.options.clustering import ClusteringOptions, Layout, PartitionFilter, SliceOrder
+from hudiformat.options.expiry import ExpiryOptions, ExpiryStrategy
 from hudiformat.options.keys import (
     KEEP_OPERATIONS,
     MAY_DROP,
@@ -52,6 +53,8 @@ __all__ = [
     "DamageMode",
     "DuplicatePolicy",
     "EvolutionOptions",
+    "ExpiryOptions",
+    "ExpiryStrategy",
     "FailedWritesPolicy",
     "IndexType",
     "IndexingOptions",

@@ -79,7 +79,8 @@ class ClusteringOptions:
     Slices whose base file has less than ``small_file_limit`` are put into groups of up to ``group_bytes``, at most
     ``most_groups`` of them, and each group is rewritten into files of about ``target_size``.  ``single_group``: one
     slice alone is rewritten too.  ``selected`` and ``pattern`` choose partitions; then ``partition_filter`` does, with
-    ``begin`` and ``end`` (SELECTED_PARTITIONS), or with ``days`` after ``skipped_days`` (RECENT_DAYS).
+    ``begin`` and ``end`` (SELECTED_PARTITIONS), or with ``days`` after ``skipped_days`` (RECENT_DAYS).  With
+    ``is_async``, ``maintain`` clusters; a write does not.
 
     Source: HoodieClusteringConfig, Hudi 1.2.0.
     """
@@ -102,6 +103,7 @@ class ClusteringOptions:
     inline: bool = False
     inline_commits: int = 4
     schedule_inline: bool = False
+    is_async: bool = False
     async_commits: int = 4
     plan_strategy: PlanStrategy = PlanStrategy.SPARK
     updates: UpdateStrategy = UpdateStrategy.REJECT
@@ -160,6 +162,7 @@ CLUSTERING_KEYS: Keys = {
     "hoodie.clustering.inline": ("inline", parse_boolean),
     "hoodie.clustering.inline.max.commits": ("inline_commits", parse_integer),
     "hoodie.clustering.schedule.inline": ("schedule_inline", parse_boolean),
+    "hoodie.clustering.async.enabled": ("is_async", parse_boolean),
     "hoodie.clustering.async.max.commits": ("async_commits", parse_integer),
     "hoodie.layout.optimize.strategy": ("layout", parse_layout),
 }

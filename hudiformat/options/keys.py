@@ -15,6 +15,7 @@ from typing import Any
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
 from hudiformat.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
 from hudiformat.options.clustering import CLUSTERING_KEYS
+from hudiformat.options.expiry import EXPIRY_KEYS
 from hudiformat.options.parsers import (
     Keys,
     member_of,
@@ -256,6 +257,7 @@ SERVICE_KEYS: Keys = {
     "hoodie.compaction.target.io": ("compaction_target_io_mb", parse_integer),
     "hoodie.compaction.logfile.size.threshold": ("compaction_log_size", parse_count),
     "hoodie.compaction.logfile.num.threshold": ("compaction_log_files", parse_count),
+    "hoodie.log.compaction.enable": ("log_compaction", parse_boolean),
     "hoodie.log.compaction.blocks.threshold": ("log_compaction_blocks", parse_integer),
     "hoodie.clean.automatic": ("clean_automatic", parse_boolean),
     "hoodie.clean.policy": ("clean_policy", member_of(CleanPolicy)),
@@ -308,5 +310,6 @@ _PARTS: Mapping[str, Keys] = {
     "evolution": _EVOLUTION_KEYS,
     "indexing": _INDEXING_KEYS,
     "clustering": CLUSTERING_KEYS,
+    "expiry": EXPIRY_KEYS,
 }
 """The parts of WriteOptions that are made of several options each."""

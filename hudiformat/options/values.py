@@ -7,6 +7,7 @@ from enum import Enum
 
 from hudiformat.errors import OptionError
 from hudiformat.options.clustering import ClusteringOptions
+from hudiformat.options.expiry import ExpiryOptions
 from hudiformat.sizing import SizingOptions
 
 
@@ -244,7 +245,9 @@ class ConcurrencyOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """When services run after a write, and how much they keep.
+    """When services run after a write or in ``maintain``, and how much they keep.
+
+    ``log_compaction`` counts in ``maintain`` alone.
 
     Source: HoodieCleanConfig, HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
     """
@@ -254,6 +257,7 @@ class ServiceOptions:
     compaction_target_io_mb: int = 512_000
     compaction_log_size: int = 0
     compaction_log_files: int = 0
+    log_compaction: bool = False
     log_compaction_blocks: int = 5
     clean_automatic: bool = True
     clean_policy: CleanPolicy = CleanPolicy.BY_COMMITS
@@ -367,6 +371,7 @@ class WriteOptions:
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
     indexing: IndexingOptions = field(default_factory=IndexingOptions)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
+    expiry: ExpiryOptions = field(default_factory=ExpiryOptions)
 
     @property
     def is_global(self) -> bool:

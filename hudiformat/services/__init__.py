@@ -1,13 +1,17 @@
 """What keeps a table in shape: compactions, clustering, cleaning, archiving, rollback, savepoint and restore."""
 
+from hudiformat.services.claims import is_running
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
-from hudiformat.services.clustering_plan import SORT_COLUMNS
+from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
 from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
 from hudiformat.services.execution import Part
-from hudiformat.services.indexing import create_index, drop_index
+from hudiformat.services.expiring import expire_partitions, expired_partitions
+from hudiformat.services.indexing import build_metadata_table, create_index, drop_index
 from hudiformat.services.inline import before_write, serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
+from hudiformat.services.metadata_services import may_serve_metadata_table, serve_metadata_table
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
 from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
@@ -18,7 +22,10 @@ __all__ = [
     "Part",
     "TableFinding",
     "TableFindingKind",
+    "archivable",
+    "archive_table",
     "before_write",
+    "build_metadata_table",
     "change_version",
     "clean",
     "cluster",
@@ -26,14 +33,22 @@ __all__ = [
     "create_index",
     "delete_savepoint",
     "drop_index",
+    "expire_partitions",
+    "expired_partitions",
+    "is_running",
     "log_compact",
+    "may_serve_metadata_table",
     "plan_clean",
+    "plan_clustering",
     "restore",
     "roll_back",
     "savepoint",
     "schedule_clustering",
     "schedule_compaction",
     "serve",
+    "serve_metadata_table",
+    "since_clustering",
+    "since_compaction",
     "verify_table",
     "write_and_serve",
 ]

@@ -8,10 +8,11 @@ spec/services.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -42,6 +43,8 @@ from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, cha
 from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice
 from hudiformat.write import ClusteredFiles, CopiedFiles, can_copy
+
+T = TypeVar("T")
 
 _CLUSTER = "CLUSTER"
 
@@ -201,27 +204,22 @@ class _Rewrite:
         reader = target.plan.slice_reader(self.merger)
         every = (reader.scan_stored(target.storage, one) for one in self.slices)
         batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
-        try:
-            for rows in self.order.sorted(batches) if self.order else map(_as_table, batches):
-                files.write(rows)
-            return files.close()
-        except BaseException:
-            files.abandon()
-            raise
+        tables = (pa.Table.from_batches([batch]) for batch in batches)
+        return _written(files, files.write, self.order.sorted(batches) if self.order else tables)
 
 
 def _copy(files: CopiedFiles, slices: Sequence[FileSlice]) -> list[WriteStat]:
+    return _written(files, files.add, slices)
+
+
+def _written(files: ClusteredFiles | CopiedFiles, add: Callable[[T], None], parts: Iterable[T]) -> list[WriteStat]:
     try:
-        for one in slices:
-            files.add(one)
+        for part in parts:
+            add(part)
         return files.close()
     except BaseException:
         files.abandon()
         raise
-
-
-def _as_table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])
 
 
 def _refuse_overtaken(instant: Instant, current: TableState) -> None:

@@ -1,6 +1,7 @@
 """What goes with a write by itself, as far as the options ask for it.
 
-Before it the services of the metadata table run, after it compaction, clustering, cleaning and archiving.
+Before it the services of the metadata table run, after it compaction, clustering, partition TTL, cleaning and
+archiving.
 Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, initTable, Hudi 1.2.0.
 """
 
@@ -14,11 +15,13 @@ from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
+from hudiformat.services.counting import archive_table, since_clustering, since_compaction
+from hudiformat.services.expiring import expire_partitions
 from hudiformat.services.indexing import build_metadata_table
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table import TableContext, TableState, refuse_unwritable
-from hudiformat.timeline import Action, ArchiveLimits, TableType, Timeline, archive, instants_to_archive
-from hudiformat.transaction import Commit, exclusive, sweep_before_archiving
+from hudiformat.timeline import Action, TableType
+from hudiformat.transaction import Commit
 
 
 def write_and_serve(context: TableContext, write: Callable[[TableState], tuple[Commit, TableState]]) -> Commit:
@@ -71,9 +74,12 @@ def _warn(message: str) -> None:
 def _serve(state: TableState) -> None:
     context, options = state.context, state.options.services
     is_mor = state.config.table_type is TableType.MERGE_ON_READ
-    if options.compact_inline and is_mor and _waiting(state.timeline) >= options.compact_delta_commits:
+    if options.compact_inline and is_mor and len(since_compaction(state.timeline)) >= options.compact_delta_commits:
         state = context.state() if compact(context, state) else state  # it has changed the table itself
     state = _clustered(state)
+    if state.options.expiry.inline:
+        expired = expire_partitions(state)
+        state = state if expired is None else expired[1]
     is_clean_pending = any(pending.action is Action.CLEAN for pending in state.timeline.pending)
     may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
     if options.clean_automatic and may_clean and clean(context, state) is not None:
@@ -81,50 +87,19 @@ def _serve(state: TableState) -> None:
     if FILES not in state.config.metadata_partitions and state.options.metadata_enable:
         build_metadata_table(state)
     if options.archive_automatic and len(state.timeline.completed_writes) > options.archive_max_commits:
-        limits = ArchiveLimits(
-            max_commits=options.archive_max_commits,
-            min_commits=options.archive_min_commits,
-            compaction_delta_commits=options.compact_delta_commits,
-        )
-        with exclusive(context) as owning:
-            state = owning.state()
-            sweep_before_archiving(state, instants_to_archive(state.storage, state.config, limits))
-            archive(state.storage, state.config, limits, confirm=owning.confirm)
+        archive_table(context)
 
 
 def _clustered(state: TableState) -> TableState:
-    """The table after a clustering, where one is due.
-
-    Source: ClusteringPlanActionExecutor, which counts the commits since the last one.
-    """
+    """The table after a clustering, where one is due."""
     options = state.options.clustering
     if not (options.inline or options.schedule_inline):
         return state
     every = options.inline_commits if options.inline else options.async_commits
-    if _since_clustering(state) < every:
+    if since_clustering(state) < every:
         return state
     if options.inline:
         cluster(state.context, state)
     else:
         schedule_clustering(state.context)
     return state.context.state()
-
-
-def _since_clustering(state: TableState) -> int:
-    """Commits since the last clustering began, planned ones too."""
-    done = [one for one in state.timeline.completed if one.action is Action.REPLACE_COMMIT]
-    clusterings = [one.time for one in done if state.metadata(one).operation_type == "CLUSTER"]
-    clusterings += [one.time for one in state.timeline.pending if state.is_clustering(one)]
-    newest = max(clusterings, default="")
-    return sum(one.time > newest for one in state.timeline.completed_writes)
-
-
-def _waiting(timeline: Timeline) -> int:
-    """Delta commits that were completed after the newest compaction had begun.
-
-    Source: CompactionUtils.getCompletedDeltaCommitsSinceLatestCompaction.
-    """
-    compactions = [done.time for done in timeline.completed if done.action is Action.COMMIT]
-    newest = max(compactions, default="")
-    deltas = (done for done in timeline.completed if done.action is Action.DELTA_COMMIT)
-    return sum((done.completion_time or done.time) > newest for done in deltas)

@@ -48,7 +48,7 @@ def serve_metadata_table(seen: TableState) -> bool:
     *seen* is the state of the table, just read; it has a metadata table.
     """
     options = seen.options.services
-    if not _has_work(MetadataTable.of(seen)):
+    if not may_serve_metadata_table(seen):
         return False
     with changing(seen.context, seen) as state:
         if FILES not in state.config.metadata_partitions:  # it has been dropped meanwhile
@@ -68,8 +68,9 @@ def serve_metadata_table(seen: TableState) -> bool:
         return True
 
 
-def _has_work(table: MetadataTable) -> bool:
-    """Whether a service may be due, by a look at the timelines alone."""
+def may_serve_metadata_table(seen: TableState) -> bool:
+    """Whether a service of the metadata table may be due, by a look at the timelines alone."""
+    table = MetadataTable.of(seen)
     commits, options = len(table.own.timeline.completed_writes), table.outer.options.services
     return _may_clean(table.own.timeline) or _is_due(table) or commits > options.archive_max_commits + 1
 

@@ -26,6 +26,7 @@ from hudiformat.transaction.transaction import (
     Replaced,
     Transaction,
     begin_write,
+    dead_writes,
     roll_back_failed_writes,
     write_and_commit,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "check_publishable",
     "checkpoint",
     "create_marker",
+    "dead_writes",
     "decode_write_stats",
     "delete_files",
     "delete_markers",

@@ -1,4 +1,4 @@
-"""Deleting files of writes that are over: what tasks made after their write had been committed or rolled back."""
+"""Deleting files that count no more: of tasks whose write was over, and those that a power cut has brought back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
     The writer of such a write was taken for dead, and was only slow; or a power cut undid the deletion.  Once the
     timeline begins after its instant, its files would count as those of an archived commit.  In table version 6 those
     that the metadata table lists stay: the rollback has kept them, and has hidden their blocks.
+
+    The same goes for file groups that a replace commit among *chosen* has removed from the table.  A clean has deleted
+    them, or it would not be archived; a power cut may have undone that.
     """
+    _sweep_replaced(state, chosen)
     known = {instant.time for instant in state.timeline.instants}
     first = state.timeline.first_active or ""
     left = Timeline(tuple(one for one in state.timeline.instants if one.time not in {done.time for done in chosen}))
@@ -57,6 +61,21 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
             if is_over and not _is_kept(state, folder, file.name):
                 state.context.confirm()
                 state.storage.delete(path)
+
+
+def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
+    """Delete the files of file groups that the replace commits among *chosen* have removed from the table."""
+    removed: dict[str, set[str]] = {}
+    for one in chosen:
+        if one.action is Action.REPLACE_COMMIT:
+            for path, ids in (state.metadata(one).partition_to_replace_file_ids or {}).items():
+                removed.setdefault(path, set()).update(ids)
+    for folder, gone in sorted(removed.items()):
+        for file in state.storage.list(folder):
+            name = parse_data_file(file.name)
+            if name is not None and name.file_id in gone:
+                state.context.confirm()
+                state.storage.delete(join_path(folder, file.name))
 
 
 def _is_kept(state: TableState, folder: str, name: str) -> bool:

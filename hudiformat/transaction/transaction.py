@@ -499,6 +499,15 @@ def _alive(state: TableState) -> frozenset[str]:
     return beating | at_work(state.storage.root)
 
 
+def dead_writes(state: TableState) -> list[Instant]:
+    """The writes that did not complete and show no sign of life, which :func:`roll_back_failed_writes` rolls back."""
+    pending = state.pending_writes
+    if not pending or state.options.concurrency.failed_writes_policy is FailedWritesPolicy.NEVER:
+        return []
+    alive = _alive(state)
+    return [one for one in pending if one.time not in alive]
+
+
 def roll_back_failed_writes(state: TableState) -> TableState:
     """Roll back writes that did not complete: all, or beside other writers those without a heartbeat.
 

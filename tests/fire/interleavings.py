@@ -19,6 +19,7 @@ from tests.fire.crashes import AGING, live_on, ready, without_probe
 from tests.fire.memory import MemoryStorage, in_time_of
 from tests.fire.scenes import (
     COW,
+    EVERYTHING,
     MOR,
     REPLACING,
     SERVICES,
@@ -64,6 +65,7 @@ WRITERS = {
     "log_compact": Operation(lambda table: table.log_compact(), only_mor=True),
     "clustering": Operation(lambda table: table.cluster(), regroups=True),
     "clean": Operation(lambda table: table.clean()),
+    "maintain": Operation(lambda table: table.maintain(), options=EVERYTHING),  # a service may lose against the other
     "rollback": Operation(lambda table: table.rollback(last_of(table))),
     "restore": Operation(lambda table: table.restore(first_of(table))),
 }

@@ -22,7 +22,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hudiformat import CommitError, LockError, Table, WriteConflictError, create_table, open_table
+from hudiformat import (
+    CommitError,
+    LockError,
+    Table,
+    UnsupportedFeatureError,
+    WriteConflictError,
+    create_table,
+    open_table,
+)
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string())])
@@ -106,6 +114,11 @@ def _write(table: Table, name: str, step: int) -> None:
             table.upsert(rows(name, step))
         except (WriteConflictError, CommitError, LockError):
             continue  # nothing was committed
+        except UnsupportedFeatureError as error:
+            if "pending clustering" not in str(error):
+                raise
+            time.sleep(0.1)
+            continue
         return
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,12 +12,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudiformat import Table, create_table, open_table
+from hudiformat import CommitError, Table, create_table, open_table
 from hudiformat.storage import Storage
 from tests.fire.memory import FakeTime, MemoryStorage
 from tests.metadata.tables import add_metadata_table
 
-REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partitions", "overwrites and clean")
+REPLACING = (
+    "insert_overwrite",
+    "insert_overwrite_table",
+    "delete_partitions",
+    "overwrites and clean",
+    "maintain, with ttl",
+)
 MOR, COW = "MERGE_ON_READ", "COPY_ON_WRITE"
 SCHEMA = pa.schema(
     [
@@ -52,6 +58,14 @@ SERVICES = {
     "hoodie.clean.commits.retained": "1",
 }
 """Everything that follows a write by itself, as soon as it can."""
+EVERYTHING = {
+    **SERVICES,
+    "hoodie.compact.inline.max.delta.commits": "1",
+    "hoodie.log.compaction.enable": "true",
+    "hoodie.clustering.async.enabled": "true",
+    "hoodie.clustering.async.max.commits": "1",
+}
+"""What maintenance does as soon as it can."""
 
 
 INDEXES = {
@@ -227,6 +241,28 @@ def _restore(table: Table) -> None:
     table.restore(first_of(table))
 
 
+def _maintain(table: Table, only: Sequence[str] = ()) -> None:
+    """All services that are due, or some; the error of one that failed, which the report only names."""
+    failed = table.maintain(only=only).failed
+    if failed:
+        raise CommitError(f"{failed[0].service}: {failed[0].error}")
+
+
+def _neglect(table: Table) -> None:
+    """Old versions, small file groups and log files."""
+    _many(table)
+    _more_groups(table)
+    table.upsert(rows(("a", "x", 7), ("e", "y", 7)))
+
+
+def _wait(table: Table) -> None:
+    """The same, two days ago."""
+    _neglect(table)
+    clock = table.context.clock
+    assert isinstance(clock, SceneClock)
+    clock.time.now += 2 * 24 * 3600
+
+
 OPERATIONS = {
     "insert": Operation(lambda table: table.insert(rows(("n1", "x", 9), ("n2", "z", 9)))),
     "upsert": Operation(lambda table: table.upsert(NEW)),
@@ -261,6 +297,16 @@ OPERATIONS = {
     ),
     "restore beside a planned clustering": Operation(_restore, _begin_clustering, regroups=True),
     "clean": Operation(lambda table: table.clean(), _many),
+    "maintain": Operation(_maintain, _neglect, options=EVERYTHING),
+    "maintain, with ttl": Operation(
+        lambda table: _maintain(table, ["ttl", "clean", "archive"]),
+        _wait,
+        options={
+            **EVERYTHING,
+            "hoodie.partition.ttl.strategy.days.retain": "1",
+            "hoodie.partition.ttl.strategy.partition.selected": "y",
+        },
+    ),
     "rollback": Operation(lambda table: table.rollback(last_of(table))),
     "restore": Operation(_restore),
     "restore beside a planned compaction": Operation(_restore, _begin_compaction, only_mor=True),

@@ -18,7 +18,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hudiformat import Commit, CommitError, FileSlice, Table, TableError, open_table
+from hudiformat import Commit, CommitError, FileSlice, LockError, Table, TableError, open_table
 from hudiformat.options import Operation
 from hudiformat.timeline import ArchiveLimits, WriteStat, archive
 from hudiformat.transaction import Transaction, begin_write
@@ -273,6 +273,27 @@ class Everything(RuleBasedStateMachine):
     def cluster(self, columns: str, layout: str) -> None:
         table = self.opened(layout_optimize_strategy=layout, clustering_plan_strategy_sort_columns=columns)
         self.count("cluster" if table.cluster() else "cluster nothing")
+
+    @rule(kept=st.integers(1, 3), clusters=st.booleans())
+    def maintain(self, kept: int, *, clusters: bool) -> None:
+        """All services, each as soon as it can; a pending write of a single writer may be alive."""
+        table = self.opened(
+            compact_inline_max_delta_commits="1",
+            log_compaction_enable="true",
+            clustering_async_enabled=str(clusters and self.kind.concurrency != "NON_BLOCKING").lower(),
+            clustering_async_max_commits="1",
+            clean_automatic="true",
+            clean_commits_retained=str(kept),
+        )
+        try:
+            report = table.maintain()
+        except LockError:
+            assert not self.kind.has_other_writers
+            assert self.dead & self.slow.pending.keys()
+            self.count("maintain, refused")
+            return
+        assert report.failed == ()
+        self.count("maintain" if any(one.done for one in report.services) else "maintain nothing")
 
     def has_log_files(self) -> bool:
         return any(one.logs for one in self.slow.slices())

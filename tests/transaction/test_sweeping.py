@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_table
+from hudiformat.timeline import Action
 from hudiformat.transaction.sweeping import sweep_before_archiving
 from tests.tables import content, new_table, rows
 from tests.transaction.support import abandoned, of_instant
@@ -67,3 +68,22 @@ def test_nothing_is_listed_where_nothing_was_rolled_back(table: Table, monkeypat
     monkeypatch.delattr("hudiformat.transaction.sweeping.list_partitions")
     state = table.context.state()
     sweep_before_archiving(state, state.timeline.completed)
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_removed_partitions_that_a_power_cut_brings_back_never_count(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path / "t", version=version, options=SERVICES)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    lost = {path: path.read_bytes() for path in (tmp_path / "t" / "y").iterdir()}
+    table.delete_partitions(["y"])
+    archived = 0
+    for ts in range(2, 14):
+        table.upsert(rows(("a", ts, "x", 1)))
+        if not archived and table.timeline.completed[-1].action is Action.CLEAN:
+            for path, data in lost.items():
+                archived += 1
+                path.write_bytes(data)
+        assert content(table) == [("a", ts, "x", 1)]
+    assert archived
+    assert not any(one.action is Action.REPLACE_COMMIT for one in table.timeline.completed)
+    assert table.verify() == []
