@@ -14,7 +14,6 @@ from hudiformat.metadata import FILES
 from hudiformat.options import IndexType
 from hudiformat.services import (
     archivable,
-    expired_partitions,
     is_running,
     may_serve_metadata_table,
     plan_clean,
@@ -25,6 +24,7 @@ from hudiformat.services import (
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, Instant, TableType
 from hudiformat.transaction import dead_writes
+from hudiformat.write import expired_partitions
 
 
 class Service(str, Enum):

@@ -23,7 +23,6 @@ from hudiformat.services import (
     clean,
     cluster,
     compact,
-    expire_partitions,
     log_compact,
     serve_metadata_table,
 )
@@ -31,6 +30,7 @@ from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import CleanMetadata
 from hudiformat.transaction import Commit, changing, roll_back_failed_writes
 from hudiformat.view import build_slices, latest_slices
+from hudiformat.write import expire_partitions
 
 
 @dataclass(frozen=True, slots=True)

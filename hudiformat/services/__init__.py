@@ -7,7 +7,6 @@ from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
 from hudiformat.services.execution import Part
-from hudiformat.services.expiring import expire_partitions, expired_partitions
 from hudiformat.services.indexing import build_metadata_table, create_index, drop_index
 from hudiformat.services.inline import before_write, serve, write_and_serve
 from hudiformat.services.log_compaction import log_compact
@@ -33,8 +32,6 @@ __all__ = [
     "create_index",
     "delete_savepoint",
     "drop_index",
-    "expire_partitions",
-    "expired_partitions",
     "is_running",
     "log_compact",
     "may_serve_metadata_table",

@@ -1,6 +1,7 @@
 """Rows to file groups: assignment, and the handles that write files."""
 
 from hudiformat.write.evolve import evolve_table
+from hudiformat.write.expiring import expire_partitions, expired_partitions
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.clustered import ClusteredFiles
@@ -26,6 +27,8 @@ __all__ = [
     "delete_ordering",
     "delete_partitions",
     "evolve_table",
+    "expire_partitions",
+    "expired_partitions",
     "groups_of_new",
     "overwrite",
     "overwrite_by",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import Table, open_table
-from hudiformat.services.expiring import expire_partitions, expired_partitions, is_expired
 from hudiformat.timeline import Action, TimelineZone
+from hudiformat.write.expiring import expire_partitions, expired_partitions, is_expired
 from tests.tables import Clock, content, new_table, rows
 
 TTL = "hoodie.partition.ttl."
