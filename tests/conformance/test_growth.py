@@ -21,9 +21,9 @@ from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 from tests.tables import multiset
 
-STEPS = int(os.environ.get("HUDIFORMAT_GROWTH_STEPS", "12"))
+STEPS = int(os.environ.get("HUDIFORMAT_GROWTH_STEPS", "8"))
 SEED = int(os.environ.get("HUDIFORMAT_GROWTH_SEED", "1"))
-STEPS_PER_TABLE = 12 if STEPS <= 12 else 20
+STEPS_PER_TABLE = min(STEPS, 20)
 
 ROW = ("_hoodie_partition_path", "_hoodie_record_key", "_hoodie_commit_seqno")
 PAYLOADS = "org.apache.hudi.common.model."

@@ -11,10 +11,11 @@ import hudiformat as hf
 from hudiformat.timeline import Action, TableType, read_metadata
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import WRITE, assert_reads_alike, create, things, write_ours
+from tests.effort import LONG
 
 EVERY_GROUP = "hoodie.clustering.plan.strategy.small.file.limit=999999999"
 KINDS = [
-    ("COPY_ON_WRITE", "BLOOM"),
+    *([("COPY_ON_WRITE", "BLOOM")] if LONG else []),
     ("MERGE_ON_READ", "SIMPLE"),
     ("MERGE_ON_READ", "BUCKET"),  # which Hudi never clusters: HoodieSimpleBucketLayout
 ]
