@@ -52,6 +52,8 @@ def failing(table: Table, faults: Faults) -> Table:
 
 
 @pytest.mark.filterwarnings("ignore:.*a service after it failed")  # the storage fails there, too
+@pytest.mark.filterwarnings("ignore:.*whether another writer was rolling it back is not known")  # the commit is done
+@pytest.mark.filterwarnings("ignore:.*a service of the metadata table failed")
 @pytest.mark.parametrize(
     ("index", "lasting", "when"),
     [
