@@ -136,16 +136,26 @@ def finish_rollbacks(state: TableState) -> TableState:
     """Finish the rollbacks that were stopped half-way; the table after that.
 
     One whose plan is gone is taken off the timeline: a restore has done it, and has deleted it before its writer, which
-    had lost the lock, began it.
+    had lost the lock, began it.  So is a plan for a write with a savepoint: Hudi plans a rollback before it refuses it.
     """
     pending = [one for one in state.timeline.pending if one.action is Action.ROLLBACK]
     for one in pending:
         planned = Instant(one.time, one.action, State.REQUESTED)
         if one.state is State.INFLIGHT and not state.storage.exists(instant_path(state.config, planned)):
             remove_pending(state.storage, state.config, one)
+            continue
+        plan = _plan(state, one)
+        if _is_kept(state, _target(plan).commit_time):
+            remove_pending(state.storage, state.config, one)
         else:
-            _run(state.context.state(), one, _plan(state, one))
+            _run(state.context.state(), one, plan)
     return state.context.state() if pending else state
+
+
+def _is_kept(state: TableState, time: str) -> bool:
+    """Whether a write is complete, and has a savepoint."""
+    found = {one.action is Action.SAVEPOINT for one in state.timeline.completed if one.time == time}
+    return found == {True, False}
 
 
 def remove_write(state: TableState, target: InstantInfo, *, at: str) -> RollbackMetadata:

@@ -108,3 +108,26 @@ def test_the_last_write_that_is_not_archived_is_not_rolled_back(tmp_path: Path) 
     with pytest.raises(CommitError, match="all writes before it have been archived"):
         table.rollback(writes[-1].instant)
     assert len(content(table)) == 3
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_rollback_that_hudi_planned_and_refused_is_not_carried_out(tmp_path: Path, version: int) -> None:
+    """Hudi looks for savepoints when the plan is on the timeline already."""
+    table = new_table(tmp_path / "t", version=version)
+    table.insert(rows(("a", 1, "x", 1)))
+    kept = table.insert(rows(("b", 1, "x", 1)))
+    table.savepoint(kept.instant)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hudiformat.services.rolling_back.refuse_savepoint", lambda *_: None)
+        patch.setattr("hudiformat.transaction.rollback._execute", _refuse)
+        with pytest.raises(CommitError, match="savepointed"):
+            table.rollback(kept.instant)
+    assert [one.action for one in table.timeline.pending] == [Action.ROLLBACK]
+    table.insert(rows(("c", 1, "x", 1)))
+    assert [row[0] for row in content(table)] == ["a", "b", "c"]
+    assert table.timeline.pending == ()
+    assert table.verify() == []
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise CommitError("could not roll back a savepointed commit", path="t")
