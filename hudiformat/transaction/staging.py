@@ -1,31 +1,36 @@
 """Rows that tasks store for the commit to write, as Arrow files among the markers.
 
 A batch write's are in the folder of its instant.  A stream's have a folder of their own, as the instant of a batch is
-chosen when its tasks are done.
+chosen when its tasks are done.  Write tokens come again when a stream is started again, so names have a random part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from uuid import uuid4
 
 import pyarrow as pa
 
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming import WriteToken
-from hudiformat.storage import Storage
+from hudiformat.storage import Storage, arrow_stream
 from hudiformat.timeline import MARKER_FOLDER
 
 
 def stage(
     storage: Storage, folder: str, token: WriteToken, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> str:
-    """Store *batches* in *folder*, an instant or a stream's name; where they are, below the table."""
-    path = f"{MARKER_FOLDER}/{folder}/staged-{token}.arrow"
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    storage.create(path, sink.getvalue().to_pybytes(), sync=False)
+    """Store *batches*, as they come, in *folder*, an instant or a stream's name; where they are, below the table."""
+    path = f"{MARKER_FOLDER}/{folder}/staged-{token}-{uuid4().hex}.arrow"
+    with storage.open_new(path) as file:
+        try:
+            with arrow_stream(file) as sink, pa.ipc.new_file(sink, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        except BaseException:
+            file.abandon()
+            storage.delete(path)
+            raise
     return path
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,6 +90,8 @@ def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: P
     files = flights_by_day(3 * KILLS + 2)
     for number, file in enumerate(files):
         add_file(tmp_path / "in", number, file)
+    with running_query(java, tmp_path) as query:
+        wait_for(lambda: bool(list(Path(table.path).glob(".hoodie/.temp/*/staged*"))), query)
     killed = 0
     while killed < KILLS and len(table.timeline.completed) < len(files):
         with running_query(java, tmp_path) as query:
@@ -161,11 +163,17 @@ def running_query(java: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]
         query.wait()
 
 
-def wait_for_a_commit(table: hf.Table, query: subprocess.Popen[bytes], seconds: float = 120) -> None:
-    before, deadline = len(table.timeline.completed), time.monotonic() + seconds
-    while len(table.timeline.completed) == before and query.poll() is None:
+def wait_for_a_commit(table: hf.Table, query: subprocess.Popen[bytes]) -> None:
+    before = len(table.timeline.completed)
+    wait_for(lambda: len(table.timeline.completed) > before, query)
+
+
+def wait_for(is_there: Callable[[], bool], query: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_there() and query.poll() is None:
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(0.01)
+    assert not query.poll(), "the query has failed"
 
 
 def test_a_table_is_read_as_it_grows_commit_by_commit(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +30,38 @@ def test_rows_put_aside_come_back(table: Table) -> None:
         assert read_staged(storage, SCHEMA, []).num_rows == 0
         assert list(marked_files(table.context.storage, write.plan.instant)) == []
     assert not any("staged" in path for path in tree(Path(table.path)))
+
+
+def test_a_task_that_comes_again_has_a_file_of_its_own(table: Table) -> None:
+    """As in a stream that was killed in its first batch, and counts its tasks from 0 again."""
+    storage, token = table.context.storage, WriteToken(0, 1, 1)
+    found = [stage(storage, "f", token, SCHEMA, rows((key, 1, "x", 1)).to_batches()) for key in "ab"]
+    assert read_staged(storage, SCHEMA, found)[SCHEMA.names[0]].to_pylist() == ["a", "b"]
+
+
+def test_rows_that_cannot_be_read_to_their_end_leave_no_file(table: Table) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from rows(("a", 1, "x", 1)).to_batches()
+        raise ValueError("the rows end here")
+
+    with pytest.raises(ValueError, match="the rows end here"):
+        stage(table.context.storage, "f", WriteToken(0, 0, 0), SCHEMA, batches())
+    assert not any("staged" in path for path in tree(Path(table.path)))
+
+
+def test_rows_are_stored_as_they_come(table: Table) -> None:
+    """A task holds a batch, not all of its rows."""
+    batch = pa.record_batch({"text": ["x" * 1000] * 1000})
+    held: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _ in range(50):
+            yield batch.take(pa.array(range(1000)))
+            held.append(pa.total_allocated_bytes())
+
+    before = pa.total_allocated_bytes()
+    stage(table.context.storage, "f", WriteToken(0, 0, 0), batch.schema, batches())
+    assert max(held) - before < 8 * batch.nbytes
 
 
 def test_stored_rows_that_are_damaged_are_named(table: Table) -> None:
