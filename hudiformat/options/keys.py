@@ -161,6 +161,7 @@ _KEYS: Keys = {
     "hoodie.memory.merge.max.size": ("merge_memory", parse_integer),
     "hudiformat.damage": ("damage", member_of(DamageMode)),
     "hudiformat.sizing": ("sizing_engine", member_of(SizingEngine)),
+    "hudiformat.sizing.tasks": ("sizing_tasks", parse_count),
     "hudiformat.spark.driver.rows": ("driver_rows", parse_count),
     "hudiformat.spark.driver.bytes": ("driver_bytes", parse_integer),
     "hudiformat.sync": ("sync", parse_boolean),

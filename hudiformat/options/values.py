@@ -328,7 +328,8 @@ class WriteOptions:
 
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
     ``parquet_compression`` is for base files and for Parquet blocks in log files.  ``sizing_engine`` chooses whose
-    rules assign new rows, Spark's or Flink's.  ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that
+    rules assign new rows, Spark's or Flink's, and ``sizing_tasks`` among how many tasks Flink's divide them.
+    ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that
     a global index finds in another partition moves to its own.  ``allow_duplicates`` lets an insert add a key to a file
     that has it.
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.
@@ -349,6 +350,7 @@ class WriteOptions:
     block_format: str = "avro"
     sizing: SizingOptions = field(default_factory=SizingOptions)
     sizing_engine: SizingEngine = SizingEngine.SPARK
+    sizing_tasks: int = 1
     parquet_compression: str = "gzip"
     bloom_filter: bool = True
     combine_before_insert: bool = False

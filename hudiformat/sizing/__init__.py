@@ -5,6 +5,8 @@ file group the reason why it takes records or none.  Rules: spec/sizing.md.
 """
 
 from hudiformat.sizing.flink import KNOWN_GROUP, NEW_GROUP, FlinkAssigner, Placement, Profile, Task, plan_in_order
+from hudiformat.sizing.flink_tasks import FlinkTasks
+from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.record_size import Commits, RecordSize, SizingOptions, flink_record_size, spark_record_size
 from hudiformat.sizing.small_files import (
     GroupVerdict,
@@ -23,9 +25,11 @@ __all__ = [
     "NEW_GROUP",
     "Commits",
     "FlinkAssigner",
+    "FlinkTasks",
     "GroupVerdict",
     "InsertBucket",
     "Kind",
+    "Parallelism",
     "PartitionPlan",
     "Pending",
     "Placement",

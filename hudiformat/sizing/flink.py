@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
-from hudiformat.naming import string_hashes
+from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.record_size import RecordSize, SizingOptions
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
 from hudiformat.sizing.spark import InsertBucket, PartitionPlan, room_for_records
 
 NEW_GROUP, KNOWN_GROUP = "I", "U"
 """The tags of a location: a file group that this commit creates, or an existing one."""
-
-_UINT32 = 0xFFFFFFFF
-_MIN_INT = 0x80000000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +27,11 @@ class Task:
     max_parallelism: int = 128
 
     def owns(self, file_id: str) -> bool:
-        """Return whether this task writes the file group.
+        """Return whether this task writes the file group: its key group is one of the task's.
 
-        Source: org.apache.flink.runtime.state.KeyGroupRangeAssignment.assignKeyToParallelOperator, Flink 1.20.
+        Source: BucketAssigner.fileIdOfThisTask.
         """
-        code = int(string_hashes(pa.array([file_id], pa.string()))[0])
-        return murmur_hash(code) % self.max_parallelism * self.tasks // self.max_parallelism == self.number
+        return Parallelism(self.tasks, self.max_parallelism).owner(file_id) == self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,23 +190,3 @@ def plan_in_order(partition_path: str, inserts: int, assigner: FlinkAssigner) ->
         tuple(InsertBucket(file_id if file_id in existing else None, count) for file_id, count in records.items()),
         in_order=True,
     )
-
-
-def murmur_hash(code: int) -> int:
-    """Return Flink's murmur hash of a 32-bit hash code; it is never negative.
-
-    Source: org.apache.flink.util.MathUtils.murmurHash, Flink 1.20.
-    """
-    code = _rotated(code * 0xCC9E2D51 & _UINT32, 15) * 0x1B873593 & _UINT32
-    code = (_rotated(code, 13) * 5 + 0xE6546B64) & _UINT32
-    code ^= 4
-    code = (code ^ code >> 16) * 0x85EBCA6B & _UINT32
-    code = (code ^ code >> 13) * 0xC2B2AE35 & _UINT32
-    code ^= code >> 16
-    if code < _MIN_INT:
-        return code
-    return _UINT32 + 1 - code if code > _MIN_INT else 0
-
-
-def _rotated(code: int, bits: int) -> int:
-    return (code << bits | code >> (32 - bits)) & _UINT32

@@ -5,24 +5,33 @@ Rules: spec/sizing.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat.sizing.key_groups import Parallelism
 from hudiformat.sizing.key_hash import md5_hashes
 from hudiformat.sizing.record_size import RecordSize, SizingOptions
 from hudiformat.sizing.small_files import GroupVerdict, Verdict
 
+Indices = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class InsertBucket:
-    """A number of new records for the file group *file_id*, or for a new file group if that is None."""
+    """A number of new records for the file group *file_id*, or for a new file group if that is None.
+
+    ``new_id`` is the file id of the new file group, where the plan chooses it.  ``task`` is the task whose records
+    these are.
+    """
 
     file_id: str | None
     records: int
+    new_id: str | None = None
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,8 @@ class PartitionPlan:
 
     ``groups`` are the existing file groups in the order in which they are filled.  ``records_per_group`` is the number
     of records planned for a new file group.  ``buckets`` has an item per file group that gets records.  With
-    ``in_order`` buckets are filled one after the other, as Flink does; otherwise by the hash of the key.
+    ``in_order`` buckets are filled one after the other, as Flink does; otherwise by the hash of the key.  With
+    ``parallelism`` a record goes to a bucket of the task that its key belongs to.
     """
 
     partition_path: str
@@ -41,6 +51,7 @@ class PartitionPlan:
     groups: tuple[GroupVerdict, ...]
     buckets: tuple[InsertBucket, ...]
     in_order: bool = False
+    parallelism: Parallelism | None = None
 
     @property
     def candidates(self) -> frozenset[str]:
@@ -62,9 +73,32 @@ class PartitionPlan:
         """
         if len(self.buckets) <= 1:
             return np.zeros(len(record_keys), np.int64)
+        if self.parallelism is not None:
+            return self.assign_by_task(record_keys, lambda plan, rows: plan.assign(record_keys.take(pa.array(rows))))
         if self.in_order:
             return np.repeat(np.arange(len(self.buckets)), [bucket.records for bucket in self.buckets])
         return self.bucket_indices((md5_hashes(record_keys) % self.inserts).astype(np.float64) / self.inserts)
+
+    def assign_by_task(
+        self, record_keys: pa.Array, assign: Callable[[PartitionPlan, Indices], Indices]
+    ) -> npt.NDArray[np.int64]:
+        """Return for each record the index of its bucket, where *assign* assigns the records of each task.
+
+        *assign* gets the plan of a task alone, and which of the records are the task's.
+        """
+        assert self.parallelism is not None  # noqa: S101 - only such plans have tasks
+        owners = self.parallelism.owners(record_keys)
+        found = np.zeros(len(record_keys), np.int64)
+        for task in np.unique(owners).tolist():
+            rows = np.flatnonzero(owners == task)
+            own = np.array([at for at, bucket in enumerate(self.buckets) if bucket.task == task], np.int64)
+            if len(own):  # or this record was not there when the plan was made
+                found[rows] = own[assign(self._of_task(task), rows)]
+        return found
+
+    def _of_task(self, task: int) -> PartitionPlan:
+        buckets = tuple(bucket for bucket in self.buckets if bucket.task == task)
+        return replace(self, inserts=sum(one.records for one in buckets), buckets=buckets, parallelism=None)
 
     def bucket_indices(self, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return for each number from 0 to 1 the index of the bucket into whose share of all inserts it falls.

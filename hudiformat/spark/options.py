@@ -19,6 +19,7 @@ BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 START = "hoodie.datasource.streaming.startOffset"
 LIMIT = "maxCommitsPerTrigger"
+SIZING_TASKS = "hudiformat.sizing.tasks"
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 
 SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC = "snapshot", "read_optimized", "incremental", "cdc"
@@ -127,6 +128,10 @@ class SourceOptions:
         if text is None or text.lower() in known:
             return None if text is None else known[text.lower()]
         raise OptionError(f"operation: expected one of {', '.join(known)}, found {text!r}", option="operation")
+
+    def among(self, tasks: int) -> SourceOptions:
+        """These options for a stream: with Flink's way of sizing, so many tasks share its new rows, unless they say."""
+        return SourceOptions({SIZING_TASKS: str(tasks), **self.given})
 
     @property
     def commits_per_batch(self) -> int | None:

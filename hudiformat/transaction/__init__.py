@@ -16,7 +16,7 @@ from hudiformat.transaction.files import (
     encode_write_stats,
 )
 from hudiformat.transaction.partitions import enter_partition
-from hudiformat.transaction.plan import WritePlan, partial_schema, write_plan
+from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
@@ -36,6 +36,7 @@ __all__ = [
     "GroupTarget",
     "LogFileStats",
     "Replaced",
+    "SizingProfile",
     "Transaction",
     "WriteCounts",
     "WritePlan",

@@ -17,14 +17,16 @@ from hudiformat.basefile import FileIndexer, Indexes
 from hudiformat.errors import HudiFormatWarning
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import RecordIndex
-from hudiformat.naming import record_key_buckets
+from hudiformat.naming import new_file_id, new_group_uuid, record_key_buckets
 from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
 from hudiformat.query import SliceReader
 from hudiformat.sizing import (
     Commits,
     FlinkAssigner,
+    FlinkTasks,
     GroupVerdict,
     Kind,
+    Parallelism,
     PartitionPlan,
     Pending,
     Profile,
@@ -58,7 +60,8 @@ class SizingProfile:
     """What sizing has to know of a table besides its file slices.
 
     ``commits`` reads the completed commits, the newest first.  That costs a request each, so it happens when the record
-    size is first needed: not for updates that only go to log files.  A pickled profile has the size itself.
+    size is first needed: not for updates that only go to log files.  A pickled profile has the size itself.  With
+    ``parallelism``, Flink's tasks share the new rows by their keys.
     """
 
     kind: Kind
@@ -67,9 +70,10 @@ class SizingProfile:
     commits: Callable[[], Commits]
     in_compaction: Groups = frozenset()
     in_clustering: Groups = frozenset()
+    parallelism: Parallelism | None = None
 
     def __reduce__(self) -> tuple[Callable[..., SizingProfile], tuple[object, ...]]:
-        known = (self.kind, self.engine, self.options, self.in_compaction, self.in_clustering)
+        known = (self.kind, self.engine, self.options, self.in_compaction, self.in_clustering, self.parallelism)
         return _with_record_size, (self.record_size, *known)
 
     @cached_property
@@ -97,11 +101,26 @@ class SizingProfile:
             return plan_in_order(partition_path, inserts, assigner)
         return plan_partition(partition_path, inserts, groups, self.record_size, self.options)
 
+    def tasks(self, instant: str, partition_path: str, small_files: Callable[[], Sequence[GroupVerdict]]) -> FlinkTasks:
+        """What plans by tasks where the new rows of a partition go; *small_files* are asked for when the first come.
+
+        No other task of the write opens file groups in the partition.
+        """
+        assert self.parallelism is not None  # noqa: S101 - the callers have checked
+        numbers = count()
+        return FlinkTasks(
+            partition_path,
+            self.parallelism,
+            Profile(lambda _path: small_files(), self.record_size),
+            self.options,
+            lambda: new_file_id(new_group_uuid(instant, partition_path, 0, next(numbers))),
+        )
+
 
 def _with_record_size(size: RecordSize, *known: Any) -> SizingProfile:
     """A profile whose record size is known; *known* are the other values that it is pickled with."""
-    kind, engine, options, in_compaction, in_clustering = known
-    profile = SizingProfile(kind, engine, options, lambda: iter(()), in_compaction, in_clustering)
+    kind, engine, options, *others = known
+    profile = SizingProfile(kind, engine, options, lambda: iter(()), *others)
     profile.__dict__["record_size"] = size
     return profile
 
@@ -320,7 +339,14 @@ def sizing_profile(state: TableState, operation: Operation) -> SizingProfile:
         commits=lambda: ((done, state.metadata(done)) for done in reversed(state.timeline.completed_writes)),
         in_compaction=frozenset(state.in_compaction),
         in_clustering=state.in_clustering,
+        parallelism=_parallelism(options),
     )
+
+
+def _parallelism(options: WriteOptions) -> Parallelism | None:
+    """The tasks among which Flink's way of sizing divides new rows; None for a single one."""
+    is_divided = options.sizing_engine is SizingEngine.FLINK and options.sizing_tasks > 1
+    return Parallelism.of(options.sizing_tasks) if is_divided else None
 
 
 def _kind_of(state: TableState) -> Kind:

@@ -16,16 +16,16 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, rows_by_code
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
-from hudiformat.sizing import GroupVerdict, Kind, PartitionPlan, Verdict
+from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
 from hudiformat.timeline import TableType, WriteStat
-from hudiformat.transaction import GroupTarget, enter_partition
+from hudiformat.transaction import GroupTarget, SizingProfile, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
-from hudiformat.write.placement import new_group_number
+from hudiformat.write.placement import new_group
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
 
 Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
@@ -103,8 +103,8 @@ class PartitionWriter:
         for handle, rows in placed:
             handle.insert(rows, first_counter=self._count(len(rows)))
         for group, rows in planned:
-            number = new_group_number(group)
-            handle = self._handles.of(group) if number is None else self._handles.of_new(number)
+            name = new_group(group)
+            handle = self._handles.of(group) if name is None else self._handles.of_new(name)
             handle.insert(rows, first_counter=self._count(len(rows)))
 
     def flush(self) -> None:
@@ -181,20 +181,28 @@ class NewRows:
         self._handles = handles
         self._groups: tuple[GroupVerdict, ...] | None = None
         self._opened = 0
+        self._tasks: FlinkTasks | None = None
 
     def placed(self, parts: Sequence[KeyedRows]) -> Iterator[tuple[Handle, KeyedRows]]:
         """The rows with the handles that they go to; which groups are rewritten is known when this returns."""
         if self._plan.sizing is None:
-            handle = self._handles.of_new(0)
+            handle = self._handles.of_new("0")
             return iter([(handle, part) for part in parts])
         rows = pa.Table.from_batches([part.rows for part in parts]).combine_chunks()
         keys = pa.chunked_array([part.keys for part in parts]).combine_chunks()
         looked_up = all(part.positions is not None for part in parts)
-        plan = self._plan.sizing.plan(self._path, len(keys), self._fillable())
+        plan = self._planned(self._plan.sizing, keys)
         self._handles.rewritten |= plan.candidates
         handles = self._handles_of(plan)
         placed = self._by_bucket(handles, rows, keys, plan.assign(keys))
         return ((handle, part.not_in_base_file() if looked_up else part) for handle, part in placed)
+
+    def _planned(self, sizing: SizingProfile, keys: pa.Array) -> PartitionPlan:
+        if sizing.parallelism is None:
+            return sizing.plan(self._path, len(keys), self._fillable())
+        if self._tasks is None:
+            self._tasks = sizing.tasks(self._plan.instant, self._path, self._fillable)
+        return self._tasks.plan(sizing.parallelism.counts(keys))
 
     @staticmethod
     def _by_bucket(
@@ -229,9 +237,12 @@ class NewRows:
             if bucket.file_id is not None:
                 handles.append(self._handles.of(bucket.file_id))
                 continue
+            if bucket.new_id is not None:  # its task goes on filling it, whatever the groups below say
+                handles.append(self._handles.of_new(bucket.new_id))
+                continue
             size = bucket.records * plan.record_size.size
             opened.append(GroupVerdict(str(self._opened), size, Verdict.SMALL))
-            handles.append(self._handles.of_new(self._opened))
+            handles.append(self._handles.of_new(str(self._opened)))
             self._opened += 1
         grown = [
             replace(group, size=group.size + group.records * plan.record_size.size, records=0, room=None)
@@ -272,17 +283,18 @@ class GroupHandles:
             self._handles[file_id] = self._open(file_id)
         return self._handles[file_id]
 
-    def of_new(self, number: int) -> Handle:
-        """The handle of a new file group: its number is its name among the handles."""
-        name = str(number)
+    def of_new(self, name: str) -> Handle:
+        """The handle of a new file group, which is named by its file id, or by its number among those of this task."""
         if name not in self._handles:
-            plan, path = self._plan, self._target.partition_path
-            group = new_group_uuid(plan.instant, path, self._target.token.partition, number)
-            target = self._target.of_group(new_file_id(group))
+            target = self._target.of_group(self._new_id(int(name)) if name.isdecimal() else name)
             is_logged = self._kind is Kind.MOR
             entries = partial(self._entries, below=None)
             self._handles[name] = AppendNewHandle(target, entries=entries) if is_logged else CreateHandle(target)
         return self._handles[name]
+
+    def _new_id(self, number: int) -> str:
+        path, token = self._target.partition_path, self._target.token
+        return new_file_id(new_group_uuid(self._plan.instant, path, token.partition, number))
 
     def appends(self, file_id: str) -> bool:
         """Whether a file group has been given a log file."""

@@ -1,6 +1,7 @@
 """Assigning new rows to file groups where the rows have been counted before the tasks of the write run.
 
-An existing file group is named by its file id, one that the write is going to open by its number in its partition.
+An existing file group is named by its file id.  One that the write is going to open is named by the file id that the
+plan has chosen, or by its number in its partition.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ def groups_of_new(plan: PartitionPlan, record_keys: pa.Array) -> pa.Array:
     Not by Hudi's hash, MD5, which takes ten times as long: nobody has to find a row's group again that way.
     """
     opened = iter(range(len(plan.buckets)))
-    names = [bucket.file_id or f"{_NEW}{next(opened)}" for bucket in plan.buckets]
+    names = [one.file_id or f"{_NEW}{one.new_id or next(opened)}" for one in plan.buckets]
     if len(names) == 1:
         return pa.repeat(names[0], len(record_keys))
     shares = (key_hashes(pa.chunked_array([record_keys])) >> _SPARE_BITS) / np.float64(1 << 53)
-    return pa.array(names, pa.string()).take(pa.array(plan.bucket_indices(shares)))
+    if plan.parallelism is None:
+        buckets = plan.bucket_indices(shares)
+    else:
+        buckets = plan.assign_by_task(record_keys, lambda own, rows: own.bucket_indices(shares[rows]))
+    return pa.array(names, pa.string()).take(pa.array(buckets))
 
 
-def new_group_number(group: str) -> int | None:
-    """The number of a file group that the write is going to open; None for one that is there."""
-    return int(group.removeprefix(_NEW)) if group.startswith(_NEW) else None
+def new_group(group: str) -> str | None:
+    """The file id, or the number, of a file group that the write is going to open; None for one that is there."""
+    return group.removeprefix(_NEW) if group.startswith(_NEW) else None

@@ -21,7 +21,6 @@ from hudiformat.sizing import (
     Verdict,
     plan_in_order,
 )
-from hudiformat.sizing.flink import murmur_hash
 from tests.sizing.support import candidate
 
 OPTIONS = SizingOptions(max_file_size=1000, small_file_limit=800, insert_split_size=7)
@@ -155,35 +154,3 @@ def test_full_small_files_are_named_as_such() -> None:
 
 def test_one_task_owns_everything() -> None:
     assert all(Task().owns(str(uuid.UUID(int=i))) for i in range(20))
-
-
-HASHES = [
-    (0, 593689054),
-    (1, 68075478),
-    (0xFFFFFFFF, 1982413648),
-    (42, 1134849565),
-    (123456789, 1088346449),
-    (0xFFFFFFFF - 123456788, 1470798557),
-    (0x7FFFFFFF, 1653689534),
-    (0x80000000, 1718298732),
-]
-OWNERS = [  # of 4 tasks with 128 key groups, and of 7 with 4096
-    ("00000000-0000-0000-0000-000000000000", 3, 6),
-    ("00000000-0000-1eef-0000-000000019919", 2, 1),
-    ("00000000-0000-3dde-0000-000000033232", 2, 0),
-    ("00000000-0000-5ccd-0000-00000004cb4b", 3, 6),
-    ("00000000-0000-7bbc-0000-000000066464", 0, 6),
-    ("00000000-0000-9aab-0000-00000007fd7d", 1, 1),
-    ("00000000-0000-d889-0000-0000000b2faf", 0, 4),
-]
-
-
-@pytest.mark.parametrize(("code", "expected"), HASHES)
-def test_flinks_hash_is_what_flink_1_20_computes(code: int, expected: int) -> None:
-    assert murmur_hash(code) == expected
-
-
-@pytest.mark.parametrize(("file_id", "of_four", "of_seven"), OWNERS)
-def test_a_file_ids_task_is_the_one_that_flink_1_20_names(file_id: str, of_four: int, of_seven: int) -> None:
-    assert [number for number in range(4) if Task(number, 4).owns(file_id)] == [of_four]
-    assert [number for number in range(7) if Task(number, 7, 4096).owns(file_id)] == [of_seven]

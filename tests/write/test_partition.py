@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import StorageError, Table, UnsupportedFeatureError, open_table
-from hudiformat.sizing import Verdict
+from hudiformat.naming import BaseFileName
+from hudiformat.sizing import Parallelism, Verdict
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
@@ -209,3 +210,24 @@ def test_a_partition_that_cannot_be_made_is_an_error(table: Table) -> None:
     with pytest.raises(StorageError):
         table.insert(rows(("a", 1, "x", 1)))
     assert table.timeline.instants == ()
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_flinks_tasks_fill_file_groups_of_their_own(tmp_path: Path, table_type: str) -> None:
+    """Each opens one; with the next write it fills that one again, as far as it may."""
+    options = {
+        "hudiformat.sizing": "flink",
+        "hudiformat.sizing.tasks": "4",
+        "hoodie.copyonwrite.record.size.estimate": "100",
+        "hoodie.record.size.estimation.threshold": "100",
+    }
+    table = new_table(tmp_path / "t", table_type=table_type, options=options)
+    parallelism = Parallelism.of(4)
+    for first in (0, 1000, 2000):
+        table.insert(rows(*((f"k{number}", 1, "x", 1) for number in range(first, first + 1000))))
+        assert len(table.file_slices()) == 4
+    found = table.snapshot(columns=["k", "_hoodie_file_name"])
+    names = [BaseFileName.parse(name).file_id for name in found["_hoodie_file_name"].to_pylist()]
+    assert parallelism.owners(pa.array(names)).tolist() == parallelism.owners(found["k"].combine_chunks()).tolist()
+    assert set(parallelism.owners(pa.array(names)).tolist()) == {0, 1, 2, 3}
+    assert found.num_rows == 3000

@@ -15,7 +15,7 @@ from hudiformat.index.rows import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin_write
-from hudiformat.write.placement import groups_of_new, new_group_number
+from hudiformat.write.placement import groups_of_new, new_group
 from hudiformat.write.write import WriteTask
 from tests.tables import new_table, rows
 
@@ -82,6 +82,7 @@ def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
             task.write(LocatedRows("x", KeyedRows(batch, batch["k"]), file_slice.file_id))
 
 
-def test_the_names_of_new_groups_are_numbers() -> None:
-    assert new_group_number("+12") == 12
-    assert new_group_number("0f1e-0") is None
+def test_new_groups_are_named_by_number_or_id() -> None:
+    assert new_group("+12") == "12"
+    assert new_group("+0f1e-0") == "0f1e-0"
+    assert new_group("0f1e-0") is None

@@ -58,7 +58,7 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         staged = results_of(messages, StagedRows)
-        context, operation = self._options.table().context, self._options.operation
+        context, operation = self._options.among(len(staged)).table().context, self._options.operation
         writer = self._options.get(WRITER) or staged[0].query
 
         def write(state: TableState) -> tuple[Commit, TableState]:

@@ -115,6 +115,7 @@ def write_batch(
     Source: HoodieStreamingSink.addBatch, Hudi 1.2.0.
     """
     asked = SourceOptions({**(options or {}), "path": path, "operation": operation})
+    asked = asked.among(df.sparkSession.sparkContext.defaultParallelism)
     writer = asked.get(WRITER) or df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     if writer is None:
         raise OptionError(f"whose batch is it? call this in foreachBatch, or name the stream with {WRITER}")

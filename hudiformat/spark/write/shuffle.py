@@ -15,12 +15,10 @@ null stops the job while the table is untouched.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,8 +27,10 @@ from pyspark.sql import DataFrame, functions
 from hudiformat.errors import DataError
 from hudiformat.index import PartitionIndex, rows_by_value
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
+from hudiformat.sizing import PartitionPlan
 from hudiformat.spark.write.batches import gathered
 from hudiformat.spark.write.by_driver import written_by_driver
+from hudiformat.spark.write.counting import Counts, counts_of_inserts, counts_of_new
 from hudiformat.spark.write.few_keys import few_keys
 from hudiformat.spark.write.packing import PACKED, packed, shuffled
 from hudiformat.spark.write.path_lookup import keys_by_index
@@ -42,7 +42,6 @@ from hudiformat.spark.write.tagging import (
     PATH,
     TAGS,
     cached,
-    is_deleted,
     key_columns,
     quoted,
     tag_rows,
@@ -50,14 +49,13 @@ from hudiformat.spark.write.tagging import (
 )
 from hudiformat.spark.write.tasks import decode_stats, opens_groups, write_rows
 from hudiformat.storage import open_storage
-from hudiformat.table import RowKeys, TableSchema
+from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice
 from hudiformat.write import groups_of_new
 
 _KEY_ROWS = 65_536
-_COUNT = "_hudiformat_count"
 
 
 def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
@@ -71,7 +69,7 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
     if plan.uses_buckets:
         return _written(_packed(df, plan, schema), plan, schema)
     if _only_adds(plan) and not plan.combines:
-        counts = _counted(df, plan, schema)
+        counts = counts_of_inserts(df, plan, schema)
         plan = _planned(plan, counts, slices_of(plan, counts))
         return _written(_packed(df, plan, schema), plan, schema)
     with ExitStack() as stack:
@@ -95,7 +93,7 @@ def write_found(
     Unless the plan has hash buckets, the rows have to be cached.
     """
     if plan.sizing is not None:
-        counts = _new_rows(found, plan)
+        counts = counts_of_new(found, plan)
         plan = _planned(plan, counts, slices_of(plan, counts) if slices is None else slices)
     return _written(shuffled(found.mapInArrow(partial(_pack_found, plan), PACKED)), plan, schema)
 
@@ -126,33 +124,20 @@ def _only_adds(plan: WritePlan) -> bool:
     return plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
 
 
-def _counted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Mapping[str, int]:
-    """How many rows of an insert each partition gets: Spark counts them by the values of the partition columns."""
-    names = list(RowKeys.of(plan.config).partition_fields)
-    rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
-    counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
-    found = counted.mapInArrow(
-        partial(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long"
-    ).collect()
-    counts: Counter[str] = Counter()
-    for path, count in found:  # a null and an empty text have one path
-        counts[path] += count
-    return counts
-
-
-def _with_paths(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        paths = RowKeys.of(plan.config).partition_paths(schema.fit(batch.drop_columns(_COUNT)))
-        yield pa.RecordBatch.from_arrays([paths, batch[_COUNT]], names=[PATH, _COUNT])
-
-
-def _planned(plan: WritePlan, counts: Mapping[str, int], slices: Sequence[FileSlice]) -> WritePlan:
-    assert plan.sizing is not None  # noqa: S101 - the callers have checked
+def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
+    sizing = plan.sizing
+    assert sizing is not None  # noqa: S101 - the callers have checked
     there: dict[str, list[FileSlice]] = {}
     for one in slices:
         there.setdefault(one.partition_path, []).append(one)
-    small = {path: plan.sizing.small_files(path, there.get(path, [])) for path in counts}
-    return replace(plan, placements={path: plan.sizing.plan(path, counts[path], small[path]) for path in counts})
+
+    def planned(path: str) -> PartitionPlan:
+        small = sizing.small_files(path, there.get(path, []))
+        if sizing.parallelism is None:
+            return sizing.plan(path, sum(counts[path].values()), small)
+        return sizing.tasks(plan.instant, path, lambda: small).plan(counts[path])
+
+    return replace(plan, placements={path: planned(path) for path in counts})
 
 
 def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
@@ -200,13 +185,6 @@ def _looked_up(
     if plan.options.insert_duplicates is DuplicatePolicy.FAIL and (row := there.select(PATH, KEY).first()) is not None:
         raise DataError(f"the record key {row[1]!r} is in partition {row[0]!r} already")
     return found.where(functions.col(NEW))
-
-
-def _new_rows(found: DataFrame, plan: WritePlan) -> Mapping[str, int]:
-    """How many rows of each partition are new; of those with one key that are combined, one counts."""
-    new = found.where(functions.col(NEW) & ~is_deleted(found, plan))
-    counted: Any = functions.count_distinct(KEY) if plan.combines else functions.count(functions.lit(1))
-    return {row[0]: row[1] for row in new.groupBy(PATH).agg(counted).collect()}
 
 
 def _known_keys(
