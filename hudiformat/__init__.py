@@ -51,11 +51,10 @@ from hudiformat.logfile import (
     salvage,
     verify_log,
 )
-from hudiformat.maintenance import MaintenanceReport, ServiceReport, TableSize
+from hudiformat.maintenance import MaintenanceReport, ServiceReport, TableFinding, TableFindingKind, TableSize
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken
 from hudiformat.query import Scan
-from hudiformat.services import TableFinding, TableFindingKind
 from hudiformat.storage import open_storage
 from hudiformat.transaction import Commit
 from hudiformat.view import FileSlice

@@ -12,8 +12,11 @@ from hudiformat.errors import OptionError, SchemaError, TableExistsError, Unsupp
 from hudiformat.options import (
     KEEP_OPERATIONS,
     TABLE_KEYS,
+    BucketEngine,
     CdcMode,
     IndexType,
+    WriteOptions,
+    format_bucket_rules,
     member_of,
     merge_mode_of,
     options_of,
@@ -30,6 +33,7 @@ from hudiformat.table import (
     TableClock,
     TableSchema,
     new_table_config,
+    save_bucket_rules,
 )
 from hudiformat.timeline import (
     PROPERTIES_FILE,
@@ -106,6 +110,8 @@ def create_table(
     parsed = options_of(config, chosen)  # what contradicts the arguments is refused before anything is written
     if parsed.metadata_enable:
         refuse_partitioned_index(config, parsed.indexing)
+    if parsed.bucketing.rules:
+        save_bucket_rules(storage, parsed)
     storage.make_folder(config.history_folder)  # inside the timeline's, without which Hudi takes no table for one
     # The properties come last: a creation that is stopped before leaves no table, and one that is stopped after them
     # leaves a table without a metadata table.
@@ -190,7 +196,18 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
         "hoodie.bucket.index.num.buckets": str(chosen.num_buckets),
         "hoodie.bucket.index.hash.field": ",".join(chosen.hash_fields or record_key),
         "hoodie.datasource.write.recordkey.field": ",".join(record_key),
+        **_bucket_properties(chosen),
     }
+
+
+def _bucket_properties(chosen: WriteOptions) -> dict[str, str]:
+    """Where buckets are not those of Hudi's defaults: what makes them, and the rules for their number."""
+    found = {}
+    if chosen.bucket_engine is not BucketEngine.SIMPLE:
+        found["hoodie.index.bucket.engine"] = chosen.bucket_engine.value
+    if chosen.bucketing.rules:
+        found["hoodie.bucket.index.partition.expressions"] = format_bucket_rules(chosen.bucketing.rules)
+    return found
 
 
 def _change_properties(options: Mapping[str, str]) -> dict[str, str]:

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from hudiformat import services
 from hudiformat.api.reading import ReadableTable
-from hudiformat.maintenance import MaintenanceReport, maintain, services_named
+from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
 from hudiformat.merge import RecordMerger
 from hudiformat.options import Operation, options_of
-from hudiformat.services import TableFinding
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
@@ -226,7 +225,7 @@ class Table(ReadableTable):
 
         Source: spec/services.md.
         """
-        return list(services.verify_table(self.context, contents=contents))
+        return list(verify_table(self.context, contents=contents))
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.

@@ -12,7 +12,7 @@ from hudiformat.cli.output import Column, Table, print_json, print_line
 from hudiformat.cli.progress import progress_bar
 from hudiformat.cli.source import json_option, open_log
 from hudiformat.logfile import findings_of
-from hudiformat.services import verify_table
+from hudiformat.maintenance import verify_table
 
 _COLUMNS = (Column("kind", 11), Column("instants", 17), Column("path", 76), Column("message"))
 _EPILOG = """\b

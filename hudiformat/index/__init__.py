@@ -1,7 +1,11 @@
 """Record key -> file group."""
 
+from hudiformat.index.buckets import numbers_by_path
 from hudiformat.index.existing import ExistingRows
 from hudiformat.index.global_index import route
+from hudiformat.index.hash_ring import REPLACE, HashRing, Node, format_nodes, parse_nodes
+from hudiformat.index.resizing import ResizeLimits, planned_resizes
+from hudiformat.index.ring_files import first_ring, mark_committed, ring_of, save_ring
 from hudiformat.index.rows import (
     NEW,
     NOT_IN_BASE_FILE,
@@ -19,16 +23,28 @@ from hudiformat.index.tagging import PartitionIndex, Tagger
 __all__ = [
     "NEW",
     "NOT_IN_BASE_FILE",
+    "REPLACE",
     "Booleans",
     "ExistingRows",
+    "HashRing",
     "Integers",
     "KeyedRows",
     "LocatedRows",
+    "Node",
     "PartitionIndex",
+    "ResizeLimits",
     "Tagger",
+    "first_ring",
+    "format_nodes",
     "in_one_piece",
+    "mark_committed",
+    "numbers_by_path",
+    "parse_nodes",
+    "planned_resizes",
+    "ring_of",
     "route",
     "rows_by_code",
     "rows_by_value",
+    "save_ring",
     "taken",
 ]

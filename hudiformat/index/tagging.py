@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudiformat.basefile import RECORD_KEY, FileKeys, read_file_keys, scan_base_file
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import DataError
-from hudiformat.index.buckets import bucket_tags, existing_buckets, new_bucket
+from hudiformat.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
 from hudiformat.index.listed_index import ListedIndex
 from hudiformat.index.rows import (
     NEW,
@@ -255,7 +255,7 @@ class PartitionIndex:
             OptionError: the table's buckets contradict the options.
         """
         if self._plan.uses_buckets:
-            return bucket_tags(self._plan.buckets(record_keys), self.bucket)
+            return bucket_tags(self._numbering.numbers(record_keys), self.bucket)
         if self._plan.record_index is not None:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
             return listed.tag(record_keys, self._path, {one.file_id for one in self.slices})
@@ -271,7 +271,7 @@ class PartitionIndex:
         """
         if self._plan.operation not in REPLACING and number in self._buckets:  # replacing opens all of them again
             return self._buckets[number], True
-        return new_bucket(self._plan, self._path, number), False
+        return self._numbering.new_id(number), False
 
     @cached_property
     def slices(self) -> list[FileSlice]:
@@ -293,8 +293,12 @@ class PartitionIndex:
         return self.slices
 
     @cached_property
+    def _numbering(self) -> Buckets:
+        return buckets_of(self._storage, self._plan, self._path)
+
+    @cached_property
     def _buckets(self) -> dict[int, str]:
-        return existing_buckets(self._plan, self._path, self.slices)
+        return existing_buckets(self._plan, self._numbering, self._path, self.slices)
 
     def _known_beside(self, record_keys: pa.Array) -> list[KnownKeys]:
         """The keys of slices that may have one of *record_keys* and have not been read as a whole before.

@@ -18,6 +18,7 @@ from hudiformat.services import (
     may_serve_metadata_table,
     plan_clean,
     plan_clustering,
+    resizes_buckets,
     since_clustering,
     since_compaction,
 )
@@ -121,7 +122,7 @@ def _since_log_compaction(state: TableState) -> int:
 
 def _clustering(state: TableState) -> Decision:
     options = state.options.clustering
-    if state.options.index_type is IndexType.BUCKET:
+    if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         return Decision(False, "the hash of a record key names its file group, which clustering would change")
     if (planned := _planned(state, Action.CLUSTERING)) is not None:
         return planned

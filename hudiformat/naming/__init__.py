@@ -36,9 +36,11 @@ from hudiformat.naming.keys import (
     record_keys,
     unescape_path_name,
 )
+from hudiformat.naming.ring_hash import RING_END, ring_places
 
 __all__ = [
     "DEFAULT_PARTITION",
+    "RING_END",
     "BaseFileName",
     "LogFileName",
     "WriteToken",
@@ -68,6 +70,7 @@ __all__ = [
     "partition_paths",
     "record_key_buckets",
     "record_keys",
+    "ring_places",
     "string_hashes",
     "unescape_path_name",
 ]

@@ -7,7 +7,9 @@ bits; numpy's unsigned integers do so without a warning.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import OptionError
+
+Numbers = npt.NDArray[np.integer[Any]]
 
 _MAX_INT = 0x7FFFFFFF
 _FACTOR = np.uint32(31)
@@ -53,15 +57,21 @@ def record_key_buckets(record_keys: pa.Array, hash_fields: Sequence[str], bucket
     Source: BucketIdentifier.getBucketId(String, List, int), Hudi 1.2.0.
     """
     numbers = bucket_numbers([record_keys], buckets)
+    rows = composite_keys(record_keys)
+    if len(rows):
+        of_columns = partial(bucket_numbers, buckets=buckets)
+        numbers[rows] = of_composite(record_keys.take(pa.array(rows)), hash_fields, of_columns)
+    return numbers
+
+
+def composite_keys(record_keys: pa.Array) -> npt.NDArray[np.int64]:
+    """The places of the keys that contain both ``,`` and ``:``."""
     if not (
         _utf8(record_keys.cast(pa.large_string()))[0] == _COMMA
     ).any():  # takes a fraction of the time of two searches
-        return numbers
+        return np.empty(0, np.int64)
     composite = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
-    rows = np.flatnonzero(composite.to_numpy(zero_copy_only=False))
-    if len(rows):
-        numbers[rows] = _composite_buckets(record_keys.take(pa.array(rows)), hash_fields, buckets)
-    return numbers
+    return np.flatnonzero(composite.to_numpy(zero_copy_only=False))
 
 
 def list_hashes(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint32]:
@@ -137,18 +147,23 @@ def _utf8(text: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
     return utf8, offsets[1:] - first
 
 
-def _composite_buckets(keys: pa.Array, hash_fields: Sequence[str], buckets: int) -> npt.NDArray[np.int32]:
-    """The buckets of keys with both separators: regular keys a column at a time, all others one by one."""
+def of_composite(
+    keys: pa.Array, hash_fields: Sequence[str], of_columns: Callable[[Sequence[pa.Array]], Numbers]
+) -> Numbers:
+    """What *of_columns* makes of the values of the hash fields in keys with both separators.
+
+    Regular keys are hashed a column at a time, all others one by one.
+    """
     names = [pair.split(":", 1)[0] for pair in keys[0].as_py().split(",") if ":" in pair]
     # No separator within a value: such a key can be split in one way only.
     pattern = "^" + ",".join(f"{re.escape(name)}:(?P<f{index}>[^,:]*)" for index, name in enumerate(names)) + r"\z"
     fields = pc.extract_regex(keys, pattern=pattern)
     wanted = [index for index, name in enumerate(names) if _is_wanted(name, hash_fields)]
     columns = [_without_placeholders(pc.struct_field(fields, [index])) for index in wanted]
-    numbers = bucket_numbers(columns or [keys], buckets)
+    numbers = of_columns(columns or [keys])
     for row in np.flatnonzero(~fields.is_valid().to_numpy(zero_copy_only=False)):
         values = hash_key_values(keys[int(row)].as_py(), hash_fields)
-        numbers[row] = bucket_numbers([pa.array([value], pa.string()) for value in values], buckets)[0]
+        numbers[row] = of_columns([pa.array([value], pa.string()) for value in values])[0]
     return numbers
 
 

@@ -1,6 +1,13 @@
 """Every option: its enumeration, parser, default and Hudi key."""
 
 from hudiformat.options.agreement import merge_mode_of, options_of
+from hudiformat.options.buckets import (
+    BucketEngine,
+    BucketingOptions,
+    BucketRule,
+    format_bucket_rules,
+    parse_bucket_rules,
+)
 from hudiformat.options.clustering import ClusteringOptions, Layout, PartitionFilter, SliceOrder
 from hudiformat.options.expiry import ExpiryOptions, ExpiryStrategy
 from hudiformat.options.keys import (
@@ -45,6 +52,9 @@ __all__ = [
     "SCHEMA_ON_READ",
     "SET_NULL",
     "TABLE_KEYS",
+    "BucketEngine",
+    "BucketRule",
+    "BucketingOptions",
     "CdcMode",
     "CleanPolicy",
     "ClusteringOptions",
@@ -65,9 +75,11 @@ __all__ = [
     "SliceOrder",
     "SortMode",
     "WriteOptions",
+    "format_bucket_rules",
     "member_of",
     "merge_mode_of",
     "options_of",
     "parse_boolean",
+    "parse_bucket_rules",
     "parse_write_options",
 ]

@@ -45,15 +45,16 @@ class Rule:
 
 
 _SIMPLE_CONFLICTS = "org.apache.hudi.client.transaction.SimpleConcurrentFileWritesConflictResolutionStrategy"
-_SORT_AND_SIZE = tuple(
-    f"org.apache.hudi.client.clustering.run.strategy.{engine}SortAndSizeExecutionStrategy"
-    for engine in ("Spark", "Java")
+_RUNS = "org.apache.hudi.client.clustering.run.strategy."
+_EXECUTIONS = (
+    f"{_RUNS}SparkSortAndSizeExecutionStrategy",
+    f"{_RUNS}JavaSortAndSizeExecutionStrategy",
+    f"{_RUNS}SparkConsistentBucketClusteringExecutionStrategy",
 )
 _MERGERS = ("org.apache.hudi.HoodieSparkRecordMerger", "org.apache.hudi.common.model.HoodieAvroRecordMerger")
 
 _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.index.class", "it names a Java class", ()),
-    ("hoodie.bucket.index.partition.expressions", "the number of buckets is the same in all partitions", ()),
     ("hoodie.prewrite.cleaner.policy", "cleans run after a write", ()),
     ("hoodie.clean.partition.filter.*", "a clean looks at all partitions", ()),
     ("hoodie.archive.beyond.savepoint", "archiving ends at a savepoint", ()),
@@ -64,7 +65,7 @@ _REFUSED: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("hoodie.compaction.strategy", "the largest log files come first, up to hoodie.compaction.target.io", ()),
     ("hoodie.compaction.partition.path.regex", "a compaction looks at all partitions", ()),
     ("hoodie.compaction.plan.generator", "it names a Java class", ()),
-    ("hoodie.clustering.execution.strategy.class", "rows are sorted and written by size", _SORT_AND_SIZE),
+    ("hoodie.clustering.execution.strategy.class", "rows are sorted and written by size", _EXECUTIONS),
     ("hoodie.clustering.plan.strategy.earliest.commit.to.cluster", "all commits are looked at", ()),
     ("hoodie.clustering.plan.strategy.binary.copy.*", "files of different columns are decoded, not copied", ()),
     ("hoodie.clustering.enable.expirations", "a clustering without a heartbeat is taken over", ()),
@@ -186,7 +187,7 @@ _NO_EFFECT: tuple[tuple[str, str], ...] = (
     ("hoodie.*parallelism*", "work is divided by files"),
     ("hoodie.*storage.level", "nothing is cached between stages"),
     ("hoodie.*index.use.caching", "nothing is cached between stages"),
-    ("hoodie.bucket.index.*", "buckets are a fixed number, and pruned wherever that is possible"),
+    ("hoodie.bucket.index.*", "it changes how work is divided, or what a read leaves out"),
     ("hoodie.expression.index.*", "it is a setting of an expression index"),
     ("hoodie.index.name", "it is a setting of an expression index"),
     ("hoodie.consistency.*", "storages are consistent today"),

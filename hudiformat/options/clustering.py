@@ -70,6 +70,8 @@ class PlanStrategy(Enum):
     SPARK = _SIZE_BASED.format("Spark")
     JAVA = _SIZE_BASED.format("Java")
     FLINK = _SIZE_BASED.format("Flink")
+    BUCKETS = "org.apache.hudi.client.clustering.plan.strategy.SparkConsistentBucketClusteringPlanStrategy"
+    """Taken with consistent hashing, where it is what clustering does whatever is named here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
 from hudiformat.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
+from hudiformat.options.buckets import BUCKETING_KEYS, BucketEngine
 from hudiformat.options.clustering import CLUSTERING_KEYS
 from hudiformat.options.expiry import EXPIRY_KEYS
 from hudiformat.options.parsers import (
@@ -129,7 +130,7 @@ _KEYS: Keys = {
     "hoodie.bucket.index.hash.field": ("hash_fields", parse_fields),
     "hoodie.index.bucket.engine": (
         "bucket_engine",
-        supporting(one_of("simple"), supported="is simple", others=("consistent_hashing",)),
+        member_of(BucketEngine),
     ),
     "hoodie.simple.index.update.partition.path": ("simple_moves", parse_boolean),
     "hoodie.bloom.index.update.partition.path": ("bloom_moves", parse_boolean),
@@ -223,6 +224,8 @@ PERSISTED_KEYS = (
     "hoodie.index.type",
     "hoodie.bucket.index.num.buckets",
     "hoodie.bucket.index.hash.field",
+    "hoodie.index.bucket.engine",
+    "hoodie.bucket.index.partition.expressions",
     KEEP_OPERATIONS,
 )
 """Keys that belong to a write in Hudi, but that all writers of a table have to agree on: kept in its properties."""
@@ -310,6 +313,7 @@ _PARTS: Mapping[str, Keys] = {
     "services": SERVICE_KEYS,
     "evolution": _EVOLUTION_KEYS,
     "indexing": _INDEXING_KEYS,
+    "bucketing": BUCKETING_KEYS,
     "clustering": CLUSTERING_KEYS,
     "expiry": EXPIRY_KEYS,
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hudiformat.errors import OptionError
+from hudiformat.options.buckets import BucketEngine, BucketingOptions
 from hudiformat.options.clustering import ClusteringOptions
 from hudiformat.options.expiry import ExpiryOptions
 from hudiformat.sizing import SizingOptions
@@ -341,7 +342,8 @@ class WriteOptions:
     index_type: IndexType = IndexType.SIMPLE
     num_buckets: int = 256
     hash_fields: tuple[str, ...] = ()
-    bucket_engine: str = "simple"
+    bucket_engine: BucketEngine = BucketEngine.SIMPLE
+    bucketing: BucketingOptions = field(default_factory=BucketingOptions)
     simple_moves: bool = True
     bloom_moves: bool = True
     record_moves: bool = False

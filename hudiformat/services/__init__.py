@@ -3,24 +3,23 @@
 from hudiformat.services.claims import is_running
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
-from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
+from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
 from hudiformat.services.compaction import compact, schedule_compaction
 from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
 from hudiformat.services.execution import Part
 from hudiformat.services.indexing import build_metadata_table, create_index, drop_index
 from hudiformat.services.inline import before_write, serve, write_and_serve
+from hudiformat.services.leftovers import OLD, is_old, temporary_files
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.metadata_services import may_serve_metadata_table, serve_metadata_table
 from hudiformat.services.rolling_back import roll_back
 from hudiformat.services.savepoints import delete_savepoint, restore, savepoint
-from hudiformat.services.verification import TableFinding, TableFindingKind, verify_table
 from hudiformat.services.versions import change_version
 
 __all__ = [
+    "OLD",
     "SORT_COLUMNS",
     "Part",
-    "TableFinding",
-    "TableFindingKind",
     "archivable",
     "archive_table",
     "before_write",
@@ -32,11 +31,13 @@ __all__ = [
     "create_index",
     "delete_savepoint",
     "drop_index",
+    "is_old",
     "is_running",
     "log_compact",
     "may_serve_metadata_table",
     "plan_clean",
     "plan_clustering",
+    "resizes_buckets",
     "restore",
     "roll_back",
     "savepoint",
@@ -46,6 +47,6 @@ __all__ = [
     "serve_metadata_table",
     "since_clustering",
     "since_compaction",
-    "verify_table",
+    "temporary_files",
     "write_and_serve",
 ]

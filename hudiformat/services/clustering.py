@@ -8,7 +8,7 @@ spec/services.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,17 +19,20 @@ import pyarrow as pa
 from hudiformat.basefile import FILE_NAME
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.exclusion import forget
+from hudiformat.index import HashRing
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken, base_name
 from hudiformat.options import IndexType, Operation
 from hudiformat.services.claims import ServiceClaim, claim, is_running
-from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering
-from hudiformat.services.execution import by_partition, complete_claimed, run_parts
+from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
+from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
+from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, save_rings
 from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
 from hudiformat.timeline import (
     Action,
+    ClusteringGroup,
     ClusteringPlan,
     CommitMetadata,
     Instant,
@@ -94,10 +97,11 @@ def cluster(context: TableContext, seen: TableState | None = None) -> list[Commi
 
 
 def _checked(state: TableState) -> TableState:
-    if state.options.index_type is IndexType.BUCKET:
+    if state.options.index_type is IndexType.BUCKET and not resizes_buckets(state):
         raise UnsupportedFeatureError(
             f"{state.storage.root}: the hash of a record key names its file group, which clustering would change; "
-            "compact() merges the log files of a bucket",
+            "compact() merges the log files of a bucket; with hoodie.index.bucket.engine=CONSISTENT_HASHING, "
+            "clustering splits and merges buckets",
             feature="clustering with a bucket index",
         )
     refuse_unwritable(state)
@@ -163,17 +167,38 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             history=schema_history(state),
             indexes=indexes_of(state) if state.config.metadata_partitions else None,
         )
-        order, parts = _order_of(state, plan), []
+        rings = rings_after(state, claimed.instant.time, plan)
+        parts = [
+            _part(state, plan, group, inputs, rings)
+            for group, inputs in zip(plan.input_groups or (), slices, strict=True)
+        ]
         replaced: dict[str, list[str]] = {}
-        for group, inputs in zip(plan.input_groups or (), slices, strict=True):
-            parts.append(_Rewrite(inputs, group.num_output_file_groups or 1, order, state.context.merger))
+        for inputs in slices:
             replaced.setdefault(inputs[0].partition_path, []).extend(one.file_id for one in inputs)
         metadata = CommitMetadata(
             operation_type=_CLUSTER,
             partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
             partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
         )
-        return complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
+        save_rings(state.storage, rings)
+        done = complete_claimed(state, claimed, writing, metadata, check=partial(_refuse_overtaken, claimed.instant))
+    mark_rings(state.storage, rings)
+    return done
+
+
+def _part(
+    state: TableState,
+    plan: ClusteringPlan,
+    group: ClusteringGroup,
+    slices: Sequence[FileSlice],
+    rings: Mapping[str, HashRing],
+) -> Part:
+    """What rewrites a group."""
+    order, merger = _order_of(state, plan), state.context.merger
+    ring = rings.get(slices[0].partition_path)
+    if ring is not None:
+        return RewriteBuckets(slices, ring, order, merger)
+    return _Rewrite(slices, group.num_output_file_groups or 1, order, merger)
 
 
 def _order_of(state: TableState, plan: ClusteringPlan) -> RowOrder | None:
@@ -195,10 +220,10 @@ class _Rewrite:
         target = GroupTarget(storage, plan, token, self.slices[0].partition_path)
         ratio = plan.options.sizing.log_ratio
         size = sum(one.size - one.log_bytes + int(one.log_bytes * ratio) for one in self.slices)
-        sizes = {"count": self.count, "expected_size": size, "target_size": plan.options.clustering.target_size}
+        count, most = self.count, plan.options.clustering.target_size
         if self.order is None and can_copy(target, self.slices):
-            return _copy(CopiedFiles(target, **sizes), self.slices)
-        return self._decode(target, ClusteredFiles(target, **sizes))
+            return _copy(CopiedFiles(target, count=count, expected_size=size, target_size=most), self.slices)
+        return self._decode(target, ClusteredFiles(target, count=count, expected_size=size, target_size=most))
 
     def _decode(self, target: GroupTarget, files: ClusteredFiles) -> list[WriteStat]:
         reader = target.plan.slice_reader(self.merger)

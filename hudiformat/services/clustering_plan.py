@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from hudiformat.naming import join_path
-from hudiformat.options import ClusteringOptions, PartitionFilter, SliceOrder
+from hudiformat.options import BucketEngine, ClusteringOptions, IndexType, PartitionFilter, SliceOrder
+from hudiformat.services.resizing import EXECUTION as _RESIZING
+from hudiformat.services.resizing import resized
 from hudiformat.table import TableState
 from hudiformat.timeline import ClusteringGroup, ClusteringPlan, ClusteringStrategy, SliceInfo
 from hudiformat.view import FileSlice, list_partitions
@@ -29,10 +32,14 @@ def plan_clustering(state: TableState) -> ClusteringPlan | None:
     """The next clustering of a table; None where no file slices are worth one."""
     options = state.options.clustering
     paths = list(options.selected) or _matching(state, options)
+    resizes = resizes_buckets(state)
     groups: list[ClusteringGroup] = []
     for path in sorted(chosen_partitions(paths, options, state.context.clock())):
         if len(groups) >= options.most_groups:
             break
+        if resizes:
+            groups += _resizes(state, path)
+            continue
         slices = eligible(state.slices(path), state.busy_groups, options)
         groups += (_group(state, *one) for one in grouped(slices, options, state.options.sizing.max_file_size))
     if not groups:
@@ -40,11 +47,29 @@ def plan_clustering(state: TableState) -> ClusteringPlan | None:
     sort = {SORT_COLUMNS: ",".join(options.sort_columns)} if options.sort_columns else {}
     return ClusteringPlan(
         input_groups=tuple(groups[: options.most_groups]),
-        strategy=ClusteringStrategy(_EXECUTION, sort, 1),
+        strategy=ClusteringStrategy(_RESIZING if resizes else _EXECUTION, sort, 1),
         extra_metadata={},
         preserve_hoodie_metadata=True,
         missing_schedule_partitions=(),
     )
+
+
+def resizes_buckets(state: TableState) -> bool:
+    """Whether a clustering of the table splits and merges its buckets."""
+    options = state.options
+    return options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.CONSISTENT_HASHING
+
+
+def _resizes(state: TableState, path: str) -> Iterator[ClusteringGroup]:
+    """The groups of a partition whose buckets are split or merged; none while it has a pending plan.
+
+    Source: BaseConsistentHashingBucketClusteringPlanStrategy.getFileSlicesEligibleForClustering.
+    """
+    if any(busy == path for busy, _ in state.in_clustering):
+        return
+    free = [one for one in state.slices(path) if (path, one.file_id) not in state.busy_groups]
+    for slices, files, buckets in resized(state, path, free):
+        yield replace(_group(state, slices, files), extra_metadata=buckets)
 
 
 def chosen_partitions(paths: Sequence[str], options: ClusteringOptions, now: datetime) -> list[str]:

@@ -1,5 +1,6 @@
 """What a table is."""
 
+from hudiformat.table.bucket_config import save_bucket_rules, with_bucket_rules
 from hudiformat.table.column_changes import ColumnChanges
 from hudiformat.table.effective import restore_plan
 from hudiformat.table.internal_schema import LATEST_SCHEMA, InternalSchema, SchemaHistory
@@ -53,6 +54,8 @@ __all__ = [
     "refuse_unreadable",
     "refuse_unwritable",
     "restore_plan",
+    "save_bucket_rules",
     "schema_history",
     "typed",
+    "with_bucket_rules",
 ]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudiformat.basefile import META_FIELDS, OPERATION
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import MergeRule, PartialUpdate, RecordMerger
-from hudiformat.options import CdcMode, IndexType
+from hudiformat.options import BucketEngine, CdcMode, IndexType, WriteOptions
 from hudiformat.table.schema import RowKeys, TableSchema, stored_keys
 from hudiformat.table.state import TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, MergeMode, PartialUpdateMode, TableConfig, TableType
@@ -214,7 +214,18 @@ def refuse_unwritable(state: TableState) -> None:
             and (options.index_type is not IndexType.BUCKET or config.table_type is TableType.COPY_ON_WRITE)
         ),
     }
+    refused |= _refused_buckets(config, options)
     for feature, present in refused.items():
         if present:
             raise UnsupportedFeatureError(f"{state.storage.root}: cannot write {feature} yet", feature=feature)
     merge_mode(config)
+
+
+def _refused_buckets(config: TableConfig, options: WriteOptions) -> dict[str, bool]:
+    """What consistent hashing cannot be with; Hudi refuses the first two as well."""
+    is_ring = options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.CONSISTENT_HASHING
+    return {
+        "COPY_ON_WRITE tables with consistent hashing": is_ring and config.table_type is TableType.COPY_ON_WRITE,
+        "consistent hashing without blocking other writers": is_ring and options.concurrency.is_non_blocking,
+        "consistent hashing with rules for the number of buckets": is_ring and bool(options.bucketing.rules),
+    }

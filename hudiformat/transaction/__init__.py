@@ -3,6 +3,7 @@
 from hudiformat.transaction.changing import changing, exclusive
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.files import (
+    RINGS_FOLDER,
     GroupTarget,
     LogFileStats,
     WriteCounts,
@@ -32,6 +33,7 @@ from hudiformat.transaction.transaction import (
 )
 
 __all__ = [
+    "RINGS_FOLDER",
     "Commit",
     "GroupTarget",
     "LogFileStats",

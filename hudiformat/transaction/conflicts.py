@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from hudiformat.naming import base_name
-from hudiformat.options import DuplicatePolicy, IndexType, Operation, WriteOptions
+from hudiformat.options import BucketEngine, DuplicatePolicy, IndexType, Operation, WriteOptions
 from hudiformat.table import TableState
 from hudiformat.timeline import Action, CommitMetadata, Instant, Timeline, WriteStat, read_archived
 
@@ -88,7 +88,7 @@ class LookUp:
         return cls(
             before_adding=operation is Operation.UPSERT or checks,
             everywhere=options.is_global,
-            by_bucket=options.index_type is IndexType.BUCKET,
+            by_bucket=options.index_type is IndexType.BUCKET and options.bucket_engine is BucketEngine.SIMPLE,
         )
 
 

@@ -34,6 +34,9 @@ from hudiformat.transaction.partitions import leave_partition
 from hudiformat.transaction.plan import WritePlan
 from hudiformat.view import FileSlice, LogFile, list_partitions
 
+RINGS_FOLDER = f"{META_FOLDER}/.bucket_index/consistent_hashing_metadata"
+"""Where the buckets of each partition are, with consistent hashing."""
+
 _CREATE = ".marker.CREATE"
 _APPEND = ".marker.APPEND"
 
@@ -130,7 +133,18 @@ def delete_traces(storage: Storage, instant: str) -> None:
     """Delete the partitions that an instant has just made, whose files are deleted, and its markers."""
     for folder, _ in list(list_partitions(storage)):
         leave_partition(storage, folder, instant)
+    _delete_rings(storage, instant, RINGS_FOLDER)
     delete_markers(storage, instant)
+
+
+def _delete_rings(storage: Storage, instant: str, folder: str) -> None:
+    """Delete what a clustering has made of the buckets of partitions."""
+    for entry in storage.list(folder):
+        path = join_path(folder, entry.name)
+        if entry.is_dir:
+            _delete_rings(storage, instant, path)
+        elif entry.name.startswith(f"{instant}."):
+            storage.delete(path)
 
 
 def named_files(stats: Iterable[WriteStat]) -> set[str | None]:

@@ -9,16 +9,20 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from hudiformat.basefile import FileIndexer, Indexes
 from hudiformat.errors import HudiFormatWarning
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import RecordIndex
-from hudiformat.naming import new_file_id, new_group_uuid, record_key_buckets
-from hudiformat.options import REPLACING, DuplicatePolicy, IndexType, Operation, SizingEngine, WriteOptions
+from hudiformat.naming import new_file_id, new_group_uuid
+from hudiformat.options import (
+    REPLACING,
+    BucketEngine,
+    DuplicatePolicy,
+    IndexType,
+    Operation,
+    SizingEngine,
+    WriteOptions,
+)
 from hudiformat.query import SliceReader
 from hudiformat.sizing import (
     Commits,
@@ -39,7 +43,7 @@ from hudiformat.sizing import (
     spark_record_size,
     spark_small_files,
 )
-from hudiformat.table import SchemaHistory, TableSchema, TableState, merge_mode, schema_history
+from hudiformat.table import SchemaHistory, TableSchema, TableState, merge_mode, schema_history, with_bucket_rules
 from hudiformat.timeline import (
     Action,
     Instant,
@@ -240,11 +244,6 @@ class WritePlan:
             history=self.history,
         )
 
-    def buckets(self, record_keys: pa.Array) -> npt.NDArray[np.int32]:
-        """The bucket of each record key, by the bucket index."""
-        fields = self.options.hash_fields or self.config.record_key_fields
-        return record_key_buckets(record_keys, fields, self.options.num_buckets)
-
 
 def action_of(config: TableConfig, operation: Operation) -> Action:
     """The action under which a write is on the timeline."""
@@ -266,7 +265,7 @@ def write_plan(
         root=state.storage.root,
         config=state.config,
         schema=_schema_of_files(state, schema),
-        options=state.options,
+        options=_options_of(state),
         operation=operation,
         instant=instant,
         visibility=state.visibility,
@@ -281,6 +280,14 @@ def write_plan(
         ),
     )
     return replace(plan, record_index=_record_index(state)) if plan.looks_keys_up else plan
+
+
+def _options_of(state: TableState) -> WriteOptions:
+    """The options, and what the table itself says of its buckets."""
+    options = state.options
+    if options.index_type is not IndexType.BUCKET or options.bucket_engine is not BucketEngine.SIMPLE:
+        return options
+    return with_bucket_rules(options, state.storage, state.timeline)
 
 
 def _record_index(state: TableState) -> RecordIndex | None:

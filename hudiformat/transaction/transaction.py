@@ -23,12 +23,11 @@ from hudiformat.errors import (
     HudiFormatError,
     LockError,
     StorageError,
-    UnsupportedFeatureError,
     WriteConflictError,
 )
 from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
-from hudiformat.options import REPLACING, ConcurrencyMode, DuplicatePolicy, FailedWritesPolicy, IndexType, Operation
+from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.query import FilesGoneError, is_of_any_write
 from hudiformat.table import (
     InternalSchema,
@@ -60,6 +59,7 @@ from hudiformat.transaction.publishing import (
     refuse_others,
     refuse_rolled_back,
 )
+from hudiformat.transaction.refusals import refuse_operation
 from hudiformat.transaction.rollback import roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 from hudiformat.upkeep import MetadataTable
@@ -368,8 +368,7 @@ def begin_write(
     """
     seen = context.state() if seen is None else seen
     refuse_unwritable(seen)
-    _refuse_replacing(seen, operation)
-    _refuse_looking_up(seen, operation)
+    refuse_operation(seen, operation)
     options = context.options.concurrency
     with ExitStack() as turns, ExitStack() as undo:
         if not options.has_other_writers:
@@ -429,28 +428,6 @@ def _remove_quietly(state: TableState, begun: Instant) -> None:
     """Take an instant off the timeline that has written nothing yet; what cannot be done, the next writer does."""
     with suppress(StorageError):
         remove_pending(state.storage, state.config, begun)
-
-
-def _refuse_replacing(state: TableState, operation: Operation) -> None:
-    """Without blocking others, file groups cannot be removed: others may be adding rows to them."""
-    if operation in REPLACING and state.options.concurrency.is_non_blocking:
-        raise UnsupportedFeatureError(
-            f"{state.storage.root}: {operation.value} removes file groups that other writers may be writing to: set "
-            f"hoodie.write.concurrency.mode to {ConcurrencyMode.OPTIMISTIC.value} for it",
-            feature=f"{operation.value} without blocking other writers",
-        )
-
-
-def _refuse_looking_up(state: TableState, operation: Operation) -> None:
-    """A bucket index does not know which keys there are: for an insert, every row of a bucket would be a duplicate."""
-    policy = state.options.insert_duplicates
-    has_buckets = state.options.index_type is IndexType.BUCKET
-    if operation is Operation.INSERT and has_buckets and policy is not DuplicatePolicy.NONE:
-        raise UnsupportedFeatureError(
-            f"{state.storage.root}: hoodie.datasource.insert.dup.policy={policy.value} looks keys up, which a bucket "
-            "index does not; upsert the rows instead",
-            feature="insert policies with a bucket index",
-        )
 
 
 def write_and_commit(

@@ -86,8 +86,8 @@ def test_a_key_of_hudis_that_means_nothing_here_warns_once(tmp_path: Path, monke
 
 
 def test_another_bucket_engine_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="supported is simple"):
-        new_table(tmp_path / "t", options={"hoodie.index.bucket.engine": "CONSISTENT_HASHING"})
+    with pytest.raises(OptionError, match="expected one of SIMPLE, CONSISTENT_HASHING, found 'ring'"):
+        new_table(tmp_path / "t", options={"hoodie.index.bucket.engine": "ring"})
     assert tree(tmp_path) == {}
 
 

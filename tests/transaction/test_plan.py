@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from hudiformat import open_table
@@ -98,14 +97,3 @@ def test_blocks_have_positions_from_table_version_8_on_unless_asked_otherwise(tm
     assert not write_plan(
         new_table(tmp_path / "off", options=off).context.state(), Operation.UPSERT, INSTANT
     ).writes_positions
-
-
-def test_buckets_are_those_of_the_hash_fields_or_of_the_whole_key(tmp_path: Path) -> None:
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-    plan = write_plan(new_table(tmp_path / "t", options=options).context.state(), Operation.UPSERT, INSTANT)
-    assert plan.uses_buckets
-    assert plan.sizing is None
-    keys = pa.array([f"k{number}" for number in range(20)])
-    buckets = plan.buckets(keys)
-    assert set(buckets.tolist()) == {0, 1, 2, 3}
-    assert plan.buckets(keys.slice(5, 3)).tolist() == buckets[5:8].tolist()

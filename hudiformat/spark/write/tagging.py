@@ -11,7 +11,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hudiformat.index import rows_by_value
+from hudiformat.index import numbers_by_path, rows_by_value
+from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.transaction import WritePlan
 from hudiformat.write import FIRST_NEW, groups_of_new
@@ -82,7 +83,8 @@ def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.Rec
     record_keys, paths = keys.record_keys(fitted), keys.partition_paths(fitted)
     groups = pa.repeat("", batch.num_rows)
     if plan.uses_buckets:
-        groups = pa.array(plan.buckets(record_keys)).cast(pa.string())
+        numbers = numbers_by_path(open_storage(plan.root), plan, record_keys, dict(rows_by_value(paths)))
+        groups = pa.array(numbers).cast(pa.string())
     elif plan.placements:
         groups = _groups_of_new(plan, paths, record_keys)
     return pa.RecordBatch.from_arrays([paths, groups, record_keys], names=TAGS.names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pyarrow as pa
 
 from hudiformat.basefile import RECORD_KEY, add_file_name
@@ -23,13 +25,21 @@ class ClusteredFiles:
     rows to *count* tasks.
     """
 
-    def __init__(self, target: GroupTarget, *, count: int, expected_size: int, target_size: int) -> None:
+    def __init__(
+        self, target: GroupTarget, *, count: int, expected_size: int, target_size: int, file_id: str | None = None
+    ) -> None:
         self._target = target
+        self._file_id = file_id
         self._count = count
         self._share = min(-(-expected_size // count), target_size)
         self._most = target_size
         self._open: OpenBaseFile | None = None
         self._stats: list[WriteStat] = []
+
+    @classmethod
+    def of_group(cls, target: GroupTarget, file_id: str) -> ClusteredFiles:
+        """What writes one file of any size, to a file group that has its id already."""
+        return cls(target, count=1, expected_size=sys.maxsize, target_size=sys.maxsize, file_id=file_id)
 
     def write(self, rows: pa.Table) -> None:
         """Write *rows* after those that came before."""
@@ -69,10 +79,12 @@ class ClusteredFiles:
                 self._finish(self._open)
         if self._open is None:
             target = self._target
-            number = len(self._stats)
-            group = new_group_uuid(target.plan.instant, target.partition_path, target.token.partition, number)
-            self._open = OpenBaseFile(target.of_group(new_file_id(group)))
+            self._open = OpenBaseFile(target.of_group(self._file_id or self._new_id()))
         return self._open
+
+    def _new_id(self) -> str:
+        target, number = self._target, len(self._stats)
+        return new_file_id(new_group_uuid(target.plan.instant, target.partition_path, target.token.partition, number))
 
     def _finish(self, file: OpenBaseFile) -> None:
         size = file.close()

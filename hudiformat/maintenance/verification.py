@@ -14,7 +14,7 @@ from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.query import old_spill_folders, scan_batches
-from hudiformat.services.leftovers import OLD, is_old, temporary_files
+from hudiformat.services import OLD, is_old, temporary_files
 from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, schema_history
 from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path

@@ -1,0 +1,100 @@
+"""The hash that places record keys on a ring of buckets: XXH32 of a key's UTF-8 bytes, a column at a time.
+
+All keys with the same number of bytes are hashed at once in numpy.  Sums wrap at 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.naming.bucket_hash import composite_keys, of_composite
+
+RING_END = 0x7FFFFFFF
+"""The last place on a ring.  Source: HoodieConsistentHashingMetadata.HASH_VALUE_MASK."""
+
+_Words = npt.NDArray[np.uint32]
+_P1, _P2, _P3, _P4, _P5 = (np.uint32(prime) for prime in (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1))
+_STRIPE, _WORD = 16, 4
+"""Bytes that are mixed together."""
+
+
+def ring_places(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The place of each record key on the ring, from 0 to RING_END, from the key's text alone.
+
+    Of a key that contains both ``,`` and ``:`` the values of the hash fields are joined.
+
+    Source: ConsistentBucketIdentifier.getBucket, Hudi 1.2.0.
+    """
+    places = _places([record_keys])
+    rows = composite_keys(record_keys)
+    if len(rows):
+        places[rows] = of_composite(record_keys.take(pa.array(rows)), hash_fields, _places)
+    return places
+
+
+def _places(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+    """The places of rows whose values are joined; a null is the text ``null``, as in Java."""
+    joined = columns[0]
+    if len(columns) > 1 or joined.null_count:
+        joined = pc.binary_join_element_wise(*(pc.fill_null(one, "null") for one in columns), "")
+    places: npt.NDArray[np.int64] = (xxh32(joined) & np.uint32(RING_END)).astype(np.int64)
+    return places
+
+
+def xxh32(texts: pa.Array) -> _Words:
+    """XXH32 with seed 0 of the UTF-8 bytes of each text; none is null.
+
+    Source: the specification of xxHash; HashID.getXXHash32, Hudi 1.2.0.
+    """
+    values = texts.cast(pa.large_binary())
+    offsets = np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values) + 1]
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    lengths = np.diff(offsets)
+    hashes = np.empty(len(values), np.uint32)
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        hashes[rows] = _of_one_length(data[offsets[rows][:, None] + np.arange(length)])
+    return hashes
+
+
+def _of_one_length(data: npt.NDArray[np.uint8]) -> _Words:
+    """The hash of each row of bytes."""
+    length = data.shape[1]
+    words_end = length - length % _WORD
+    words = np.ascontiguousarray(data[:, :words_end]).view("<u4").astype(np.uint32)
+    in_stripes = length // _STRIPE * _STRIPE // _WORD
+    state = _stripes(words[:, :in_stripes]) if in_stripes else np.full(len(data), _P5)
+    state += np.uint32(length)
+    for column in range(in_stripes, words.shape[1]):
+        state = _rotated(state + words[:, column] * _P3, 17) * _P4
+    for column in range(words_end, length):
+        state = _rotated(state + data[:, column].astype(np.uint32) * _P5, 11) * _P1
+    return _avalanche(state)
+
+
+def _stripes(words: _Words) -> _Words:
+    """The four lanes of 16-byte stripes, mixed into one."""
+    starts = (0x24234428, 0x85EBCA77, 0, 0x61C8864F)  # P1 + P2, P2, 0 and -P1
+    lanes = [np.full(len(words), start, np.uint32) for start in starts]
+    for column in range(words.shape[1]):
+        lane = column % len(lanes)
+        lanes[lane] = _rotated(lanes[lane] + words[:, column] * _P2, 13) * _P1
+    total: _Words = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
+    return total
+
+
+def _avalanche(state: _Words) -> _Words:
+    state = (state ^ state >> np.uint32(15)) * _P2
+    state = (state ^ state >> np.uint32(13)) * _P3
+    mixed: _Words = state ^ state >> np.uint32(16)
+    return mixed
+
+
+def _rotated(words: _Words, bits: int) -> _Words:
+    rotated: _Words = words << np.uint32(bits) | words >> np.uint32(32 - bits)
+    return rotated

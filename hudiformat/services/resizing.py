@@ -1,0 +1,152 @@
+"""Clustering of a table with consistent hashing: buckets are split and merged, and their rows go where they belong.
+
+Source: SparkConsistentBucketClusteringPlanStrategy and ExecutionStrategy, Hudi 1.2.0; spec/bucket-index.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+
+from hudiformat.basefile import FILE_NAME, RECORD_KEY
+from hudiformat.errors import CorruptTableError, StorageError
+from hudiformat.index import (
+    REPLACE,
+    HashRing,
+    Node,
+    ResizeLimits,
+    first_ring,
+    format_nodes,
+    mark_committed,
+    parse_nodes,
+    planned_resizes,
+    ring_of,
+    save_ring,
+)
+from hudiformat.merge import RecordMerger
+from hudiformat.naming import WriteToken, new_group_uuid
+from hudiformat.services.ordering import RowOrder
+from hudiformat.storage import Storage
+from hudiformat.table import TableState
+from hudiformat.timeline import ClusteringPlan, WriteStat
+from hudiformat.transaction import GroupTarget, WritePlan
+from hudiformat.view import FileSlice
+from hudiformat.write import ClusteredFiles
+
+EXECUTION = "org.apache.hudi.client.clustering.run.strategy.SparkConsistentBucketClusteringExecutionStrategy"
+_GROUP = "clustering.group."
+_PARTITION, _CHILDREN, _SEQUENCE = f"{_GROUP}partition", f"{_GROUP}child.node", f"{_GROUP}sequence.no"
+
+
+def resized(
+    state: TableState, path: str, slices: Sequence[FileSlice]
+) -> Iterator[tuple[Sequence[FileSlice], int, dict[str, str]]]:
+    """Of a partition the file slices that are rewritten together, into how many files, and what plans say of these."""
+    options = state.options
+    first = options.num_buckets
+    most, fewest = options.bucketing.most or first, options.bucketing.fewest or first
+    size = options.sizing.max_file_size
+    limits = ResizeLimits(int(size * options.bucketing.split), int(size * options.bucketing.merge), most, fewest)
+    ring = ring_of(state.storage, path, state.visibility) or first_ring(state.storage, path, first)
+    numbers, instant = count(), state.next_instant
+    resizes = planned_resizes(
+        ring,
+        slices,
+        limits,
+        lambda: str(new_group_uuid(instant, path, 0, next(numbers))),
+        sorts=bool(options.clustering.sort_columns),
+    )
+    for one in resizes:
+        buckets = {
+            _PARTITION: path,
+            _CHILDREN: json.dumps(format_nodes(one.nodes)),
+            _SEQUENCE: str(ring.sequence),
+        }
+        yield one.slices, sum(node.tag == REPLACE for node in one.nodes), buckets
+
+
+def rings_after(state: TableState, instant: str, plan: ClusteringPlan) -> dict[str, HashRing]:
+    """By partition path, the rings once a plan is carried out; none where it resizes no buckets.
+
+    Raises:
+        CorruptTableError: the plan does not say how, or a partition has no ring.
+    """
+    children: dict[str, list[Node]] = {}
+    for group in plan.input_groups or ():
+        text = (group.extra_metadata or {}).get(_CHILDREN)
+        if text is not None:
+            path = next(one.partition_path for one in group.slices or ()) or ""
+            children.setdefault(path, []).extend(_parsed(state, text))
+    found = {}
+    for path, nodes in children.items():
+        ring = ring_of(state.storage, path, state.visibility)
+        if ring is None:
+            raise _corrupt(state, f"the partition {path!r} has no ring of buckets")
+        found[path] = ring.after(nodes, instant)
+    return found
+
+
+def _parsed(state: TableState, text: str) -> list[Node]:
+    try:
+        return parse_nodes(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _corrupt(state, f"expected buckets in a clustering plan: {error}") from error
+
+
+def _corrupt(state: TableState, what: str) -> CorruptTableError:
+    return CorruptTableError(f"{state.storage.root}: {what}", path=state.storage.root)
+
+
+def save_rings(storage: Storage, rings: Mapping[str, HashRing]) -> None:
+    """Store what the clustering makes of the buckets: it counts once the clustering is completed."""
+    for ring in rings.values():
+        save_ring(storage, ring)
+
+
+def mark_rings(storage: Storage, rings: Mapping[str, HashRing]) -> None:
+    """Say that the rings of a completed clustering are; the next writer says so where this fails."""
+    with suppress(StorageError):
+        for path, ring in rings.items():
+            mark_committed(storage, path, ring.instant)
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteBuckets:
+    """Writes the rows of *slices*, all of one partition, to the file groups of their buckets on *ring*."""
+
+    slices: Sequence[FileSlice]
+    ring: HashRing
+    order: RowOrder | None
+    merger: RecordMerger | None
+
+    def __call__(self, plan: WritePlan, storage: Storage, token: WriteToken) -> list[WriteStat]:
+        """A statistic for each file."""
+        target = GroupTarget(storage, plan, token, self.slices[0].partition_path)
+        fields = plan.options.hash_fields or plan.config.record_key_fields
+        files: dict[int, ClusteredFiles] = {}
+        try:
+            for rows in self._rows(target):
+                numbers = self.ring.numbers(rows[RECORD_KEY].combine_chunks(), fields)
+                for number in np.unique(numbers).tolist():
+                    if number not in files:
+                        files[number] = ClusteredFiles.of_group(target, self.ring.nodes[number].file_id)
+                    files[number].write(rows.filter(pa.array(numbers == number)))
+            return [stat for one in files.values() for stat in one.close()]
+        except BaseException:
+            for one in files.values():
+                one.abandon()
+            raise
+
+    def _rows(self, target: GroupTarget) -> Iterator[pa.Table]:
+        reader = target.plan.slice_reader(self.merger)
+        every = (reader.scan_stored(target.storage, one) for one in self.slices)
+        batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
+        if self.order is not None:
+            return iter(self.order.sorted(batches))
+        return (pa.Table.from_batches([batch]) for batch in batches)

@@ -1,0 +1,65 @@
+"""The table's own word on how many buckets its partitions have: a file of rules, a new one for each change.
+
+Source: PartitionBucketIndexHashingConfig, Hudi 1.2.0; spec/bucket-index.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hudiformat.errors import CorruptTableError, OptionError, UnsupportedFeatureError
+from hudiformat.options import WriteOptions, format_bucket_rules, parse_bucket_rules
+from hudiformat.storage import Storage
+from hudiformat.timeline import Timeline
+
+_FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
+_SUFFIX = ".hashing_config"
+_FIRST_INSTANT = "00000000000000"
+_EXPRESSIONS = "hoodie.bucket.index.partition.expressions"
+
+
+def save_bucket_rules(storage: Storage, options: WriteOptions) -> None:
+    """Store the rules of a new table."""
+    content = {
+        "expressions": format_bucket_rules(options.bucketing.rules),
+        "defaultBucketNumber": options.num_buckets,
+        "rule": options.bucketing.rule_type,
+        "version": 1,
+        "instant": _FIRST_INSTANT,
+    }
+    storage.create(f"{_FOLDER}/{_FIRST_INSTANT}{_SUFFIX}", json.dumps(content, indent=2).encode())
+
+
+def with_bucket_rules(options: WriteOptions, storage: Storage, timeline: Timeline) -> WriteOptions:
+    """*options*, with the rules that the table has now; those that come from a pending change do not count.
+
+    Raises:
+        OptionError: the options have other rules.
+        CorruptTableError: the newest rules are damaged.
+        UnsupportedFeatureError: they are of another kind.
+
+    Source: PartitionBucketIndexHashingConfig.loadingLatestHashingConfig.
+    """
+    pending = {instant.time for instant in timeline.pending}
+    names = [one.name for one in storage.list(_FOLDER) if one.name.endswith(_SUFFIX)]
+    instants = sorted(name.removesuffix(_SUFFIX) for name in names)
+    committed = [instant for instant in instants if instant not in pending]
+    if not committed:
+        return options
+    path = f"{storage.root}/{_FOLDER}/{committed[-1]}{_SUFFIX}"
+    try:
+        found = json.loads(storage.read(f"{_FOLDER}/{committed[-1]}{_SUFFIX}"))
+        expressions, count, kind = str(found["expressions"]), int(found["defaultBucketNumber"]), str(found["rule"])
+        rules = parse_bucket_rules(_EXPRESSIONS, expressions)
+    except (ValueError, KeyError, TypeError, OptionError) as error:
+        raise CorruptTableError(f"{path}: expected rules for the number of buckets: {error}", path=path) from error
+    if kind.lower() != options.bucketing.rule_type:
+        raise UnsupportedFeatureError(f"{path}: cannot follow rules of the kind {kind}", feature=f"bucket rules {kind}")
+    if options.bucketing.rules not in ((), rules):
+        raise OptionError(
+            f"{_EXPRESSIONS}: the table has {expressions!r}, found "
+            f"{format_bucket_rules(options.bucketing.rules)!r}; leave the option out",
+            option=_EXPRESSIONS,
+        )
+    return replace(options, num_buckets=count, bucketing=replace(options.bucketing, rules=rules))
