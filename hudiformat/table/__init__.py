@@ -17,6 +17,7 @@ from hudiformat.table.support import (
     WRITABLE_VERSIONS,
     merge_mode,
     merge_rule,
+    refuse_operation,
     refuse_unreadable,
     refuse_unwritable,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "merge_rule",
     "new_table_config",
     "on_one_state",
+    "refuse_operation",
     "refuse_unreadable",
     "refuse_unwritable",
     "restore_plan",

@@ -36,6 +36,7 @@ from hudiformat.table import (
     TableSchema,
     TableState,
     internal_schema_of,
+    refuse_operation,
     refuse_unwritable,
 )
 from hudiformat.timeline import (
@@ -59,7 +60,6 @@ from hudiformat.transaction.publishing import (
     refuse_others,
     refuse_rolled_back,
 )
-from hudiformat.transaction.refusals import refuse_operation
 from hudiformat.transaction.rollback import roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 from hudiformat.upkeep import MetadataTable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import pytest
 
 from hudiformat import UnsupportedFeatureError, open_table
 from hudiformat.merge import PartialUpdate
+from hudiformat.options import Operation
+from hudiformat.table import refuse_operation
 from hudiformat.table.schema import TableSchema
 from hudiformat.table.support import behaviour, merge_mode, merge_rule
 from hudiformat.timeline import MergeMode, PartialUpdateMode, TableConfig, parse_table_config
@@ -227,3 +229,37 @@ def test_tables_of_hudi_that_are_not_written_yet(own_golden: Callable[[str], Pat
             open_table(path).upsert(rows(("a", 1, "x")))
         assert caught.value.feature == feature
         assert tree(path) == before
+
+
+BUCKETS = {"hoodie.index.type": "BUCKET"}
+NON_BLOCKING = {
+    **BUCKETS,
+    "hoodie.write.concurrency.mode": "non_blocking_concurrency_control",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "operation", "feature"),
+    [
+        (NON_BLOCKING, Operation.INSERT_OVERWRITE, "INSERT_OVERWRITE without blocking other writers"),
+        (
+            {**BUCKETS, "hoodie.datasource.insert.dup.policy": "drop"},
+            Operation.INSERT,
+            "insert policies with a bucket index",
+        ),
+        (
+            {**BUCKETS, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
+            Operation.DELETE_PARTITION,
+            "DELETE_PARTITION with consistent hashing",
+        ),
+    ],
+)
+def test_each_is_refused_by_name(
+    tmp_path: Path, options: Mapping[str, str], operation: Operation, feature: str
+) -> None:
+    state = new_table(tmp_path / "t", options=dict(options)).context.state()
+    refuse_operation(state, Operation.UPSERT)
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        refuse_operation(state, operation)
+    assert (caught.value.feature or "").upper() == feature.upper()
