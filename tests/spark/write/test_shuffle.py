@@ -193,3 +193,27 @@ def test_a_bulk_insert_combines_when_it_is_told_to(spark: SparkSession, tmp_path
     commit = hudi_spark.bulk_insert(rows, table.path, options=options)
     assert commit.num_writes == 50
     assert set(table.snapshot()["ts"].to_pylist()) == {3}
+
+
+RING = {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
+RULES = {"hoodie.bucket.index.partition.expressions": "^a,5"}
+
+
+@pytest.mark.parametrize("buckets", [RING, RULES])
+def test_tasks_write_to_the_buckets_of_each_partition(
+    spark: SparkSession, tmp_path: Path, buckets: dict[str, str]
+) -> None:
+    table = create(tmp_path / "table", "MERGE_ON_READ", "BUCKET", **buckets)
+    plain = create(tmp_path / "plain", "MERGE_ON_READ", "BUCKET", **buckets)
+    hudi_spark.register(spark)
+    for first, last in ((0, 200), (100, 250)):
+        frame = things(spark, first, last - first, ts=first)
+        if first:
+            frame.write.format("hudiformat").mode("append").option("operation", "upsert").save(table.path)
+        else:
+            hudi_spark.upsert(frame, table.path)
+        plain.upsert(frame.toArrow())
+        assert_same_rows(table.snapshot(columns=SCHEMA.names), plain.snapshot(columns=SCHEMA.names), key=("id",))
+        counts = Counter(one.partition_path for one in table.file_slices())
+        assert counts == Counter(one.partition_path for one in plain.file_slices())
+    assert counts == {"a": 5 if buckets is RULES else 2, "b": 2}
