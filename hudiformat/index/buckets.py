@@ -120,26 +120,24 @@ class RingBuckets:
 
 
 class _Rings:
-    """The rings that the tasks of a process have read for a write: they do not change until it is over."""
+    """The rings that a process has read for its newest write: they do not change until that is over."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[tuple[str, str, str], HashRing] = {}
+        self._plan: WritePlan | None = None
+        self._known: dict[str, HashRing] = {}
 
     def get(self, storage: Storage, plan: WritePlan, path: str) -> HashRing:
-        key = plan.root, plan.instant, path
         with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                found = ring_of(storage, path, plan.visibility) or first_ring(storage, path, buckets_in(plan, path))
-                while len(self._known) >= self._most:
-                    del self._known[next(iter(self._known))]
-                self._known[key] = found
-            return found
+            if self._plan is not plan:
+                self._plan, self._known = plan, {}
+            if path not in self._known:
+                found = ring_of(storage, path, plan.visibility)
+                self._known[path] = found or first_ring(storage, path, buckets_in(plan, path))
+            return self._known[path]
 
 
-_RINGS = _Rings(1024)
+_RINGS = _Rings()
 
 
 def numbers_by_path(

@@ -60,8 +60,7 @@ def works(attack: str) -> list[Work]:
     return [
         Work(attack, kind, name)
         for kind, name in possible
-        if (name not in OPERATIONS or OPERATIONS[name].is_for(kind))
-        and not (kind.is_non_blocking and name in REPLACING)
+        if (name not in OPERATIONS or OPERATIONS[name].is_for(kind)) and not (kind.keeps_groups and name in REPLACING)
     ]
 
 

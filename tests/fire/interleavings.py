@@ -131,7 +131,7 @@ def requests(kind: Kind, name: str) -> int:
 def names_of(kind: Kind) -> list[str]:
     """The writers that a kind of table can have."""
     possible = [name for name, writer in WRITERS.items() if writer.is_for(kind)]
-    refused = (*REPLACING, "other upsert") if kind.is_non_blocking else ("other upsert",)
+    refused = (*REPLACING, "other upsert") if kind.keeps_groups else ("other upsert",)
     return [name for name in possible if name not in refused]
 
 

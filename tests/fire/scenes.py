@@ -68,6 +68,14 @@ EVERYTHING = {
 """What maintenance does as soon as it can."""
 
 
+RING = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.max.num.buckets": "4",
+    "hoodie.bucket.index.split.threshold": "0",
+    "hoodie.bucket.index.merge.threshold": "0",
+}
+"""Consistent hashing, where clustering splits each bucket once."""
 INDEXES = {
     "hoodie.metadata.enable": "true",
     "hoodie.metadata.index.column.stats.enable": "true",
@@ -91,13 +99,23 @@ class Kind:
 
     @property
     def is_non_blocking(self) -> bool:
-        """Whether operations that replace file groups are refused."""
+        """Whether writers do not wait for each other."""
         return self.mode == "NON_BLOCKING_CONCURRENCY_CONTROL"
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether operations that replace file groups are refused."""
+        return self.is_non_blocking or self.index == "RING"
+
+    @property
+    def of_index(self) -> dict[str, str]:
+        """The options of the index."""
+        return RING if self.index == "RING" else {"hoodie.index.type": self.index}
 
     @property
     def options(self) -> dict[str, str]:
         others = {} if self.mode == "SINGLE_WRITER" else {"hoodie.write.concurrency.mode": self.mode, **BESIDE_OTHERS}
-        return {**ALONE, **others, **(INDEXES if self.has_indexes else {}), "hoodie.index.type": self.index}
+        return {**ALONE, **others, **(INDEXES if self.has_indexes else {}), **self.of_index}
 
     def __str__(self) -> str:
         kind = "MOR" if self.table_type == MOR else "COW"
@@ -147,7 +165,7 @@ def new_table(storage: MemoryStorage, kind: Kind) -> Table:
         version=kind.version,
         options={
             **(INDEXES if kind.has_indexes else {}),
-            "hoodie.index.type": kind.index,
+            **kind.of_index,
             "hoodie.bucket.index.num.buckets": "2",
         },
         clock=SceneClock(storage.time),
@@ -185,7 +203,8 @@ class Operation:
     """An operation: ``prepare`` makes ready what it needs, and is not disturbed; ``run`` is.
 
     ``options`` are those with which it runs.  It is for merge-on-read tables alone where ``only_mor``, and not for
-    tables with hash buckets where ``regroups``.
+    tables with hash buckets where ``regroups``.  Where it ``waits``, a clustering stays planned, and others write: not
+    for tables with consistent hashing, whose new rows go to the file groups of the plan.
     """
 
     run: Callable[[Table], object]
@@ -193,9 +212,12 @@ class Operation:
     options: Mapping[str, str] = field(default_factory=dict)
     only_mor: bool = False
     regroups: bool = False
+    waits: bool = False
 
     def is_for(self, kind: Kind) -> bool:
         """Whether tables of a kind have it."""
+        if kind.index == "RING" and self.waits:
+            return False
         return (kind.table_type == MOR or not self.only_mor) and (kind.index != "BUCKET" or not self.regroups)
 
 
@@ -281,21 +303,23 @@ OPERATIONS = {
     "compaction": Operation(lambda table: table.compact(), only_mor=True),
     "planned compaction": Operation(lambda table: table.compact(), _begin_compaction, only_mor=True),
     "log_compact": Operation(lambda table: table.log_compact(), only_mor=True),
-    "schedule_clustering": Operation(lambda table: table.schedule_clustering(), _more_groups, regroups=True),
+    "schedule_clustering": Operation(
+        lambda table: table.schedule_clustering(), _more_groups, regroups=True, waits=True
+    ),
     "clustering": Operation(
         lambda table: table.cluster(),
         _more_groups,
         options={"hoodie.clustering.plan.strategy.sort.columns": "v,k"},
         regroups=True,
     ),
-    "planned clustering": Operation(lambda table: table.cluster(), _begin_clustering, regroups=True),
+    "planned clustering": Operation(lambda table: table.cluster(), _begin_clustering, regroups=True, waits=True),
     "upsert and inline clustering": Operation(
         lambda table: table.upsert(NEW),
         _more_groups,
         options={**SERVICES, "hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"},
         regroups=True,
     ),
-    "restore beside a planned clustering": Operation(_restore, _begin_clustering, regroups=True),
+    "restore beside a planned clustering": Operation(_restore, _begin_clustering, regroups=True, waits=True),
     "clean": Operation(lambda table: table.clean(), _many),
     "maintain": Operation(_maintain, _neglect, options=EVERYTHING),
     "maintain, with ttl": Operation(
@@ -326,6 +350,8 @@ def kinds() -> Iterator[Kind]:
         yield Kind(version, table_type, mode="OPTIMISTIC_CONCURRENCY_CONTROL")
     yield Kind(index="BUCKET")
     yield Kind(6, index="BUCKET")
+    yield Kind(index="RING", mode="OPTIMISTIC_CONCURRENCY_CONTROL")
+    yield Kind(6, index="RING", appends=False)
     yield Kind(index="INMEMORY", mode="OPTIMISTIC_CONCURRENCY_CONTROL")
     yield Kind(6, index="GLOBAL_SIMPLE")
     yield Kind(index="BUCKET", mode="NON_BLOCKING_CONCURRENCY_CONTROL")
