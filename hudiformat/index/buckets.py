@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -123,18 +122,16 @@ class _Rings:
     """The rings that a process has read for its newest write: they do not change until that is over."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._plan: WritePlan | None = None
-        self._known: dict[str, HashRing] = {}
+        self._newest: tuple[WritePlan | None, dict[str, HashRing]] = (None, {})
 
     def get(self, storage: Storage, plan: WritePlan, path: str) -> HashRing:
-        with self._lock:
-            if self._plan is not plan:
-                self._plan, self._known = plan, {}
-            if path not in self._known:
-                found = ring_of(storage, path, plan.visibility)
-                self._known[path] = found or first_ring(storage, path, buckets_in(plan, path))
-            return self._known[path]
+        of, known = self._newest
+        if of is not plan:
+            known = {}
+        if path not in known:
+            known[path] = ring_of(storage, path, plan.visibility) or first_ring(storage, path, buckets_in(plan, path))
+        self._newest = plan, known
+        return known[path]
 
 
 _RINGS = _Rings()

@@ -46,6 +46,7 @@ KINDS = (
     Kind(index="BUCKET", mode="OPTIMISTIC_CONCURRENCY_CONTROL"),
     Kind(index="BUCKET", mode="NON_BLOCKING_CONCURRENCY_CONTROL"),
     Kind(8, mode="OPTIMISTIC_CONCURRENCY_CONTROL", appends=False),
+    Kind(index="RING", mode="OPTIMISTIC_CONCURRENCY_CONTROL"),
 )
 
 
