@@ -12,11 +12,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyarrow import fs
+from xdist.scheduler import LoadFileScheduling
 
 from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
@@ -60,6 +61,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(name)
     # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3")))
+
+
+class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc] - its types are unknown
+    """A worker takes all tests against real Hudi, and another all tests on Spark; else one file at a time.
+
+    Two machines of Java, each warm, take a third less than four.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        for folder in ("tests/conformance/", "tests/spark/"):
+            if nodeid.startswith(folder):
+                return folder
+        return str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
+    return _OneJvmEach(config, log)
 
 
 @pytest.fixture(scope="session")
