@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3")))
 
 
-class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc] - its types are unknown
+class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
     """A worker takes all tests against real Hudi, and another all tests on Spark; else one file at a time.
 
     Two machines of Java, each warm, take a third less than four.
