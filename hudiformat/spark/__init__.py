@@ -21,6 +21,7 @@ from hudiformat.spark.write.functions import (
     write_batch,
 )
 from hudiformat.spark.write.merging import Delete, Insert, Update, merge
+from hudiformat.spark.write.modes import create_table, write
 
 __all__ = [
     "CatalogMetastore",
@@ -30,6 +31,7 @@ __all__ = [
     "bulk_insert",
     "cluster",
     "compact",
+    "create_table",
     "delete",
     "file_sink",
     "insert",
@@ -39,6 +41,7 @@ __all__ = [
     "merge",
     "register",
     "upsert",
+    "write",
     "write_batch",
 ]
 

@@ -31,6 +31,7 @@ from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
+from hudiformat.spark.write.modes import table_for
 from hudiformat.spark.write.tasks import write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import TableContext, TableSchema, TableState
@@ -69,7 +70,8 @@ class HudiDataSource(DataSource):
         return HudiReader(pieces(self._options, target.names), target)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
-        operation, context = self._options.batch_operation(overwrite=overwrite), self._options.table().context
+        operation = self._options.batch_operation(overwrite=overwrite)
+        context = table_for(self._options, arrow_schema(schema)).context
         state = before_write(context.state())
         checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)
@@ -91,7 +93,7 @@ class HudiDataSource(DataSource):
         if overwrite:
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
-        state = options.table().context.state()
+        state = table_for(options, arrow_schema(schema)).context.state()
         checked = check_rows(state, options.operation, _as_written(schema, state))
         return HudiStreamWriter(options, checked.schema)
 

@@ -35,7 +35,7 @@ def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 
     Source: hudiformat.Table.insert.
     """
-    return _write(df, path, Operation.INSERT, options)
+    return write_by(df, path, Operation.INSERT, options)
 
 
 def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
@@ -46,7 +46,7 @@ def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 
     Source: hudiformat.Table.upsert.
     """
-    return _write(df, path, Operation.UPSERT, options)
+    return write_by(df, path, Operation.UPSERT, options)
 
 
 def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
@@ -60,7 +60,7 @@ def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None =
 
     Source: hudiformat.Table.bulk_insert.
     """
-    return _write(df, path, Operation.BULK_INSERT, options)
+    return write_by(df, path, Operation.BULK_INSERT, options)
 
 
 def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
@@ -71,7 +71,7 @@ def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | N
 
     Source: hudiformat.Table.insert_overwrite.
     """
-    return _write(df, path, Operation.INSERT_OVERWRITE, options)
+    return write_by(df, path, Operation.INSERT_OVERWRITE, options)
 
 
 def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
@@ -82,7 +82,7 @@ def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, st
 
     Source: hudiformat.Table.insert_overwrite_table.
     """
-    return _write(df, path, Operation.INSERT_OVERWRITE_TABLE, options)
+    return write_by(df, path, Operation.INSERT_OVERWRITE_TABLE, options)
 
 
 def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
@@ -93,7 +93,7 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 
     Source: hudiformat.Table.delete.
     """
-    return _write(df, path, Operation.DELETE, options)
+    return write_by(df, path, Operation.DELETE, options)
 
 
 def write_batch(
@@ -122,16 +122,21 @@ def write_batch(
     newest = newest_batch(asked.table().context.state(), writer)
     if newest is not None and newest >= batch_id:
         return None
-    return _write(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
+    return write_by(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
 
 
-def _write(
+def write_by(
     df: DataFrame,
     path: str,
     operation: Operation,
     options: Mapping[str, str] | None,
     extra: Mapping[str, str] | None = None,
 ) -> Commit:
+    """Write the rows of *df* by *operation*, in one commit, with *extra* in its metadata.
+
+    Raises:
+        HudiFormatError: as for :func:`insert`.
+    """
     context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:

@@ -1,0 +1,94 @@
+"""Writing a data frame as ``df.write`` does, with Hudi's keys alone: the first write makes the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from hudiformat.api import Table, create_from_keys
+from hudiformat.errors import NotATableError, OptionError, TableExistsError
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import SourceOptions
+from hudiformat.spark.schema import arrow_schema
+from hudiformat.spark.write.functions import write_by
+from hudiformat.transaction import Commit
+
+_ASKS = ("ignore", "errorifexists", "error")
+_MODES = ("append", "overwrite", *_ASKS)
+
+
+def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[str, str]) -> Table:
+    """A new, empty table at *path* with the columns of *rows*, a data frame or its schema, as Hudi's keys describe it.
+
+    Raises:
+        TableExistsError: there is a table at *path*.
+        OptionError: ``hoodie.datasource.write.recordkey.field`` is missing, or another option is wrong.
+        SchemaError: a column that Avro cannot hold, or a key column that is not there.
+
+    Source: hudiformat.create_table.
+    """
+    schema = rows if isinstance(rows, StructType) else rows.schema
+    asked = SourceOptions({**options, "path": path})
+    with reraised():
+        return create_from_keys(path, schema=arrow_schema(schema), options=asked.of_table)
+
+
+def write(
+    df: DataFrame,
+    path: str,
+    *,
+    mode: str = "append",
+    partition_by: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Commit | None:
+    """Write the rows of *df* in one commit, to a table that is made where there is none; None where nothing is done.
+
+    ``hoodie.datasource.write.operation`` says how, by default ``upsert``.  The modes are Spark's: ``append``;
+    ``overwrite``, which replaces all rows, or with the operation ``insert_overwrite`` those of the partitions that *df*
+    has rows for, while the table and its history stay; ``ignore``, which does nothing where there is a table; and
+    ``errorifexists``.  *partition_by* names the partition columns of a new table.
+
+    Raises:
+        TableExistsError: there is a table, in the mode ``errorifexists``.
+        OptionError: no such mode or operation; or there is no table, and no record key to make one with.
+        HudiFormatError: whatever else stops the write.
+
+    Source: HoodieSparkSqlWriter.write, Hudi 1.2.0.
+    """
+    asked = SourceOptions({**(options or {}), "path": path})
+    with reraised():
+        if mode.lower() not in _MODES:
+            raise OptionError(f"mode: expected one of {', '.join(_MODES)}, found {mode!r}", option="mode")
+        operation = asked.batch_operation(overwrite=mode.lower() == "overwrite")
+        if (mode.lower() in _ASKS) and _table(asked) is not None:
+            if mode.lower() == "ignore":
+                return None
+            raise TableExistsError(f"{path}: there is a table already; use mode append or overwrite", path=path)
+        table_for(asked, arrow_schema(df.schema), partition_by)
+    return write_by(df, path, operation, asked.of_table)
+
+
+def _table(asked: SourceOptions) -> Table | None:
+    try:
+        return asked.table()
+    except NotATableError:
+        return None
+
+
+def table_for(asked: SourceOptions, schema: pa.Schema, partition_by: Sequence[str] | None = None) -> Table:
+    """The table that is written to; made, where there is none.
+
+    Raises:
+        OptionError: no path, an unknown option, a bad value, or no record key to make a table with.
+        HudiFormatError: as for :func:`hudiformat.create_table`.
+    """
+    table = _table(asked)
+    if table is not None:
+        return table
+    with suppress(TableExistsError):  # another writer has just made it
+        create_from_keys(asked.path, schema=schema, options=asked.of_table, partition_by=partition_by)
+    return asked.table()
