@@ -108,7 +108,6 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.pyspark.udf.hideTraceback.enabled": "false",
-        "spark.python.worker.reuse": "false",  # a worker that ends by itself leaves its coverage
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }.items():

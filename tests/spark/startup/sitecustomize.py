@@ -1,9 +1,25 @@
 """Python imports this when it starts.  Spark's daemons, which fork a worker per task, get all that a worker imports.
 
-So a worker is there at once, and tests can do without workers that live on: those end without leaving their coverage.
+A worker does one task after the other, and is killed in the end: so it stores its coverage after each.
 """
 
+import importlib
 import sys
+from typing import Any
+
+
+def _storing(run: Any) -> Any:
+    def main(infile: Any, outfile: Any) -> None:
+        try:
+            run(infile, outfile)
+        finally:
+            coverage = sys.modules.get("coverage")
+            current = coverage and coverage.Coverage.current()
+            if current:
+                current.save()
+
+    return main
+
 
 if "pyspark.daemon" in sys.orig_argv:
     # Each task clears Python's import caches, and then every archive on the path is read again, which takes a second.
@@ -12,6 +28,11 @@ if "pyspark.daemon" in sys.orig_argv:
         sys.path.remove(entry)
         sys.path_importer_cache.pop(entry, None)
     import pandas as pd  # noqa: F401
-    import pyspark.worker  # noqa: F401
 
     import hudiformat.spark.source.source  # noqa: F401
+
+    own = sys.orig_argv[-1]
+    worker: Any = importlib.import_module(
+        own if own.startswith("pyspark.") and own != "pyspark.daemon" else "pyspark.worker"
+    )
+    worker.main = _storing(worker.main)
