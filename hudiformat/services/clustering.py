@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-import pyarrow as pa
-
-from hudiformat.basefile import FILE_NAME
 from hudiformat.errors import UnsupportedFeatureError, WriteConflictError
 from hudiformat.exclusion import forget
 from hudiformat.index import HashRing
@@ -27,7 +24,7 @@ from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
 from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
-from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, save_rings
+from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, rows_of, save_rings
 from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
 from hudiformat.timeline import (
@@ -226,11 +223,8 @@ class _Rewrite:
         return self._decode(target, ClusteredFiles(target, count=count, expected_size=size, target_size=most))
 
     def _decode(self, target: GroupTarget, files: ClusteredFiles) -> list[WriteStat]:
-        reader = target.plan.slice_reader(self.merger)
-        every = (reader.scan_stored(target.storage, one) for one in self.slices)
-        batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
-        tables = (pa.Table.from_batches([batch]) for batch in batches)
-        return _written(files, files.write, self.order.sorted(batches) if self.order else tables)
+        rows = rows_of(target, self.slices, order=self.order, merger=self.merger)
+        return _written(files, files.write, rows)
 
 
 def _copy(files: CopiedFiles, slices: Sequence[FileSlice]) -> list[WriteStat]:

@@ -131,7 +131,7 @@ class RewriteBuckets:
         fields = plan.options.hash_fields or plan.config.record_key_fields
         files: dict[int, ClusteredFiles] = {}
         try:
-            for rows in self._rows(target):
+            for rows in rows_of(target, self.slices, order=self.order, merger=self.merger):
                 numbers = self.ring.numbers(rows[RECORD_KEY].combine_chunks(), fields)
                 for number in np.unique(numbers).tolist():
                     if number not in files:
@@ -143,10 +143,14 @@ class RewriteBuckets:
                 one.abandon()
             raise
 
-    def _rows(self, target: GroupTarget) -> Iterator[pa.Table]:
-        reader = target.plan.slice_reader(self.merger)
-        every = (reader.scan_stored(target.storage, one) for one in self.slices)
-        batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
-        if self.order is not None:
-            return iter(self.order.sorted(batches))
-        return (pa.Table.from_batches([batch]) for batch in batches)
+
+def rows_of(
+    target: GroupTarget, slices: Sequence[FileSlice], *, order: RowOrder | None, merger: RecordMerger | None
+) -> Iterator[pa.Table]:
+    """The rows of *slices* with their meta fields but the file's name, one slice after the other or in *order*."""
+    reader = target.plan.slice_reader(merger)
+    every = (reader.scan_stored(target.storage, one) for one in slices)
+    batches = (batch.drop_columns([FILE_NAME]) for found in every for batch in found)
+    if order is not None:
+        return iter(order.sorted(batches))
+    return (pa.Table.from_batches([batch]) for batch in batches)
