@@ -70,9 +70,10 @@ class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are un
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        for folder in ("tests/conformance/", "tests/spark/"):
-            if nodeid.startswith(folder):
-                return folder
+        if nodeid.startswith("tests/conformance/"):
+            return "Hudi"
+        if nodeid.startswith(("tests/shuffle/", "tests/spark/")):
+            return "Spark"
         return str(super()._split_scope(nodeid))
 
 

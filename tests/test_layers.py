@@ -39,6 +39,7 @@ LAYERS = (
     "services",
     "maintenance",
     "api",
+    "shuffle",
     "spark",
     "the face of the package",
     "cli",

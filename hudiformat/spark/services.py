@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from hudiformat import services
 from hudiformat.naming import WriteToken
 from hudiformat.services import Part
+from hudiformat.shuffle import decode_stats, encode_stats, write_token
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.spark.write.tasks import decode_stats, encode_stats, write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import TableContext
 from hudiformat.timeline import WriteStat

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.by_tasks import by_tasks
 
-
-@pytest.fixture(autouse=True)
-def _by_tasks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave small writes to tasks too, but in the tests of the driver's."""
-    if request.node.path.name == "test_by_driver.py":
-        return
-    pytest.importorskip("pyspark.sql")
-    from hudiformat.spark.write import by_driver  # noqa: PLC0415 - there may be no PySpark
-
-    monkeypatch.setattr(by_driver, "few_rows", lambda *_: None)
+__all__ = ["by_tasks"]

@@ -17,6 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.errors import SchemaError
+from hudiformat.shuffle import arrow_schema, cut_by_rows
 from hudiformat.sink import (
     BatchCommit,
     CommitPolicy,
@@ -33,8 +34,6 @@ from hudiformat.sink.formats import rows_writer
 from hudiformat.sink.partition_commit import Extractor
 from hudiformat.sink.rolling import file_schema
 from hudiformat.spark.errors import reraised
-from hudiformat.spark.schema import arrow_schema
-from hudiformat.spark.write.batches import cut_by_rows
 from hudiformat.storage import open_storage
 
 

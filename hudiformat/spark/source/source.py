@@ -27,12 +27,11 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
+from hudiformat.shuffle import arrow_schema, spark_schema, write_token
 from hudiformat.spark.options import SourceOptions
-from hudiformat.spark.schema import arrow_schema, spark_schema
 from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.write.modes import table_for
-from hudiformat.spark.write.tasks import write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import TableContext, TableSchema, TableState
 from hudiformat.timeline import TableType

@@ -17,9 +17,9 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from hudiformat.options import REPLACING
 from hudiformat.services import write_and_serve
+from hudiformat.shuffle import QUERY_ID, write_token
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
-from hudiformat.spark.write.tasks import QUERY_ID, write_token
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema, TableState
 from hudiformat.transaction import Commit, checkpoint, delete_staged, newest_batch, read_staged, stage, write_and_commit

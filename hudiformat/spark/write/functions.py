@@ -9,14 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from hudiformat.errors import OptionError
 from hudiformat.options import REPLACING, Operation
 from hudiformat.services import write_and_serve
+from hudiformat.shuffle import QUERY_ID, arrow_schema, cut_by_rows, write_everywhere, write_shuffled
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
-from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.services import with_tasks
-from hudiformat.spark.write.batches import cut_by_rows
-from hudiformat.spark.write.global_lookup import write_everywhere
-from hudiformat.spark.write.shuffle import write_shuffled
-from hudiformat.spark.write.tasks import QUERY_ID
 from hudiformat.table import TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, checkpoint, newest_batch, write_and_commit

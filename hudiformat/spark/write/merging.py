@@ -17,15 +17,26 @@ from pyspark.sql import Column, DataFrame, functions
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
 from hudiformat.options import Operation
 from hudiformat.services import write_and_serve
+from hudiformat.shuffle import (
+    GROUP,
+    KEY,
+    NEW,
+    OUT,
+    PATH,
+    cached,
+    cut_by_rows,
+    key_columns,
+    live_rows,
+    newest_slices,
+    one_per_key,
+    quoted,
+    spark_schema,
+    with_tags,
+    write_found,
+)
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
-from hudiformat.spark.schema import spark_schema
 from hudiformat.spark.services import with_tasks
-from hudiformat.spark.write.batches import cut_by_rows
-from hudiformat.spark.write.live_rows import live_rows, one_per_key
-from hudiformat.spark.write.shuffle import write_found
-from hudiformat.spark.write.slices import newest_slices
-from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.table import TableSchema, TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit

@@ -11,9 +11,9 @@ from pyspark.sql.types import StructType
 
 from hudiformat.api import Table, create_from_keys
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
+from hudiformat.shuffle import arrow_schema
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import SourceOptions
-from hudiformat.spark.schema import arrow_schema
 from hudiformat.spark.write.functions import write_by
 from hudiformat.transaction import Commit
 

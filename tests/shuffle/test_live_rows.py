@@ -12,8 +12,8 @@ from tests.tables import SCHEMA, new_table, rows
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.live_rows import live_rows, one_per_key
-from hudiformat.spark.write.tagging import GROUP, KEY, PATH
+from hudiformat.shuffle.live_rows import live_rows, one_per_key
+from hudiformat.shuffle.tagging import GROUP, KEY, PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from hudiformat.index import rows_by_value
-from hudiformat.spark.write.tagging import KEY, PATH
+from hudiformat.shuffle.tagging import KEY, PATH
 
 MOST = 100_000
 """Up to so many keys are sent."""

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from tests.metadata_statistics import check_record_index
-from tests.spark.write.test_global_lookup import Pair
+from tests.shuffle.test_global_lookup import Pair
 
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.index import PartitionIndex
-from hudiformat.spark.write import path_lookup, shuffle
-from hudiformat.spark.write.path_lookup import at_once
-from hudiformat.spark.write.tagging import KEY
+from hudiformat.shuffle import path_lookup, shuffle
+from hudiformat.shuffle.path_lookup import at_once
+from hudiformat.shuffle.tagging import KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from hudiformat.timeline import WriteStat
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.tasks import decode_stats, encode_stats, last_of_each_key, write_token
+from hudiformat.shuffle.tasks import decode_stats, encode_stats, last_of_each_key, write_token
 
 
 def test_outside_of_a_task_the_write_token_is_that_of_a_first_attempt() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from hudiformat.options import Operation
 from hudiformat.transaction import begin_write
-from tests.spark.write.test_global_lookup import Pair, rows_of
+from tests.shuffle.test_global_lookup import Pair, rows_of
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.slices import newest_slices
-from hudiformat.spark.write.tagging import PATH
+from hudiformat.shuffle.slices import newest_slices
+from hudiformat.shuffle.tagging import PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

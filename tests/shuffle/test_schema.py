@@ -9,7 +9,7 @@ from hudiformat import SchemaError
 
 types = pytest.importorskip("pyspark.sql.types")
 
-from hudiformat.spark.schema import arrow_schema, spark_schema  # noqa: E402 - needs PySpark
+from hudiformat.shuffle.schema import arrow_schema, spark_schema  # noqa: E402 - needs PySpark
 
 EVERY_TYPE = pa.schema(
     [

@@ -18,7 +18,7 @@ from tests.spark.streams import add_file, new_table, rows, stream_in
 
 pytest.importorskip("pyspark.sql")
 import hudiformat.spark as hudi_spark
-from hudiformat.spark.write.counting import counts_of_inserts
+from hudiformat.shuffle.counting import counts_of_inserts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

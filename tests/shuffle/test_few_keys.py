@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tests.spark.write.test_global_lookup import Pair, rows_of
+from tests.shuffle.test_global_lookup import Pair, rows_of
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write import few_keys
-from hudiformat.spark.write.few_keys import packed_keys
-from hudiformat.spark.write.tagging import KEY, PATH
+from hudiformat.shuffle import few_keys
+from hudiformat.shuffle.few_keys import packed_keys
+from hudiformat.shuffle.tagging import KEY, PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

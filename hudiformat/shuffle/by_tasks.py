@@ -27,15 +27,14 @@ from pyspark.sql import DataFrame, functions
 from hudiformat.errors import DataError
 from hudiformat.index import PartitionIndex, rows_by_value
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
-from hudiformat.sizing import PartitionPlan
-from hudiformat.spark.write.batches import gathered
-from hudiformat.spark.write.by_driver import written_by_driver
-from hudiformat.spark.write.counting import Counts, counts_of_inserts, counts_of_new
-from hudiformat.spark.write.few_keys import few_keys
-from hudiformat.spark.write.packing import PACKED, packed, shuffled
-from hudiformat.spark.write.path_lookup import keys_by_index
-from hudiformat.spark.write.slices import newest_slices, slices_of
-from hudiformat.spark.write.tagging import (
+from hudiformat.shuffle.batches import gathered
+from hudiformat.shuffle.by_driver import written_by_driver
+from hudiformat.shuffle.counting import Counts, counts_of_inserts, counts_of_new
+from hudiformat.shuffle.few_keys import few_keys
+from hudiformat.shuffle.packing import PACKED, packed, shuffled
+from hudiformat.shuffle.path_lookup import keys_by_index
+from hudiformat.shuffle.slices import newest_slices, slices_of
+from hudiformat.shuffle.tagging import (
     GROUP,
     KEY,
     NEW,
@@ -47,7 +46,8 @@ from hudiformat.spark.write.tagging import (
     tag_rows,
     with_tags,
 )
-from hudiformat.spark.write.tasks import decode_stats, opens_groups, write_rows
+from hudiformat.shuffle.tasks import decode_stats, opens_groups, write_rows
+from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat

@@ -21,12 +21,12 @@ from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField,
 from hudiformat.index import ExistingRows
 from hudiformat.merge import KeyIndex
 from hudiformat.metadata import RecordIndex
-from hudiformat.spark.schema import arrow_schema, spark_schema
-from hudiformat.spark.write.few_keys import few_keys
-from hudiformat.spark.write.live_rows import live_rows
-from hudiformat.spark.write.path_lookup import at_once, sent
-from hudiformat.spark.write.slices import slices_of
-from hudiformat.spark.write.tagging import GROUP, KEY, PATH, cached, quoted
+from hudiformat.shuffle.few_keys import few_keys
+from hudiformat.shuffle.live_rows import live_rows
+from hudiformat.shuffle.path_lookup import at_once, sent
+from hudiformat.shuffle.schema import arrow_schema, spark_schema
+from hudiformat.shuffle.slices import slices_of
+from hudiformat.shuffle.tagging import GROUP, KEY, PATH, cached, quoted
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
 

@@ -16,7 +16,7 @@ from hudiformat.write.placement import groups_of_new
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write import tagging
+from hudiformat.shuffle import tagging
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("p", pa.string()), pa.field("n", pa.int64())])
 SMALL_GROUPS = {"hoodie.copyonwrite.record.size.estimate": "1000", "hoodie.parquet.max.file.size": "3000"}

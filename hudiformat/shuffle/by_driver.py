@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from hudiformat.spark.write.few_keys import as_message
-from hudiformat.spark.write.slices import slices_of
-from hudiformat.spark.write.tagging import KEY, PATH, TAGS
+from hudiformat.shuffle.few_keys import as_message
+from hudiformat.shuffle.slices import slices_of
+from hudiformat.shuffle.tagging import KEY, PATH, TAGS
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import TableType, WriteStat

@@ -20,13 +20,13 @@ from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
 from hudiformat.options import DuplicatePolicy, Operation
-from hudiformat.spark.schema import spark_schema
-from hudiformat.spark.write.by_driver import written_by_driver
-from hudiformat.spark.write.live_rows import live_rows, one_per_key
-from hudiformat.spark.write.record_lookup import named_rows
-from hudiformat.spark.write.shuffle import write_found, write_shuffled
-from hudiformat.spark.write.slices import slices_of
-from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
+from hudiformat.shuffle.by_driver import written_by_driver
+from hudiformat.shuffle.by_tasks import write_found, write_shuffled
+from hudiformat.shuffle.live_rows import live_rows, one_per_key
+from hudiformat.shuffle.record_lookup import named_rows
+from hudiformat.shuffle.schema import spark_schema
+from hudiformat.shuffle.slices import slices_of
+from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat

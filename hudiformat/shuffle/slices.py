@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 
 from hudiformat.index import PartitionIndex
-from hudiformat.spark.write.tagging import PATH
+from hudiformat.shuffle.tagging import PATH
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice

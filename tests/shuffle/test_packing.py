@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write import batches, packing
-from hudiformat.spark.write.tagging import GROUP, PATH
+from hudiformat.shuffle import batches, packing
+from hudiformat.shuffle.tagging import GROUP, PATH
 
 ROWS = st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["+0", "+1", "f-0"]), st.text(max_size=3)))
 SCHEMA = pa.schema([pa.field(name, pa.string()) for name in (PATH, "text", GROUP)])

@@ -19,8 +19,8 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from hudiformat.index import NEW as UNKNOWN
 from hudiformat.index import Tagger, rows_by_value
 from hudiformat.metadata import RecordIndex
-from hudiformat.spark.schema import arrow_schema
-from hudiformat.spark.write.tagging import KEY, PATH, TAGS
+from hudiformat.shuffle.schema import arrow_schema
+from hudiformat.shuffle.tagging import KEY, PATH, TAGS
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from hudiformat.index import rows_by_code, taken
-from hudiformat.spark.write.tagging import GROUP, PATH
+from hudiformat.shuffle.tagging import GROUP, PATH
 
 _ROWS = "_hudiformat_rows"
 PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"

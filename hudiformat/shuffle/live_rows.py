@@ -11,8 +11,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.query import SliceQuery, SliceReader
-from hudiformat.spark.schema import arrow_schema, spark_schema
-from hudiformat.spark.write.tagging import KEY, PATH, quoted
+from hudiformat.shuffle.schema import arrow_schema, spark_schema
+from hudiformat.shuffle.tagging import KEY, PATH, quoted
 from hudiformat.storage import open_storage
 from hudiformat.view import FileSlice
 

@@ -13,8 +13,8 @@ from pyspark import TaskContext
 from hudiformat.index import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
 from hudiformat.options import REPLACING, Operation
-from hudiformat.spark.write.packing import unpacked
-from hudiformat.spark.write.tagging import GROUP, KEY, NEW, OUT, PATH
+from hudiformat.shuffle.packing import unpacked
+from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan, decode_write_stats, encode_write_stats

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.index import rows_by_value
+from hudiformat.shuffle.tagging import KEY, NEW, PATH, is_deleted, quoted, with_tags
 from hudiformat.sizing import Parallelism
-from hudiformat.spark.write.tagging import KEY, NEW, PATH, is_deleted, quoted, with_tags
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.transaction import WritePlan
 

@@ -11,11 +11,11 @@ import hudiformat as hf
 from hudiformat.query import SliceReader
 from tests.effort import LONG
 from tests.metadata_statistics import check_record_index, check_statistics
-from tests.spark.write.test_global_lookup import POLICY, Pair, rows_of
+from tests.shuffle.test_global_lookup import POLICY, Pair, rows_of
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write import record_lookup
+from hudiformat.shuffle import record_lookup
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

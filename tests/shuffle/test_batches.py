@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.spark.write.batches import _LIMIT, cut_by_rows
+from hudiformat.shuffle.batches import _LIMIT, cut_by_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

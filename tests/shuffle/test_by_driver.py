@@ -10,14 +10,14 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.write import write_prepared
-from tests.spark.write.test_global_lookup import Pair, as_frame, content, doubled, rows_of
-from tests.spark.write.test_record_lookup import RECORDS
+from tests.shuffle.test_global_lookup import Pair, as_frame, content, doubled, rows_of
+from tests.shuffle.test_record_lookup import RECORDS
 
 pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark
-from hudiformat.spark.write import by_driver
-from hudiformat.spark.write.by_driver import _packed
+from hudiformat.shuffle import by_driver
+from hudiformat.shuffle.by_driver import _packed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

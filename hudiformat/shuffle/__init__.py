@@ -1,0 +1,37 @@
+"""Data frames of Spark -> the tasks that write them: types, tags, look-ups, shuffles."""
+
+from __future__ import annotations
+
+from hudiformat.shuffle.batches import cut_by_rows
+from hudiformat.shuffle.by_tasks import write_found, write_shuffled
+from hudiformat.shuffle.global_lookup import write_everywhere
+from hudiformat.shuffle.live_rows import live_rows, one_per_key
+from hudiformat.shuffle.schema import arrow_schema, spark_schema
+from hudiformat.shuffle.slices import newest_slices
+from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write_token
+
+__all__ = [
+    "GROUP",
+    "KEY",
+    "NEW",
+    "OUT",
+    "PATH",
+    "QUERY_ID",
+    "arrow_schema",
+    "cached",
+    "cut_by_rows",
+    "decode_stats",
+    "encode_stats",
+    "key_columns",
+    "live_rows",
+    "newest_slices",
+    "one_per_key",
+    "quoted",
+    "spark_schema",
+    "with_tags",
+    "write_everywhere",
+    "write_found",
+    "write_shuffled",
+    "write_token",
+]
