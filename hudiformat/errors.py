@@ -81,6 +81,10 @@ class SchemaError(HudiFormatError, ValueError):
         self.column = column
 
 
+class FilterError(HudiFormatError, ValueError):
+    """The text of a filter that is no condition, or asks for what filters here cannot."""
+
+
 class DataError(HudiFormatError, ValueError):
     """Rows that cannot be written, for instance a record key that is missing or null; ``column`` names where."""
 

@@ -16,6 +16,7 @@ LAYERS = (
     "storage",
     "naming",
     "avro",
+    "conditions",
     "parquet",
     "sink",
     "hfile",
@@ -45,7 +46,7 @@ LAYERS = (
     "cli",
     "__main__",
 )
-PURE = ("wire", "naming", "avro", "hfile", "blocks", "merge", "sizing")
+PURE = ("wire", "naming", "avro", "conditions", "hfile", "blocks", "merge", "sizing")
 IMPURE_MODULES = ("io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "tempfile", "time", "uuid")
 PURE_NAMES = ("uuid.UUID", "uuid.uuid5", "io.BytesIO")  # a value, a hash, unlike uuid.uuid4; a buffer that is no file
 IMPURE_ATTRIBUTES = ("now", "today", "utcnow")  # of date and datetime

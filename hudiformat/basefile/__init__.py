@@ -31,6 +31,7 @@ from hudiformat.basefile.meta_fields import (
 from hudiformat.basefile.read import (
     BaseRows,
     as_base_rows,
+    opened_base_file,
     read_base_file,
     read_column_names,
     read_file_keys,
@@ -83,6 +84,7 @@ __all__ = [
     "is_meta_field",
     "kind_of",
     "meta_schema",
+    "opened_base_file",
     "parse_filters",
     "possible",
     "read_base_file",

@@ -1,6 +1,7 @@
 """Queries: snapshot, time travel, incremental and CDC; slices to rows, data skipping, spilling."""
 
-from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader
+from hudiformat.query.as_stored import stored_columns
+from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader, change_schema
 from hudiformat.query.explanation import ExplainedSlice, ScanExplanation
 from hudiformat.query.gone import FilesGoneError, is_of_any_write
 from hudiformat.query.incremental import Span, Write, completion_times
@@ -34,6 +35,7 @@ __all__ = [
     "SliceReader",
     "Span",
     "Write",
+    "change_schema",
     "completion_times",
     "delete_spill_folder",
     "explain_snapshot",
@@ -51,5 +53,6 @@ __all__ = [
     "slice_reader",
     "spill_folder",
     "spilling",
+    "stored_columns",
     "stored_schema_of",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudiformat.shuffle.batches import cut_by_rows
+from hudiformat.shuffle.batches import cut_by_rows, tasks_at_once
 from hudiformat.shuffle.by_tasks import write_found, write_shuffled
 from hudiformat.shuffle.global_lookup import write_everywhere
 from hudiformat.shuffle.live_rows import live_rows, one_per_key
@@ -29,6 +29,7 @@ __all__ = [
     "one_per_key",
     "quoted",
     "spark_schema",
+    "tasks_at_once",
     "with_tags",
     "write_everywhere",
     "write_found",

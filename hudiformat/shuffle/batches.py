@@ -53,3 +53,11 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from (batch for batch in pa.Table.from_batches(batches).combine_chunks().to_batches() if batch.num_rows)
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks Spark has at a time; with Spark Connect, where nobody says, how many a shuffle has."""
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
+from hudiformat.spark.reading.read import read
 from hudiformat.spark.services import cluster, compact, log_compact
 from hudiformat.spark.write.functions import (
     bulk_insert,
@@ -39,6 +40,7 @@ __all__ = [
     "insert_overwrite_table",
     "log_compact",
     "merge",
+    "read",
     "register",
     "upsert",
     "write",

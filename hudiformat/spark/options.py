@@ -19,6 +19,9 @@ BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 START = "hoodie.datasource.streaming.startOffset"
 LIMIT = "maxCommitsPerTrigger"
+COLUMNS = "hudiformat.columns"
+FILTER = "hudiformat.filter"
+NATIVE = "hudiformat.spark.native"
 SIZING_TASKS = "hudiformat.sizing.tasks"
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 
@@ -27,7 +30,7 @@ _QUERIES = (SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC)
 _OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
 _WITHOUT_ROWS = (Operation.DELETE_PARTITION, Operation.ALTER_SCHEMA)
 _SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
-_OURS = {key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER)}
+_OURS = {key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER, COLUMNS, FILTER, NATIVE)}
 
 
 def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
@@ -95,6 +98,24 @@ class SourceOptions:
         if query not in _QUERIES:
             raise OptionError(f"{QUERY}: expected one of {', '.join(_QUERIES)}, found {query!r}", option=QUERY)
         return CDC if query == INCREMENTAL and (self.get(FORMAT) or "").lower() == CDC else query
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns that are picked, None for all."""
+        text = self.get(COLUMNS)
+        return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+    @property
+    def native(self) -> str:
+        """Which base files Spark's own reader reads: of storages that surely are its own too (auto), all, or none.
+
+        Raises:
+            OptionError: it is none of these.
+        """
+        text = (self.get(NATIVE) or "auto").lower()
+        if text not in ("auto", "true", "false"):
+            raise OptionError(f"{NATIVE}: expected auto, true or false, found {text!r}", option=NATIVE)
+        return text
 
     @property
     def operation(self) -> Operation:

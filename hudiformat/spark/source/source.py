@@ -29,8 +29,8 @@ from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
 from hudiformat.shuffle import arrow_schema, spark_schema, write_token
 from hudiformat.spark.options import SourceOptions
+from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.source.messages import fitted, results_of
-from hudiformat.spark.source.queries import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.write.modes import table_for
 from hudiformat.storage import open_storage
 from hudiformat.table import TableContext, TableSchema, TableState
@@ -50,7 +50,8 @@ from hudiformat.write import PreparedRows, WriteTask, check_rows, replaced_group
 class HudiDataSource(DataSource):
     """Hudi tables, read and written by hudiformat, in batches and as streams.
 
-    Options for reading: ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or
+    Options for reading: ``hudiformat.columns`` (``"id, name"``) and ``hudiformat.filter`` (``"p = 'x' and v > 0"``),
+    ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or
     cdc) with ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
     ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
     (insert, upsert, bulk_insert, delete, insert_overwrite or insert_overwrite_table) and Hudi's keys.  Mode overwrite
@@ -134,10 +135,10 @@ class HudiReader(DataSourceReader):
         return {"_target": self._target}
 
     def partitions(self) -> Sequence[InputPartition]:
-        return self._pieces
+        return [InputPartition(piece) for piece in self._pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_piece(partition, self._target)
+        return read_piece(partition.value, self._target)
 
 
 @dataclass

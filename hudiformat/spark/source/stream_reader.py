@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from hudiformat.errors import OptionError
 from hudiformat.query import Span, completion_times
 from hudiformat.spark.options import QUERY, START, SourceOptions
-from hudiformat.spark.source.queries import pieces_within, read_piece
+from hudiformat.spark.reading.pieces import pieces_within, read_piece
 
 _STREAMED = ("incremental", "cdc")
 _OFFSET = "completed"
@@ -64,10 +64,11 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        return pieces_within(self._options, Span(start[_OFFSET], end[_OFFSET]), self._target.names)
+        found = pieces_within(self._options, Span(start[_OFFSET], end[_OFFSET]), self._target.names)
+        return [InputPartition(piece) for piece in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_piece(partition, self._target)
+        return read_piece(partition.value, self._target)
 
     def _newest(self) -> str | None:
         return max(completion_times(self._options.table().context.state(), after=_BEFORE_ALL), default=None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hudiformat.errors import OptionError
 from hudiformat.options import REPLACING, Operation
 from hudiformat.services import write_and_serve
-from hudiformat.shuffle import QUERY_ID, arrow_schema, cut_by_rows, write_everywhere, write_shuffled
+from hudiformat.shuffle import QUERY_ID, arrow_schema, cut_by_rows, tasks_at_once, write_everywhere, write_shuffled
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.services import with_tasks
@@ -111,7 +111,7 @@ def write_batch(
     Source: HoodieStreamingSink.addBatch, Hudi 1.2.0.
     """
     asked = SourceOptions({**(options or {}), "path": path, "operation": operation})
-    asked = asked.among(_parallelism(df.sparkSession))
+    asked = asked.among(tasks_at_once(df.sparkSession))
     writer = asked.get(WRITER) or df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     if writer is None:
         raise OptionError(f"whose batch is it? call this in foreachBatch, or name the stream with {WRITER}")
@@ -119,14 +119,6 @@ def write_batch(
     if newest is not None and newest >= batch_id:
         return None
     return write_by(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
-
-
-def _parallelism(spark: SparkSession) -> int:
-    """How many tasks Spark has at a time; with Spark Connect, where nobody says, how many a shuffle has."""
-    context = getattr(spark, "sparkContext", None)
-    if context is not None:
-        return int(context.defaultParallelism)
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def write_by(

@@ -15,7 +15,7 @@ from hudiformat.transaction.transaction import begin_write
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")
 
 from hudiformat.spark.options import SourceOptions  # noqa: E402 - needs PySpark
-from hudiformat.spark.source.queries import SlicePiece  # noqa: E402
+from hudiformat.spark.reading.pieces import SlicePiece  # noqa: E402
 from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: E402
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64())])
@@ -110,7 +110,7 @@ def test_a_batch_is_planned_the_same_when_it_comes_again(table: hf.Table) -> Non
 
     def read() -> list[dict[str, object]]:
         found = stream.partitions({"completed": times[0]}, {"completed": times[1]})
-        assert all(isinstance(one, SlicePiece) for one in found)
+        assert all(isinstance(one.value, SlicePiece) for one in found)
         return [row for one in found for batch in stream.read(one) for row in batch.to_pylist()]
 
     assert read() == [{"id": "k1", "ts": 1}]

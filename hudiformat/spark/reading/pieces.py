@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
+import pyarrow.compute as pc
 
+from hudiformat.conditions import as_expression
 from hudiformat.errors import OptionError
 from hudiformat.query import (
     CHANGE_SCHEMA,
@@ -17,18 +18,19 @@ from hudiformat.query import (
     SliceReader,
     Span,
     Write,
+    change_schema,
     plan_changes,
     plan_incremental,
     plan_snapshot,
     slice_reader,
 )
-from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
+from hudiformat.spark.options import AS_OF, BEGIN, CDC, END, FILTER, INCREMENTAL, QUERY, SNAPSHOT, SourceOptions
 from hudiformat.storage import open_storage
 from hudiformat.view import FileSlice
 
 
 @dataclass(frozen=True)
-class SlicePiece(InputPartition):
+class SlicePiece:
     """The rows of one file slice that a query asks for."""
 
     path: str
@@ -41,26 +43,39 @@ class SlicePiece(InputPartition):
 
 
 @dataclass(frozen=True)
-class ChangePiece(InputPartition):
+class ChangePiece:
     """What one write has changed."""
 
     path: str
     reader: SliceReader
     write: Write
+    columns: Sequence[str]
+    filter: pc.Expression | None
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """The changes, read in this process."""
-        return ChangeReader(open_storage(self.path), self.reader).changes([self.write])
+        return ChangeReader(open_storage(self.path), self.reader).changes([self.write], self.columns, self.filter)
 
 
 Piece = SlicePiece | ChangePiece
 
 
-def output_schema(options: SourceOptions) -> pa.Schema:
-    """The columns of the rows that are asked for."""
+def every_column(options: SourceOptions) -> pa.Schema:
+    """The columns of a query that picks none, the meta fields first."""
     if options.query == CDC:
         return CHANGE_SCHEMA
     return slice_reader(options.table().context.state(), options.get(AS_OF)).output_schema
+
+
+def output_schema(options: SourceOptions) -> pa.Schema:
+    """The columns of the rows that are asked for.
+
+    Raises:
+        SchemaError: there is no such column.
+    """
+    if options.query == CDC:
+        return change_schema(options.columns)
+    return slice_reader(options.table().context.state(), options.get(AS_OF)).project(options.columns)
 
 
 def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
@@ -76,17 +91,35 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
         if begin is None:
             raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
         return pieces_within(options, Span.of(table.config.timeline_zone, begin, options.get(END)), columns)
-    plan = plan_snapshot(table.context, as_of=options.get(AS_OF), columns=columns, with_logs=query == SNAPSHOT)
+    plan = plan_snapshot(
+        table.context,
+        as_of=options.get(AS_OF),
+        columns=columns,
+        filter=_condition(options),
+        with_logs=query == SNAPSHOT,
+    )
     return _pieces(table.path, plan)
 
 
 def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
     """What the tasks read of what was written, or changed, within *span*."""
-    table = options.table()
+    table, condition = options.table(), _condition(options)
     if options.query == CDC:
         changes = plan_changes(table.context, span)
-        return [ChangePiece(table.path, changes.reader.reader, write) for write in changes.writes]
-    return _pieces(table.path, plan_incremental(table.context, span, columns=columns))
+        reader = changes.reader.reader
+        return [ChangePiece(table.path, reader, write, columns, condition) for write in changes.writes]
+    return _pieces(table.path, plan_incremental(table.context, span, columns=columns, filter=condition))
+
+
+def _condition(options: SourceOptions) -> pc.Expression | None:
+    """The filter, on all columns of the query.
+
+    Raises:
+        FilterError: it is no condition that is understood.
+        SchemaError: there is no such column.
+    """
+    text = options.get(FILTER)
+    return None if text is None else as_expression(text, every_column(options))
 
 
 def _pieces(path: str, plan: SlicePlan) -> list[Piece]:

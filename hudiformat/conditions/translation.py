@@ -1,0 +1,262 @@
+"""Conditions -> expressions of Arrow that are true of the same rows as in Spark SQL.
+
+Where Spark and Arrow differ, Spark's rules hold: NaN is greater than all other numbers and equal to itself, and what is
+compared with null is neither true nor false.  ``not`` is moved inwards, to the comparisons, beforehand: what is known
+too little of can then be taken for true without ruling out a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timezone, tzinfo
+from decimal import ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from hudiformat.conditions.literals import after_prefix, typed_literal, value_of
+from hudiformat.conditions.parsing import parsed
+from hudiformat.errors import FilterError, SchemaError
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+_NOTHING, _EVERYTHING = pc.scalar(False), pc.scalar(True)
+_NEGATED = {"EQ": "NEQ", "NEQ": "EQ", "LT": "GTE", "GTE": "LT", "GT": "LTE", "LTE": "GT"}
+_MIRRORED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "GTE": "LTE", "GT": "LT", "LTE": "GTE"}
+_COMPARED: dict[str, Callable[[pc.Expression, Any], pc.Expression]] = {
+    "EQ": lambda column, value: column == value,
+    "NEQ": lambda column, value: column != value,
+    "LT": lambda column, value: column < value,
+    "LTE": lambda column, value: column <= value,
+    "GT": lambda column, value: column > value,
+    "GTE": lambda column, value: column >= value,
+}
+_KNOWN = ("this", "expression", "expressions", "low", "high", "negate", "table", "db", "catalog")
+"""What nodes may have; with anything else, such as ``symmetric``, they mean something else."""
+
+_TRUE_OF_NAN = ("GT", "GTE", "NEQ")
+
+
+def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
+    """The condition *text* on rows with the columns of *schema*.
+
+    A condition compares columns with literals (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``between``, ``in``,
+    ``like``, ``is null``), joined by ``and``, ``or`` and ``not``.  Fields of structs are ``a.b``, odd names are in
+    backticks, dates are ``date '2024-01-31'`` or a text; times without a zone are in UTC.
+
+    Raises:
+        FilterError: *text* is no such condition.
+        SchemaError: there is no such column.
+        UnsupportedFeatureError: sqlglot is not installed.
+
+    Source: Spark SQL's conditions.
+    """
+    found = _Translator(schema, timezone.utc).of(parsed(text), negated=False)
+    assert found is not None  # noqa: S101 - only a translator that may pass over things gives nothing
+    return found
+
+
+def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Expression | None:
+    """What is true of all rows that Spark SQL finds by the condition *text*; None where nothing is known.
+
+    As in Spark, names of columns may be in another case; times without a time zone are in *zone*.
+
+    Raises:
+        UnsupportedFeatureError: sqlglot is not installed.
+    """
+    try:
+        return _Translator(schema, zone, passes_over=True).of(parsed(text), negated=False)
+    except FilterError:
+        return None  # Spark says what is wrong with it, if anything is
+
+
+def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
+    """The columns of *schema* that the condition *text* names, in whatever case; None where it is not understood.
+
+    Raises:
+        UnsupportedFeatureError: sqlglot is not installed.
+    """
+    try:
+        tree = parsed(text)
+    except FilterError:
+        return None
+    names = {node.parts[0].name.lower() for node in tree.walk() if _is_column(node)}
+    return [name for name in schema.names if name.lower() in names]
+
+
+@dataclass(frozen=True, slots=True)
+class _Translator:
+    """Translates conditions on rows with the columns of ``schema``."""
+
+    schema: pa.Schema
+    zone: tzinfo
+    passes_over: bool = False
+    """Whether what is not understood counts as true."""
+
+    def of(self, node: Expression, *, negated: bool) -> pc.Expression | None:
+        """A condition, or its opposite where *negated*; None for anything."""
+        kind = type(node).__name__
+        if kind == "Paren":
+            return self.of(node.this, negated=negated)
+        if kind == "Not":
+            return self.of(node.this, negated=not negated)
+        if kind in ("And", "Or"):
+            both = [self.of(one, negated=negated) for one in (node.this, node.expression)]
+            return _joined(both, all_of=(kind == "And") != negated)
+        try:
+            _check_known(node)
+            return self._compared(node, kind, negated=negated != bool(node.args.get("negate")))
+        except (FilterError, SchemaError):
+            if not self.passes_over:
+                raise
+            return None
+
+    def _compared(self, node: Expression, kind: str, *, negated: bool) -> pc.Expression | None:
+        if kind in _COMPARED:
+            return self._comparison(node, _NEGATED[kind] if negated else kind)
+        of_kind = {"Between": self._between, "In": self._in, "Is": self._is, "Like": self._like}
+        if kind in of_kind:
+            return of_kind[kind](node, negated=negated)
+        if kind == "Boolean":
+            return _EVERYTHING if bool(node.this) != negated else _NOTHING
+        if _is_column(node):
+            return self._with_literal(node, "EQ", not negated)
+        raise FilterError(
+            f"{node.sql('spark')}: expected a comparison of a column with a literal, in, between, like or is null"
+        )
+
+    def _between(self, node: Expression, *, negated: bool) -> pc.Expression | None:
+        bounds = [("LT" if negated else "GTE", "low"), ("GT" if negated else "LTE", "high")]
+        both = [self._with_literal(node.this, op, value_of(node.args[name])) for op, name in bounds]
+        return _joined(both, all_of=not negated)
+
+    def _in(self, node: Expression, *, negated: bool) -> pc.Expression | None:
+        column, kind = self._column(node.this)
+        values = [value_of(one) for one in node.expressions]
+        if node.args.get("query") or not values:
+            raise FilterError(f"{node.sql('spark')}: expected literals")
+        if negated and None in values:
+            return _NOTHING
+        if pat.is_floating(kind):
+            each = [self._with_literal(node.this, "NEQ" if negated else "EQ", value) for value in values]
+            return _joined(each, all_of=negated)
+        known = [typed_literal(value, kind, self.zone) for value in values if value is not None]
+        is_one = column.isin(pa.array([one.as_py() for one in known if _fits(one, kind)], kind))
+        return ~is_one & column.is_valid() if negated else is_one
+
+    def _comparison(self, node: Expression, op: str) -> pc.Expression:
+        left, right = node.this, node.expression
+        if _is_column(right) and not _is_column(left):
+            return self._with_literal(right, _MIRRORED[op], value_of(left))
+        if not _is_column(right):
+            return self._with_literal(left, op, value_of(right))
+        (column, kind), (other, of_other) = self._column(left), self._column(right)
+        if kind != of_other or pat.is_floating(kind) or pat.is_nested(kind):
+            raise FilterError(f"{node.sql('spark')}: columns of the types {kind} and {of_other} are not compared here")
+        return _COMPARED[op](column, other)
+
+    def _with_literal(self, node: Expression, op: str, value: Any) -> pc.Expression:
+        column, kind = self._column(node)
+        if value is None:
+            return _NOTHING
+        if pat.is_integer(kind) and isinstance(value, Decimal) and value != value.to_integral_value():
+            return _with_fraction(column, op, value)
+        try:
+            compared = _COMPARED[op](column, typed_literal(value, kind, self.zone))
+        except FilterError as error:
+            raise FilterError(f"the column {node.sql('spark')}: {error}") from error
+        if pat.is_floating(kind) and op in _TRUE_OF_NAN:
+            return compared | pc.is_nan(column)
+        return compared
+
+    def _is(self, node: Expression, *, negated: bool) -> pc.Expression:
+        column, _ = self._column(node.this)
+        wanted = value_of(node.expression)
+        if wanted is None:
+            return column.is_valid() if negated else column.is_null()
+        if negated:
+            return column.is_null() | self._with_literal(node.this, "NEQ", wanted)
+        return self._with_literal(node.this, "EQ", wanted)
+
+    def _like(self, node: Expression, *, negated: bool) -> pc.Expression:
+        column, kind = self._column(node.this)
+        pattern = value_of(node.expression)
+        if not isinstance(pattern, str) or "\\" in pattern or not pat.is_string(kind):
+            raise FilterError(f"{node.sql('spark')}: expected a column of texts, like a pattern without backslashes")
+        matches = pc.match_like(column, pattern)
+        if negated:
+            return ~matches
+        text = re.split("[%_]", pattern, maxsplit=1)[0]
+        within = _joined([column >= text, None if (end := after_prefix(text)) is None else column < end], all_of=True)
+        return matches if not text or within is None else within & matches
+
+    def _column(self, node: Expression) -> tuple[pc.Expression, pa.DataType]:
+        """A column, or a field of one, and its type."""
+        if not _is_column(node):
+            raise FilterError(f"{node.sql('spark')}: expected the name of a column")
+        names = [part.name for part in node.parts]
+        fields: Sequence[pa.Field] = list(self.schema)
+        path: list[str] = []
+        for name in names:
+            field = self._field(name, fields, path)
+            path.append(field.name)
+            fields = list(field.type.fields) if pat.is_struct(field.type) else []
+        return pc.field(*path), field.type
+
+    def _field(self, name: str, fields: Sequence[pa.Field], path: Sequence[str]) -> pa.Field:
+        found = [field for field in fields if field.name == name]
+        alike = [field for field in fields if field.name.lower() == name.lower()]
+        if not found and self.passes_over:
+            found = alike
+        if len(found) == 1:
+            return found[0]
+        full = ".".join([*path, name])
+        hint = f"; did you mean {alike[0].name!r}?" if alike else ""
+        raise SchemaError(
+            f"no column {full!r}{hint}; the columns are {', '.join(field.name for field in fields) or 'none'}",
+            column=full,
+        )
+
+
+def _check_known(node: Expression) -> None:
+    if strange := sorted(name for name, value in node.args.items() if value and name not in _KNOWN):
+        raise FilterError(f"{node.sql('spark')}: {', '.join(strange)} is not understood")
+
+
+def _fits(value: pa.Scalar, kind: pa.DataType) -> bool:
+    """Whether a column of type *kind* can have the value."""
+    try:
+        value.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_column(node: Expression) -> bool:
+    return type(node).__name__ in ("Column", "Dot")
+
+
+def _joined(parts: Sequence[pc.Expression | None], *, all_of: bool) -> pc.Expression | None:
+    """What is true where all of *parts* are, or one is; of None nothing is known."""
+    known = [part for part in parts if part is not None]
+    if not known or (not all_of and len(known) < len(parts)):
+        return None
+    result = known[0]
+    for part in known[1:]:
+        result = result & part if all_of else result | part
+    return result
+
+
+def _with_fraction(column: pc.Expression, op: str, value: Decimal) -> pc.Expression:
+    """A column of integers compared with a number that is none."""
+    if op in ("EQ", "NEQ"):
+        return column.is_valid() if op == "NEQ" else _NOTHING
+    below = int(value.to_integral_value(ROUND_FLOOR))
+    if not -(1 << 63) <= below < (1 << 63):
+        raise FilterError(f"{value} is not compared with a column of integers")
+    return column > below if op in ("GT", "GTE") else column <= below

@@ -1,0 +1,121 @@
+"""File slices that Spark's own Parquet reader reads: no Python, columns and row groups pruned, rows in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from hudiformat.errors import SchemaError
+from hudiformat.naming import join_path
+from hudiformat.query import SlicePlan, stored_columns
+from hudiformat.shuffle import spark_schema
+from hudiformat.storage import Storage
+from hudiformat.view import FileSlice
+
+_AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+"""Times as they are in the files, in the calendar of today, whatever Spark's settings say of old dates."""
+
+_ITS_OWN = ("hdfs", "viewfs", "file")
+_OF_HADOOP = {"s3": "s3a", "abfs": "abfss"}
+_GLOB = frozenset("*?[]{}\\")
+_WIDENED = {("int", "bigint"), ("int", "double"), ("float", "double")}
+"""Types of files and of queries between which the reader of Spark 4 casts."""
+
+_THREADS = 16
+
+
+def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[FileSlice]:
+    """The slices of *plan* that Spark's reader shows as the query has to; *asked* is ``hudiformat.spark.native``.
+
+    Raises:
+        CorruptTableError: a base file is no Parquet file.
+        StorageError: a base file cannot be read.
+    """
+    shown = plan.query.schema
+    if not _is_reachable(storage.root, asked) or _needs_python(shown):
+        return []
+    with_base = [one for one in plan.slices if _is_plain(one, with_logs=plan.query.with_logs)]
+
+    wanted = {field.name: field.dataType.simpleString() for field in spark_schema(shown)}
+
+    def is_native(one: FileSlice) -> bool:
+        stored = stored_columns(plan.query.reader, storage, one, shown.names)
+        return stored is not None and _fits(stored, wanted)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return [one for one, native in zip(with_base, pool.map(is_native, with_base), strict=True) if native]
+
+
+def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
+    """Those of *slices*, which need no merging, that have a row group in which the plan's filter can be true.
+
+    Raises:
+        CorruptTableError: a base file is no Parquet file.
+        StorageError: a base file cannot be read.
+    """
+    query = plan.query
+    if query.filter is None:
+        return list(slices)
+
+    def may_hold(one: FileSlice) -> bool:
+        wanted, _ = query.reader.row_groups(storage, one, with_logs=query.with_logs, may_hold=query.filter)
+        return wanted > 0
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return [one for one, wanted in zip(slices, pool.map(may_hold, slices), strict=True) if wanted]
+
+
+def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
+    """The base files of *slices* as Spark's scan."""
+    reader = spark.read.schema(schema).options(**_AS_WRITTEN)
+    start = f"{_scheme_for_spark(root)}/"
+    return reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
+
+
+def _name(one: FileSlice) -> object:
+    assert one.base_file is not None  # noqa: S101 - only such slices are native
+    return one.base_file.name
+
+
+def _scheme_for_spark(root: str) -> str:
+    scheme, mark, rest = root.partition("://")
+    return f"{_OF_HADOOP.get(scheme, scheme)}://{rest}" if mark else f"file://{root}"
+
+
+def _is_reachable(root: str, asked: str) -> bool:
+    """Whether Spark reads from the storage by itself: others need Hadoop's jars and credentials of their own."""
+    scheme = root.partition("://")[0] if "://" in root else "file"
+    return asked == "true" or (asked == "auto" and scheme in _ITS_OWN)
+
+
+def _needs_python(shown: pa.Schema) -> bool:
+    """Whether names are alike but for their case, or a column has times of day, which Spark's reader has not."""
+    names = [name.lower() for name in shown.names]
+    return len(set(names)) < len(names) or any(_has_time_of_day(field.type) for field in shown)
+
+
+def _has_time_of_day(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_time_of_day(kind.field(number).type) for number in range(kind.num_fields))
+    return bool(pa.types.is_time(kind))
+
+
+def _is_plain(one: FileSlice, *, with_logs: bool) -> bool:
+    """Whether there is a base file alone, which has a name that Spark does not take for a pattern or a hidden file."""
+    if one.base_file is None or (with_logs and one.log_files):
+        return False
+    return not str(one.base_file.name).startswith((".", "_")) and not _GLOB.intersection(one.partition_path)
+
+
+def _fits(stored: pa.Schema, wanted: dict[str, str]) -> bool:
+    try:
+        types = {field.name: field.dataType.simpleString() for field in spark_schema(stored)}
+    except SchemaError:
+        return False
+    casts = _WIDENED if int(pyspark.__version__.partition(".")[0]) >= 4 else set()  # noqa: PLR2004 - PySpark 4
+    return all(kind == wanted[name] or (kind, wanted[name]) in casts for name, kind in types.items())

@@ -1,0 +1,136 @@
+"""Reading a table as a data frame, on PySpark 3.5 too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timezone, tzinfo
+from functools import partial
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from hudiformat.conditions import columns_named, implied
+from hudiformat.query import plan_snapshot
+from hudiformat.shuffle import arrow_schema, quoted, spark_schema, tasks_at_once
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import AS_OF, COLUMNS, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
+from hudiformat.spark.reading.native import native_slices, parquet, without_impossible
+from hudiformat.spark.reading.pieces import Piece, SlicePiece, every_column, pieces, read_piece
+
+_LARGEST_TASK, _SMALLEST_TASK = 128 * 1024 * 1024, 4 * 1024 * 1024
+"""Bytes of files: spark.sql.files.maxPartitionBytes and openCostInBytes."""
+
+
+def read(
+    spark: SparkSession,
+    path: str,
+    *,
+    as_of: str | None = None,
+    columns: Sequence[str] | None = None,
+    filter: str | None = None,  # noqa: A002 - the name that the other readers have
+    query: str = SNAPSHOT,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The rows of the table at *path*, as they are now or were *as_of* an instant or a date.
+
+    *columns* picks columns, the meta fields included; *filter* is a condition of Spark SQL.  Partitions, files and
+    columns are pruned by them now, when this is called; what the data frame is asked afterwards prunes row groups and,
+    where there are no log files to merge, columns.  *query* is ``snapshot``, ``read_optimized``, ``incremental`` or
+    ``cdc``, whose span *options* name as for the data source.
+
+    Base files that need no merging are read by Spark's own Parquet reader, the other file slices by tasks in Python.
+    ``hudiformat.spark.native`` says for which storages: ``auto``, local files and HDFS; ``true``, all; ``false``, none.
+
+    Raises:
+        SchemaError: the table has no such column.
+        HudiFormatError: whatever stops the query.
+
+    Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
+    """
+    given = {**(options or {}), "path": path, QUERY: query}
+    given |= {} if as_of is None else {AS_OF: as_of}
+    given |= {} if columns is None else {COLUMNS: ",".join(columns)}
+    asked = SourceOptions(given)
+    with reraised():
+        every = every_column(asked)
+        wanted = asked.columns or every.names
+        named = None if filter is None else columns_named(filter, every)
+        needed = every.names if filter is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
+        rows = _rows(spark, asked, needed, None if filter is None else _pruning(spark, filter, every))
+    if filter is not None:
+        rows = rows.where(filter)
+    return rows.select(*map(quoted, wanted)) if list(wanted) != needed else rows
+
+
+def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], condition: pc.Expression | None) -> DataFrame:
+    if asked.query not in (SNAPSHOT, READ_OPTIMIZED):
+        return _in_python(spark, pieces(asked, columns), every_column(asked), columns)
+    context = asked.table().context
+    plan = plan_snapshot(
+        context,
+        as_of=asked.get(AS_OF),
+        columns=columns,
+        filter=condition,
+        with_logs=asked.query == SNAPSHOT,
+    )
+    native = native_slices(plan, context.storage, asked=asked.native)
+    by_spark = set(native)
+    root = context.storage.root
+    others = [SlicePiece(root, plan.query, one) for one in plan.slices if one not in by_spark]
+    native = without_impossible(native, plan, context.storage)
+    if not native:
+        return _in_python(spark, others, plan.query.schema, columns)
+    rows = parquet(spark, root, native, spark_schema(plan.query.schema))
+    return rows.unionByName(_in_python(spark, others, plan.query.schema, columns)) if others else rows
+
+
+def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, columns: list[str]) -> DataFrame:
+    """The rows of *found*, read by tasks."""
+    kind = spark_schema(pa.schema([every.field(name) for name in columns]))
+    bins = _bins(found, tasks_at_once(spark))
+    numbers = spark.range(0, len(bins), 1, max(len(bins), 1))
+    return numbers.mapInArrow(partial(_read, bins, arrow_schema(kind)), kind)
+
+
+def _read(
+    bins: Sequence[Sequence[Piece]], target: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the pieces whose numbers are in *batches*."""
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        for piece in bins[number]:
+            yield from read_piece(piece, target)
+
+
+def _bins(found: Sequence[Piece], tasks: int) -> list[list[Piece]]:
+    """The pieces of each task, of which there are about *tasks*, and more where these would read much.
+
+    Source: org.apache.spark.sql.execution.datasources.FilePartition.maxSplitBytes.
+    """
+    sizes = [piece.file_slice.size if isinstance(piece, SlicePiece) else _SMALLEST_TASK for piece in found]
+    most = min(_LARGEST_TASK, max(_SMALLEST_TASK, sum(sizes) // max(tasks, 1)))
+    bins: list[list[Piece]] = []
+    room = 0
+    for piece, size in zip(found, sizes, strict=True):
+        if not bins or size > room:
+            bins.append([])
+            room = most
+        bins[-1].append(piece)
+        room -= size
+    return bins
+
+
+def _pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Expression | None:
+    """What rules out files; None where the session's time zone is one that only Java knows."""
+    zone = _zone(spark.conf.get("spark.sql.session.timeZone") or "UTC")
+    return None if zone is None else implied(condition, every, zone)
+
+
+def _zone(name: str) -> tzinfo | None:
+    if name in ("UTC", "Z"):
+        return timezone.utc
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return None

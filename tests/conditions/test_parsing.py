@@ -1,0 +1,24 @@
+"""Texts that are no conditions, and what to do without sqlglot."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from hudiformat.conditions.parsing import parsed
+from hudiformat.errors import FilterError, UnsupportedFeatureError
+
+
+def test_an_error_has_an_example_and_what_is_wrong() -> None:
+    pytest.importorskip("sqlglot")
+    with pytest.raises(FilterError, match=r"^'v >' is no condition such as \"p = 'x' and v > 0\": Required keyword"):
+        parsed("v >")
+    with pytest.raises(FilterError, match=r"expected one condition such as .*, found 2$"):
+        parsed("v > 0; v > 1")
+
+
+def test_without_sqlglot_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(UnsupportedFeatureError, match=r"pip install 'hudiformat\[sql\]'"):
+        parsed("v > 0")
