@@ -83,7 +83,10 @@ def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], conditi
     if not native:
         return _in_python(spark, others, plan.query.schema, columns)
     rows = parquet(spark, root, native, spark_schema(plan.query.schema))
-    return rows.unionByName(_in_python(spark, others, plan.query.schema, columns)) if others else rows
+    if not others:
+        return rows
+    # What is merged comes first: its tasks take longest.
+    return _in_python(spark, others, plan.query.schema, columns).unionByName(rows)
 
 
 def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, columns: list[str]) -> DataFrame:
