@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.shuffle.few_keys import as_message
 from hudiformat.shuffle.slices import slices_of
-from hudiformat.shuffle.tagging import KEY, PATH, TAGS
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import TableType, WriteStat
@@ -25,8 +25,8 @@ from hudiformat.write import PreparedRows, write_prepared
 _COLUMN = "rows"
 
 
-def written_by_driver(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> list[WriteStat] | None:
-    """Write *rows*, which are cached and have their tags, in this process; None where they are for tasks.
+def written_by_driver(df: DataFrame, count: int, plan: WritePlan, schema: TableSchema) -> list[WriteStat] | None:
+    """Write the rows of *df*, *count* of them, in this process; None where they are for tasks.
 
     They are for tasks where they are more than ``hudiformat.spark.driver.rows``, or where they and the files that are
     read and rewritten for them have more bytes than ``hudiformat.spark.driver.bytes``.
@@ -34,24 +34,21 @@ def written_by_driver(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> 
     Raises:
         DataError: a record key is null, or exists where it must not.
     """
-    found = few_rows(rows, plan)
+    found = few_rows(df, count, plan, schema)
+    return None if found is None else write_prepared(plan, found)
+
+
+def few_rows(df: DataFrame, count: int, plan: WritePlan, schema: TableSchema) -> PreparedRows | None:
+    """The rows of *df*, where they are for the driver."""
+    options = plan.options
+    if not 0 < count <= options.driver_rows:
+        return None
+    found = collected(df, options.driver_bytes)
     if found is None:
         return None
-    own = found.drop_columns(TAGS.names)
-    fitted = pa.Table.from_batches(map(schema.fit, own.to_batches()), schema.arrow)
-    keys, paths = (found[name].combine_chunks() for name in (KEY, PATH))
-    return write_prepared(plan, PreparedRows(fitted, keys, paths))
-
-
-def few_rows(rows: DataFrame, plan: WritePlan) -> pa.Table | None:
-    """*rows*, with their tags, where they are for the driver."""
-    options = plan.options
-    if options.driver_rows <= 0 or rows.count() > options.driver_rows:
-        return None
-    found = collected(rows, options.driver_bytes)
-    if found is None or found.nbytes + _bytes_of_files(plan, found) > options.driver_bytes:
-        return None
-    return found
+    fitted = pa.Table.from_batches(map(schema.fit, found.to_batches()), schema.arrow)
+    rows = PreparedRows.of(plan.config, fitted)
+    return rows if found.nbytes + _bytes_of_files(plan, rows.paths) <= options.driver_bytes else None
 
 
 def collected(rows: DataFrame, most: int) -> pa.Table | None:
@@ -74,12 +71,16 @@ def _packed(most: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
     yield from as_message(found, _COLUMN)
 
 
-def _bytes_of_files(plan: WritePlan, rows: pa.Table) -> int:
-    """How many bytes the files may have that are read for the look-up of *rows*, and those that are rewritten."""
+def _bytes_of_files(plan: WritePlan, paths: pa.Array) -> int:
+    """How many bytes the files may have that are read for a look-up in *paths*, and those that are rewritten."""
     if plan.record_index is not None and plan.config.table_type is TableType.MERGE_ON_READ:
         return 0  # few keys are read of the index, and log files are added to
     if plan.looks_everywhere:
-        paths = [path for path, _ in list_partitions(open_storage(plan.root))]
+        names = [path for path, _ in list_partitions(open_storage(plan.root))]
     else:
-        paths = pc.unique(rows[PATH]).to_pylist()
-    return sum(one.size for one in slices_of(plan, paths))
+        names = pc.unique(paths).to_pylist()
+    sizes = [one.size for one in slices_of(plan, names)]
+    only_fills = plan.operation is Operation.INSERT and plan.options.insert_duplicates is DuplicatePolicy.NONE
+    if only_fills and plan.sizing is not None:  # nothing is looked up
+        return sum(size for size in sizes if size <= plan.sizing.options.small_file_limit)
+    return sum(sizes)

@@ -1,11 +1,13 @@
 """Rows of a data frame -> the tasks that write them: tagged, looked up, assigned, and shuffled to their file groups.
 
+    few rows for few files: the driver takes them as Arrow, and writes them itself
     hash buckets: tag -> shuffle by bucket -> write
     inserts: count the rows of each partition -> plan, once, on the driver -> assign -> shuffle by file group -> write
-    record index of partitions: tag -> look the keys up in the index -> join with what it says -> as below
-    other indexes: tag -> join with the existing record keys, of which tasks leave out all but the rows' where these are
-                   few -> count the new rows -> plan, once, on the driver
-                   -> assign -> shuffle by file group -> write
+    upserts and deletes: one pass over the keys: how many, in which partitions, and where they are few, which
+        no file slices in their partitions -> plan -> assign -> shuffle by file group -> write
+        few keys -> look them up in the slices, or in the record index -> plan -> tag, assign -> shuffle -> write
+        many keys -> tag -> join with the keys of the slices, or with what the record index says -> count the new rows
+                  -> plan -> assign -> shuffle -> write
     bulk insert and overwriting: sort as asked -> write, each task into file groups of its own
 
 One file group is written by one task, to which its rows go packed.  No Python per row.  Where rows are shuffled,
@@ -15,7 +17,7 @@ null stops the job while the table is untouched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -24,16 +26,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 
-from hudiformat.errors import DataError
-from hudiformat.index import PartitionIndex, rows_by_value
+from hudiformat.index import rows_by_value
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
 from hudiformat.shuffle.batches import gathered
 from hudiformat.shuffle.by_driver import written_by_driver
 from hudiformat.shuffle.counting import Counts, counts_of_inserts, counts_of_new
-from hudiformat.shuffle.few_keys import few_keys
+from hudiformat.shuffle.located_keys import LocatedKeys, key_exists, known_keys, located_keys
 from hudiformat.shuffle.packing import PACKED, packed, shuffled
 from hudiformat.shuffle.path_lookup import keys_by_index
-from hudiformat.shuffle.slices import newest_slices, slices_of
+from hudiformat.shuffle.slices import slices_of
+from hudiformat.shuffle.summary import Summary, summarized
 from hudiformat.shuffle.tagging import (
     GROUP,
     KEY,
@@ -43,46 +45,70 @@ from hudiformat.shuffle.tagging import (
     cached,
     key_columns,
     quoted,
+    repeatable,
     tag_rows,
     with_tags,
 )
 from hudiformat.shuffle.tasks import decode_stats, opens_groups, write_rows
 from hudiformat.sizing import PartitionPlan
-from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice
 from hudiformat.write import groups_of_new
 
-_KEY_ROWS = 65_536
-
 
 def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
     """Write the rows of *df*, which have the columns of *schema*, by tasks; a statistic for every file.
+
+    Few rows for few files are written by the driver, in this process.
 
     Raises:
         DataError: a record key is null, or exists where it must not.
     """
     if opens_groups(plan):
         return _written(_as_bulk_inserts_are_sorted(df, plan, schema), plan, schema)
-    if plan.uses_buckets:
-        return _written(_packed(df, plan, schema), plan, schema)
-    if _only_adds(plan) and not plan.combines:
-        counts = counts_of_inserts(df, plan, schema)
-        plan = _planned(plan, counts, slices_of(plan, counts))
-        return _written(_packed(df, plan, schema), plan, schema)
     with ExitStack() as stack:
-        rows = cached(with_tags(df, plan, schema), stack)
-        written = written_by_driver(rows, plan, schema)
-        if written is not None:
-            return iter(written)
-        if _only_adds(plan):
-            found = rows.withColumn(NEW, functions.lit(True))
-            return write_found(found, plan, schema, newest_slices(rows, plan))
-        few = few_keys(rows)
-        slices = newest_slices(rows, plan) if few is None else slices_of(plan, few)
-        return write_found(_looked_up(rows, plan, slices, few, stack), plan, schema, slices)
+        rows = repeatable(df, stack)
+        if plan.uses_buckets or (_only_adds(plan) and not plan.combines):
+            return _written_without_keys(rows, plan, schema)
+        known = summarized(rows, plan, schema)
+        written = written_by_driver(rows, known.rows, plan, schema)
+        return _written_by_keys(rows, known, plan, schema, stack) if written is None else iter(written)
+
+
+def _written_by_keys(
+    rows: DataFrame, known: Summary, plan: WritePlan, schema: TableSchema, stack: ExitStack
+) -> Iterator[WriteStat]:
+    """Write rows by tasks, once it is known where their keys are."""
+    slices = slices_of(plan, known.paths)
+    if plan.operation is Operation.DELETE and not slices:
+        return iter(())
+    if _only_adds(plan) or not slices:
+        plan = _planned(plan, known.upserts, slices)
+        return _written(_packed_where(rows, plan, schema, None), plan, schema)
+    if known.keys is not None:
+        located = located_keys(rows.sparkSession, plan, slices, known)
+        plan = _planned(plan, located.upserts(known.keys, plan), slices)
+        return _written(_packed_where(rows, plan, schema, located), plan, schema)
+    found = _looked_up(with_tags(rows, plan, schema), plan, slices, stack)
+    return write_found(found, plan, schema, slices)
+
+
+def _written_without_keys(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+    """Write rows whose file groups follow from their keys, or from how many there are."""
+    counts: Counts = {}
+    if plan.uses_buckets:
+        count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
+    else:
+        counts = counts_of_inserts(rows, plan, schema)
+        count = sum(sum(tasks.values()) for tasks in counts.values())
+    written = written_by_driver(rows, count, plan, schema)
+    if written is not None:
+        return iter(written)
+    if not plan.uses_buckets:
+        plan = _planned(plan, counts, slices_of(plan, counts))
+    return _written(_packed(rows, plan, schema), plan, schema)
 
 
 def write_found(
@@ -113,6 +139,24 @@ def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.Record
     return packed(batch.append_column(NEW, pa.repeat(True, batch.num_rows)) for batch in tagged)
 
 
+def _packed_where(df: DataFrame, plan: WritePlan, schema: TableSchema, located: LocatedKeys | None) -> DataFrame:
+    """The rows in the tasks that write them: where their keys are *located*, or all as new ones."""
+    keys = schema.only(key_columns(plan))
+    return shuffled(df.mapInArrow(partial(_pack_located, plan, keys, located), PACKED))
+
+
+def _pack_located(
+    plan: WritePlan, keys: TableSchema, located: LocatedKeys | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    bare = replace(plan, placements={})  # which are asked when it is known which rows are new
+    tagged = tag_rows(bare, keys, gathered(batches))
+    if located is None:
+        found = (batch.append_column(NEW, pa.repeat(True, len(batch))) for batch in tagged)
+    else:
+        found = (located.tagged(batch, plan.operation) for batch in tagged)
+    return _pack_found(plan, found)
+
+
 def _pack_found(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The new rows with the file groups that they go to; deletes of what is not there are left out."""
     parts = (part for batch in gathered(batches) for part in ([batch] if plan.sizing is None else _placed(plan, batch)))
@@ -126,7 +170,8 @@ def _only_adds(plan: WritePlan) -> bool:
 
 def _planned(plan: WritePlan, counts: Counts, slices: Sequence[FileSlice]) -> WritePlan:
     sizing = plan.sizing
-    assert sizing is not None  # noqa: S101 - the callers have checked
+    if sizing is None:  # nothing is new in a delete
+        return plan
     there: dict[str, list[FileSlice]] = {}
     for one in slices:
         there.setdefault(one.partition_path, []).append(one)
@@ -154,60 +199,30 @@ def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSch
     return tagged.sortWithinPartitions(PATH, KEY, *map(quoted, fields))
 
 
-def _looked_up(
-    tagged: DataFrame,
-    plan: WritePlan,
-    slices: Sequence[FileSlice],
-    few: Mapping[str, pa.Array] | None,
-    stack: ExitStack,
-) -> DataFrame:
+def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:
     """The rows with their file groups, once for each that has the key; new ones have none.
 
-    The keys of the slices are compared with *few* keys by the tasks that read them; without, Spark compares them all.
-    Where the plan has a partitioned record index, that says instead where keys are.
+    Spark compares the keys of the slices with the rows'.  Where the plan has a partitioned record index, that says
+    instead where keys are.
 
     Source: HoodieSimpleIndex, Hudi 1.2.0, which joins as well.
     """
     if plan.record_index is not None:
-        known = keys_by_index(tagged, plan, plan.record_index, few)
+        known = keys_by_index(tagged, plan, plan.record_index)
     else:
         numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-        known = numbers.mapInArrow(partial(_known_keys, plan, slices, few), TAGS)
-    if few is None:  # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks
-        known = known.hint("merge")
+        known = numbers.mapInArrow(partial(known_keys, plan, slices, None), TAGS)
+    # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks.
+    known = known.hint("merge")
     how = "inner" if plan.operation is Operation.DELETE else "left"
     found = tagged.drop(GROUP).join(known, [PATH, KEY], how).select(*map(quoted, tagged.columns))
-    found = found.withColumn(NEW, functions.col(GROUP).isNull())
-    found = cached(found, stack)
+    found = cached(found.withColumn(NEW, functions.col(GROUP).isNull()), stack)
     if plan.operation is not Operation.INSERT:
         return found
     there = found.where(~functions.col(NEW))
     if plan.options.insert_duplicates is DuplicatePolicy.FAIL and (row := there.select(PATH, KEY).first()) is not None:
-        raise DataError(f"the record key {row[1]!r} is in partition {row[0]!r} already")
+        raise key_exists(row[0], row[1])
     return found.where(functions.col(NEW))
-
-
-def _known_keys(
-    plan: WritePlan,
-    slices: Sequence[FileSlice],
-    few: Mapping[str, pa.Array] | None,
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    """The record keys of the file slices with the numbers in *batches*, or those of *few* that are among them."""
-    storage = open_storage(plan.root)
-    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-        path, file_id = slices[number].partition_path, slices[number].file_id
-        partition = PartitionIndex(storage, plan, path)
-        if few is None:
-            keys = partition.slice_keys(slices[number]).unique()
-        elif partition.may_hold(slices[number], few[path]):
-            keys = partition.slice_keys(slices[number], among=few[path]).unique()
-        else:
-            continue
-        for start in range(0, len(keys), _KEY_ROWS):
-            part = keys.slice(start, _KEY_ROWS)
-            columns = [pa.repeat(path, len(part)), pa.repeat(file_id, len(part)), part]
-            yield pa.RecordBatch.from_arrays(columns, names=[PATH, GROUP, KEY])
 
 
 def _placed(plan: WritePlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -28,34 +28,35 @@ _TASK = "_hudiformat_task"
 
 def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Counts:
     """The rows of an insert that combines none: Spark counts them by the values of the partition columns."""
-    parallelism = _parallelism(plan)
+    parallelism = parallelism_of(plan)
     if parallelism is not None:
         return _by_task(with_tags(df.where(~is_deleted(df, plan)), plan, schema).select(PATH, KEY), parallelism)
     names = list(RowKeys.of(plan.config).partition_fields)
     rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
     counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
     found = counted.mapInArrow(partial(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")
-    return _summed((path, 0, count) for path, count in found.collect())  # a null and an empty text have one path
+    return summed((path, 0, count) for path, count in found.collect())  # a null and an empty text have one path
 
 
 def counts_of_new(found: DataFrame, plan: WritePlan) -> Counts:
     """The rows of *found* that are new; of those with one key that are combined, one counts."""
     new = found.where(functions.col(NEW) & ~is_deleted(found, plan))
-    parallelism = _parallelism(plan)
+    parallelism = parallelism_of(plan)
     if parallelism is not None:
         keys = new.select(PATH, KEY)
         return _by_task(keys.distinct() if plan.combines else keys, parallelism)
     counted: Any = functions.count_distinct(KEY) if plan.combines else functions.count(functions.lit(1))
-    return _summed((path, 0, count) for path, count in new.groupBy(PATH).agg(counted).collect())
+    return summed((path, 0, count) for path, count in new.groupBy(PATH).agg(counted).collect())
 
 
-def _parallelism(plan: WritePlan) -> Parallelism | None:
+def parallelism_of(plan: WritePlan) -> Parallelism | None:
+    """Flink's tasks, where they share the new rows."""
     return plan.sizing.parallelism if plan.sizing is not None else None
 
 
 def _by_task(keys: DataFrame, parallelism: Parallelism) -> Counts:
     schema = f"{PATH} string, {_TASK} long, {_COUNT} long"
-    return _summed(keys.mapInArrow(partial(_counted_by_task, parallelism), schema).collect())
+    return summed(keys.mapInArrow(partial(_counted_by_task, parallelism), schema).collect())
 
 
 def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +71,8 @@ def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]
     yield pa.RecordBatch.from_arrays(arrays, names=[PATH, _TASK, _COUNT])
 
 
-def _summed(parts: Iterable[tuple[str, int, int]]) -> Counts:
+def summed(parts: Iterable[tuple[str, int, int]]) -> Counts:
+    """Counts of rows by partition path and task, added up."""
     counts: dict[str, Counter[int]] = {}
     for path, task, count in parts:
         counts.setdefault(path, Counter())[task] += count

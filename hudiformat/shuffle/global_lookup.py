@@ -26,7 +26,8 @@ from hudiformat.shuffle.live_rows import live_rows, one_per_key
 from hudiformat.shuffle.record_lookup import named_rows
 from hudiformat.shuffle.schema import spark_schema
 from hudiformat.shuffle.slices import slices_of
-from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, with_tags
+from hudiformat.shuffle.summary import summarized
+from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, TAGS, cached, quoted, repeatable, with_tags
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
@@ -46,10 +47,11 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
     if not (is_combined or plan.looks_everywhere):
         return write_shuffled(df, plan, schema)
     with ExitStack() as stack:
-        rows = cached(with_tags(df, plan, schema), stack)
-        written = written_by_driver(rows, plan, schema)
+        df = repeatable(df, stack)
+        written = written_by_driver(df, summarized(df, plan, schema).rows, plan, schema)
         if written is not None:
             return iter(written)
+        rows = cached(with_tags(df, plan, schema), stack)
         if is_combined:
             rows = one_per_key(rows, [KEY], plan.ordering_fields)
         if not plan.looks_everywhere:

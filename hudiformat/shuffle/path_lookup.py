@@ -1,7 +1,7 @@
 """Looking the keys of a write up in a partitioned record index, each in the partition of its row, as a Spark job.
 
     few keys -> look up on the driver
-    keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
+    many keys -> shuffle by the file group of the index -> look up, each task in its own file groups of the index
 
 Source: SparkMetadataTableRecordLevelIndex, Hudi 1.2.0, which partitions the keys in the same way.
 """
@@ -31,26 +31,22 @@ _NUMBERED = StructType(
 _KEYS_AT_ONCE = 1_000_000
 
 
-def keys_by_index(
-    rows: DataFrame, plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array] | None
-) -> DataFrame:
-    """Those keys of *rows*, which have their tags, that the index has, with the tags that say where they are.
-
-    *few* are the keys by partition path, where there are few.
-    """
+def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataFrame:
+    """Those keys of *rows*, which have their tags, that the index has, with the tags that say where they are."""
     session = rows.sparkSession
-    if few is not None:
-        batches = [
-            pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH])
-            for path, keys in few.items()
-        ]
-        found = list(_found(plan, batches))
-        return session.range(0, 1, 1, 1).mapInArrow(partial(sent, found), TAGS)
     counts = index.opened(open_storage(plan.root)).counts()
     wanted = max(sum(counts.values()), 1)
     tasks = min(wanted, int(session.conf.get("spark.sql.shuffle.partitions") or wanted))
     keys = rows.select(PATH, KEY).mapInArrow(partial(_numbered, counts), _NUMBERED).repartition(tasks, PATH, _NUMBER)
     return keys.mapInArrow(partial(_found, plan), TAGS)
+
+
+def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
+    """Those of *few* keys, by partition path, that the index has, with their tags; looked up in this process."""
+    batches = [
+        pa.RecordBatch.from_arrays([keys, pa.repeat(path, len(keys))], names=[KEY, PATH]) for path, keys in few.items()
+    ]
+    return _found(plan, batches)
 
 
 def sent(found: Iterable[pa.RecordBatch], _batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -68,6 +68,22 @@ def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
     return kept
 
 
+_NOT_REPEATED = ("Exchange", "Python", "Arrow", "Pandas", "RDD", "Aggregate", "Window", "Join", "InMemory")
+"""What a plan of Spark has where it takes long, or where Spark cannot say that it gives the same rows again."""
+
+
+def repeatable(df: DataFrame, stack: ExitStack) -> DataFrame:
+    """*df*, which is asked for its rows more than once: cached, unless it is quick and surely gives the same ones."""
+    if df.storageLevel.useMemory or df.storageLevel.useDisk:
+        return df
+    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # with Spark Connect nobody says
+    if execution is not None and execution().analyzed().deterministic():
+        plan = execution().executedPlan().toString()
+        if not any(mark in plan for mark in _NOT_REPEATED):
+            return df
+    return cached(df, stack)
+
+
 def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """*batches* with the tags of each row; *keys* are the columns that they are made of."""
     for batch in batches:

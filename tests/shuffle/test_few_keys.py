@@ -13,7 +13,7 @@ from tests.shuffle.test_global_lookup import Pair, rows_of
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.shuffle import few_keys
+from hudiformat.shuffle import few_keys, summary
 from hudiformat.shuffle.few_keys import packed_keys
 from hudiformat.shuffle.tagging import KEY, PATH
 
@@ -51,7 +51,7 @@ def test_a_task_stops_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -
 def test_rows_of_many_keys_are_joined_with_all_keys_of_the_table(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(few_keys, "MOST", 0)
+    monkeypatch.setattr(summary, "MOST", 0)
     pair = Pair(spark, tmp_path, "COPY_ON_WRITE", {"hoodie.index.type": "SIMPLE"})
     pair.begin("upsert", rows_of(1))
     pair.write("upsert", rows_of(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def as_table(rows: list[Row]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
 
 
-def as_frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
+def as_frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     kinds = "id string, ts bigint, p string, v int, _hoodie_is_deleted boolean"
     return spark.createDataFrame(rows, kinds).repartition(3)
 

@@ -15,7 +15,7 @@ from tests.shuffle.test_global_lookup import Pair
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.index import PartitionIndex
-from hudiformat.shuffle import by_tasks, path_lookup
+from hudiformat.shuffle import path_lookup, summary
 from hudiformat.shuffle.path_lookup import at_once
 from hudiformat.shuffle.tagging import KEY
 
@@ -41,7 +41,7 @@ def test_tasks_write_what_one_process_does(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: bool
 ) -> None:
     if not few:
-        monkeypatch.setattr(by_tasks, "few_keys", lambda _: None)
+        monkeypatch.setattr(summary, "MOST", 0)
     monkeypatch.setattr(PartitionIndex, "_keys_of", None)  # no record key of the table is read
     pair = Pair(spark, tmp_path, "MERGE_ON_READ", OPTIONS)
     pair.begin("upsert", rows_of(1))
