@@ -368,7 +368,7 @@ class WriteOptions:
     damage: DamageMode = DamageMode.HUDI
     merge_memory: int = DEFAULT_MERGE_MEMORY
     sync: bool = True
-    driver_rows: int = 100_000
+    driver_rows: int = 50_000
     driver_bytes: int = 128 * _MIB
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     services: ServiceOptions = field(default_factory=ServiceOptions)

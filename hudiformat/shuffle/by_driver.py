@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.shuffle.few_keys import as_message
 from hudiformat.shuffle.slices import slices_of
+from hudiformat.shuffle.tasks import opens_groups
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import TableType, WriteStat
@@ -23,32 +24,46 @@ from hudiformat.view import list_partitions
 from hudiformat.write import PreparedRows, write_prepared
 
 _COLUMN = "rows"
+_PACKED = 8
+"""How much larger rows may be than the files that Spark's statistics know."""
 
 
-def written_by_driver(df: DataFrame, count: int, plan: WritePlan, schema: TableSchema) -> list[WriteStat] | None:
+def seems_small(df: DataFrame, plan: WritePlan) -> bool:
+    """Whether Spark's statistics say that *df* has few bytes: it may be asked for all its rows at once."""
+    execution = getattr(getattr(df, "_jdf", None), "queryExecution", None)  # with Spark Connect nobody says
+    if execution is None or plan.options.driver_rows <= 0:
+        return False
+    size = int(str(execution().optimizedPlan().stats().sizeInBytes()))
+    return size <= plan.options.driver_bytes // _PACKED
+
+
+def written_by_driver(
+    df: DataFrame, count: int, plan: WritePlan, schema: TableSchema, *, data: pa.Table | None = None
+) -> list[WriteStat] | None:
     """Write the rows of *df*, *count* of them, in this process; None where they are for tasks.
 
     They are for tasks where they are more than ``hudiformat.spark.driver.rows``, or where they and the files that are
-    read and rewritten for them have more bytes than ``hudiformat.spark.driver.bytes``.
+    read and rewritten for them have more bytes than ``hudiformat.spark.driver.bytes``.  *data* are the rows, where the
+    driver has them.
 
     Raises:
         DataError: a record key is null, or exists where it must not.
     """
-    found = few_rows(df, count, plan, schema)
+    if not 0 < count <= plan.options.driver_rows:
+        return None
+    found = few_rows(df, plan, schema, data)
     return None if found is None else write_prepared(plan, found)
 
 
-def few_rows(df: DataFrame, count: int, plan: WritePlan, schema: TableSchema) -> PreparedRows | None:
+def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> PreparedRows | None:
     """The rows of *df*, where they are for the driver."""
-    options = plan.options
-    if not 0 < count <= options.driver_rows:
-        return None
-    found = collected(df, options.driver_bytes)
+    most = plan.options.driver_bytes
+    found = collected(df, most) if data is None else data
     if found is None:
         return None
     fitted = pa.Table.from_batches(map(schema.fit, found.to_batches()), schema.arrow)
     rows = PreparedRows.of(plan.config, fitted)
-    return rows if found.nbytes + _bytes_of_files(plan, rows.paths) <= options.driver_bytes else None
+    return rows if found.nbytes + _bytes_of_files(plan, rows.paths) <= most else None
 
 
 def collected(rows: DataFrame, most: int) -> pa.Table | None:
@@ -75,6 +90,8 @@ def _bytes_of_files(plan: WritePlan, paths: pa.Array) -> int:
     """How many bytes the files may have that are read for a look-up in *paths*, and those that are rewritten."""
     if plan.record_index is not None and plan.config.table_type is TableType.MERGE_ON_READ:
         return 0  # few keys are read of the index, and log files are added to
+    if opens_groups(plan):
+        return 0
     if plan.looks_everywhere:
         names = [path for path, _ in list_partitions(open_storage(plan.root))]
     else:

@@ -28,8 +28,8 @@ from pyspark.sql import DataFrame, functions
 
 from hudiformat.index import rows_by_value
 from hudiformat.options import DuplicatePolicy, Operation, SortMode
-from hudiformat.shuffle.batches import gathered
-from hudiformat.shuffle.by_driver import written_by_driver
+from hudiformat.shuffle.batches import gathered, planned_once
+from hudiformat.shuffle.by_driver import seems_small, written_by_driver
 from hudiformat.shuffle.counting import Counts, counts_of_inserts, counts_of_new
 from hudiformat.shuffle.located_keys import LocatedKeys, key_exists, known_keys, located_keys
 from hudiformat.shuffle.packing import PACKED, packed, shuffled
@@ -66,24 +66,34 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
     Raises:
         DataError: a record key is null, or exists where it must not.
     """
-    if opens_groups(plan):
-        return _written(_as_bulk_inserts_are_sorted(df, plan, schema), plan, schema)
     with ExitStack() as stack:
-        rows = repeatable(df, stack)
+        rows = repeatable(df, stack) if not opens_groups(plan) or seems_small(df, plan) else df
+        known = None
+        if seems_small(rows, plan):
+            known = summarized(rows, plan, schema, with_data=True)
+            written = written_by_driver(rows, known.rows, plan, schema, data=known.data)
+            if written is not None:
+                return iter(written)
+        if opens_groups(plan):
+            return _written(_as_bulk_inserts_are_sorted(rows, plan, schema), plan, schema)
         if plan.uses_buckets or (_only_adds(plan) and not plan.combines):
-            return _written_without_keys(rows, plan, schema)
-        known = summarized(rows, plan, schema)
-        written = written_by_driver(rows, known.rows, plan, schema)
-        return _written_by_keys(rows, known, plan, schema, stack) if written is None else iter(written)
+            return _written_without_keys(rows, known, plan, schema)
+        return _written_by_keys(rows, known, plan, schema, stack)
 
 
 def _written_by_keys(
-    rows: DataFrame, known: Summary, plan: WritePlan, schema: TableSchema, stack: ExitStack
+    rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema, stack: ExitStack
 ) -> Iterator[WriteStat]:
     """Write rows by tasks, once it is known where their keys are."""
+    if known is None:
+        known = summarized(rows, plan, schema)
+        written = written_by_driver(rows, known.rows, plan, schema)
+        if written is not None:
+            return iter(written)
     slices = slices_of(plan, known.paths)
     if plan.operation is Operation.DELETE and not slices:
         return iter(())
+    stack.enter_context(planned_once(rows.sparkSession, known.rows))
     if _only_adds(plan) or not slices:
         plan = _planned(plan, known.upserts, slices)
         return _written(_packed_where(rows, plan, schema, None), plan, schema)
@@ -95,20 +105,27 @@ def _written_by_keys(
     return write_found(found, plan, schema, slices)
 
 
-def _written_without_keys(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+def _written_without_keys(
+    rows: DataFrame, known: Summary | None, plan: WritePlan, schema: TableSchema
+) -> Iterator[WriteStat]:
     """Write rows whose file groups follow from their keys, or from how many there are."""
-    counts: Counts = {}
-    if plan.uses_buckets:
+    counts: Counts = {} if known is None else known.upserts
+    if known is not None:
+        count = 0  # they are too many for the driver
+    elif plan.uses_buckets:
         count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
     else:
-        counts = counts_of_inserts(rows, plan, schema)
+        with planned_once(rows.sparkSession, 0):
+            counts = counts_of_inserts(rows, plan, schema)
         count = sum(sum(tasks.values()) for tasks in counts.values())
     written = written_by_driver(rows, count, plan, schema)
     if written is not None:
         return iter(written)
-    if not plan.uses_buckets:
+    if plan.uses_buckets:
+        return _written(_packed(rows, plan, schema), plan, schema)
+    with planned_once(rows.sparkSession, sum(sum(tasks.values()) for tasks in counts.values())):
         plan = _planned(plan, counts, slices_of(plan, counts))
-    return _written(_packed(rows, plan, schema), plan, schema)
+        return _written(_packed(rows, plan, schema), plan, schema)
 
 
 def write_found(

@@ -20,7 +20,7 @@ from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
 from hudiformat.options import DuplicatePolicy, Operation
-from hudiformat.shuffle.by_driver import written_by_driver
+from hudiformat.shuffle.by_driver import seems_small, written_by_driver
 from hudiformat.shuffle.by_tasks import write_found, write_shuffled
 from hudiformat.shuffle.live_rows import live_rows, one_per_key
 from hudiformat.shuffle.record_lookup import named_rows
@@ -48,7 +48,8 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
         return write_shuffled(df, plan, schema)
     with ExitStack() as stack:
         df = repeatable(df, stack)
-        written = written_by_driver(df, summarized(df, plan, schema).rows, plan, schema)
+        known = summarized(df, plan, schema, with_data=seems_small(df, plan))
+        written = written_by_driver(df, known.rows, plan, schema, data=known.data)
         if written is not None:
             return iter(written)
         rows = cached(with_tags(df, plan, schema), stack)

@@ -16,7 +16,7 @@ from hudiformat.index import rows_by_value
 from hudiformat.merge import key_hashes
 from hudiformat.shuffle.counting import Counts, parallelism_of, summed
 from hudiformat.shuffle.distinct import DistinctCounts, spread
-from hudiformat.shuffle.tagging import KEY, PATH, key_columns, quoted, tag_rows
+from hudiformat.shuffle.tagging import KEY, PATH, TAGS, key_columns, quoted, tag_rows
 from hudiformat.sizing import Parallelism
 from hudiformat.table import TableSchema
 from hudiformat.transaction import WritePlan
@@ -33,13 +33,14 @@ class Summary:
     """The rows of a write: how many; their partition ``paths``; the PATH, KEY and GONE of each, unless there are many.
 
     ``upserts`` counts what is no delete, by partition path and task; where rows with one key are combined, each key
-    once, which of many keys is an estimate.
+    once, which of many keys is an estimate.  ``data`` are the rows themselves, where they were asked for and are few.
     """
 
     rows: int
     paths: tuple[str, ...]
     upserts: Counts
     keys: pa.Table | None
+    data: pa.Table | None = None
 
     def few_keys(self) -> Mapping[str, pa.Array] | None:
         """The record keys by partition path, each once; None where there are many."""
@@ -58,27 +59,33 @@ class _Part:
     different: DistinctCounts[tuple[str, int]] = field(default_factory=DistinctCounts)
     paths: set[str] = field(default_factory=set)
     keys: list[pa.RecordBatch] | None = field(default_factory=list)
+    data: list[pa.RecordBatch] | None = None
 
 
-def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Summary:
-    """Go over the keys of *df*, as one job.
+def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data: bool = False) -> Summary:
+    """Go over the keys of *df*, as one job; *with_data* over all columns, which the driver gets if they are few.
 
     Raises:
         DataError: a record key is null.
     """
     names = key_columns(plan)
     deletes = schema.delete_column if schema.delete_column in df.columns else None
-    wanted = df.select(*map(quoted, dict.fromkeys([*names, *([deletes] if deletes else [])])))
-    taken = partial(_taken, plan, schema.only(names), deletes)
+    wanted = df if with_data else df.select(*map(quoted, dict.fromkeys([*names, *([deletes] if deletes else [])])))
+    taken = partial(_taken, plan, schema.only(names), deletes, with_data)
     messages = wanted.mapInArrow(taken, "part binary").collect()
     return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - of our own tasks
 
 
 def _taken(
-    plan: WritePlan, keys: TableSchema, deletes: str | None, batches: Iterable[pa.RecordBatch]
+    plan: WritePlan,
+    keys: TableSchema,
+    deletes: str | None,
+    with_data: bool,  # noqa: FBT001 - a partial function gives it
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    part, shares = _Part(), parallelism_of(plan)
+    part, shares = _Part(data=[] if with_data else None), parallelism_of(plan)
     for batch in tag_rows(plan, keys, batches):
+        _keep(part, batch.drop_columns(TAGS.names), plan)
         tags = batch.select([PATH, KEY]).append_column(GONE, _flags(batch, deletes))
         part.rows += len(tags)
         if part.keys is not None:
@@ -87,6 +94,15 @@ def _taken(
                 part.keys = None
         _count(part, tags, shares, combines=plan.combines)
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(part)], pa.binary())], names=["part"])
+
+
+def _keep(part: _Part, rows: pa.RecordBatch, plan: WritePlan) -> None:
+    """Keep the rows for the driver, unless there are too many."""
+    if part.data is not None:
+        part.data.append(rows)
+        is_much = sum(one.nbytes for one in part.data) > plan.options.driver_bytes
+        if is_much or part.rows + len(rows) > plan.options.driver_rows:
+            part.data = None
 
 
 def _flags(batch: pa.RecordBatch, deletes: str | None) -> pa.Array:
@@ -120,4 +136,8 @@ def _joined(parts: list[_Part], plan: WritePlan) -> Summary:
     if rows <= MOST:
         found = [batch for part in parts for batch in part.keys or ()]
         keys = pa.Table.from_batches(found) if found else None
-    return Summary(rows, tuple(sorted(set().union(*(part.paths for part in parts)))), upserts, keys)
+    data = None
+    if parts and all(part.data is not None for part in parts):
+        batches = [batch for part in parts for batch in part.data or ()]
+        data = pa.Table.from_batches(batches) if batches else None
+    return Summary(rows, tuple(sorted(set().union(*(part.paths for part in parts)))), upserts, keys, data)
