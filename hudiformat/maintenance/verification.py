@@ -6,17 +6,20 @@ Nothing is changed.  Rules: spec/services.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+
+import pyarrow as pa
 
 from hudiformat.errors import HudiFormatError, NameFormatError
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.query import old_spill_folders, scan_batches
 from hudiformat.services import OLD, is_old, temporary_files
-from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, schema_history
+from hudiformat.storage import Storage, open_storage
+from hudiformat.table import SchemaHistory, TableContext, TableState, schema_history
 from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
 
@@ -71,23 +74,35 @@ def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[Ta
     state = context.state()
     yield from _of_timeline(state)
     named = _named_by_commits(state)
+    for_tasks: list[FileSlice] = []
     for partition, entries in list_partitions(state.storage):
         files = [found for entry in entries if (found := _parsed(partition, entry.name))]
         yield from _orphans(state.timeline, files)
         slices = latest_slices(build_slices(partition, entries, state.visibility))
-        newest = {item.file_id: item.base_instant for item in slices}
-        there = {file.path for file in files}
-        for path, instant in named.pop(partition, {}).items():
-            file = _parsed(partition, base_name(path))
-            if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
-                yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
-        if contents:
+        yield from _missing(slices, files, named.pop(partition, {}))
+        if contents and context.run_each is None:
             for item in slices:
-                yield from _of_slice(state, item)
+                yield from _of_slice(state.storage, state.schema.arrow, schema_history(state), item)
+        elif contents:
+            for_tasks += slices
+    if for_tasks:
+        look = partial(findings_of_slice, state.storage.root, state.schema.arrow, schema_history(state))
+        for findings in context.each(look, for_tasks):
+            yield from findings
     yield from _leftovers(state.storage)
     for paths in named.values():  # of partitions that are not there at all
         for path, instant in paths.items():
             yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
+
+
+def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
+    """The files of a partition that commits have *named*, each with its instant, and that are not among its *files*."""
+    newest = {item.file_id: item.base_instant for item in slices}
+    there = {file.path for file in files}
+    for path, instant in named.items():
+        file = _parsed("", base_name(path))
+        if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
+            yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
 
 
 def _leftovers(storage: Storage) -> Iterator[TableFinding]:
@@ -143,12 +158,20 @@ def _orphans(timeline: Timeline, files: list[_Named]) -> Iterator[TableFinding]:
             yield TableFinding(TableFindingKind.ORPHAN, file.path, message, (instant,))
 
 
-def _of_slice(state: TableState, file_slice: FileSlice) -> Iterator[TableFinding]:
-    storage = state.storage
+def findings_of_slice(
+    root: str, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
+) -> list[TableFinding]:
+    """What is wrong with the files of a slice; in a task."""
+    return list(_of_slice(open_storage(root), schema, history, file_slice))
+
+
+def _of_slice(
+    storage: Storage, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
+) -> Iterator[TableFinding]:
     if file_slice.base_file is not None:
         path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
         try:
-            for _ in scan_batches(storage, path, state.schema.arrow, history=schema_history(state)):
+            for _ in scan_batches(storage, path, schema, history=history):
                 pass
         except HudiFormatError as error:
             yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))

@@ -16,6 +16,7 @@ from hudiformat.query.plan import (
     read_rows,
     slice_reader,
 )
+from hudiformat.query.pruning import PartitionPruner
 from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
@@ -28,6 +29,7 @@ __all__ = [
     "ExplainedSlice",
     "FilesGoneError",
     "KeyParts",
+    "PartitionPruner",
     "Scan",
     "ScanExplanation",
     "SlicePlan",

@@ -7,16 +7,17 @@ Source: CleanPlanner, CleanerUtils, CleanPlanActionExecutor, CleanActionExecutor
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import base_name, checked_data_file, format_instant, join_path
 from hudiformat.options import CleanPolicy
 from hudiformat.services.leftovers import delete_leftovers
-from hudiformat.storage import FileInfo
+from hudiformat.storage import FileInfo, open_storage
 from hudiformat.table import PartitionFiles, TableContext, TableState
 from hudiformat.timeline import (
     SAVEPOINTED_TIMESTAMPS,
@@ -34,6 +35,9 @@ from hudiformat.timeline import (
 )
 from hudiformat.transaction import announce, changing, publish
 from hudiformat.view import FileSlice, build_slices
+
+_FILES_AT_ONCE, _SHARES = 10_000, 16
+"""Files that tasks delete between two looks at the lock, and how many tasks."""
 
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
 
@@ -221,10 +225,10 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     began = time.monotonic()
     if instant.state is State.REQUESTED:
         instant = transition_inflight(state.storage, state.config, instant)
-    partitions = {
-        path: _delete(state, path, plan.policy, (info.file_path or "" for info in files))
-        for path, files in (plan.file_paths_to_be_deleted_per_partition or {}).items()
-    }
+    planned = plan.file_paths_to_be_deleted_per_partition or {}
+    names = {path: _checked(info.file_path or "" for info in files) for path, files in planned.items()}
+    partitions = {path: _deleted(path, plan.policy, found) for path, found in names.items()}
+    _delete(state, [(path, name) for path, found in names.items() for name in found])
     earliest = plan.earliest_instant_to_retain
     metadata = CleanMetadata(
         start_clean_time=instant.time,
@@ -238,11 +242,37 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     return publish(state, instant, metadata)
 
 
-def _delete(state: TableState, partition: str, policy: str, paths: Iterable[str]) -> CleanPartitionMetadata:
-    names = tuple(base_name(checked_data_file(path)) for path in paths)
-    for name in names:
-        state.context.confirm()
-        state.storage.delete(join_path(partition, name))
+def _checked(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(base_name(checked_data_file(path)) for path in paths)
+
+
+def _delete(state: TableState, files: Sequence[tuple[str, str]]) -> None:
+    """Delete *files*, given by partition path and name; tasks, which cannot look at the lock, delete some at a time.
+
+    Whoever takes the lock over meanwhile goes on with the same plan.
+    """
+    context = state.context
+    if context.run_each is None:
+        for path, name in files:
+            context.confirm()
+            state.storage.delete(join_path(path, name))
+        return
+    for start in range(0, len(files), _FILES_AT_ONCE):
+        context.confirm()
+        some = files[start : start + _FILES_AT_ONCE]
+        shares = [some[number::_SHARES] for number in range(_SHARES)]
+        for _ in context.each(partial(delete_files, state.storage.root), [share for share in shares if share]):
+            pass
+
+
+def delete_files(root: str, files: Sequence[tuple[str, str]]) -> None:
+    """Delete *files* of the table at *root*, given by partition path and name; in a task."""
+    storage = open_storage(root)
+    for path, name in files:
+        storage.delete(join_path(path, name))
+
+
+def _deleted(partition: str, policy: str, names: tuple[str, ...]) -> CleanPartitionMetadata:
     return CleanPartitionMetadata(
         partition_path=partition,
         policy=policy,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hudiformat.shuffle.batches import cut_by_rows, tasks_at_once
-from hudiformat.shuffle.by_tasks import write_found, write_shuffled
+from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffled
 from hudiformat.shuffle.global_lookup import write_everywhere
 from hudiformat.shuffle.live_rows import live_rows, one_per_key
 from hudiformat.shuffle.schema import arrow_schema, spark_schema
-from hudiformat.shuffle.slices import newest_slices
+from hudiformat.shuffle.slices import newest_slices, slices_of
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
 from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write_token
 
@@ -28,11 +28,13 @@ __all__ = [
     "newest_slices",
     "one_per_key",
     "quoted",
+    "slices_of",
     "spark_schema",
     "tasks_at_once",
     "with_tags",
     "write_everywhere",
     "write_found",
+    "write_placed",
     "write_shuffled",
     "write_token",
 ]

@@ -6,6 +6,7 @@
     upserts and deletes: one pass over the keys: how many, in which partitions, and where they are few, which
         no file slices in their partitions -> plan -> assign -> shuffle by file group -> write
         few keys -> look them up in the slices, or in the record index -> plan -> tag, assign -> shuffle -> write
+        many keys, in partitions of which none is large -> shuffle by partition -> look up and write, a task for each
         many keys -> tag -> join with the keys of the slices, or with what the record index says -> count the new rows
                   -> plan -> assign -> shuffle -> write
     bulk insert and overwriting: sort as asked -> write, each task into file groups of its own
@@ -17,7 +18,8 @@ null stops the job while the table is untouched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -49,13 +51,16 @@ from hudiformat.shuffle.tagging import (
     tag_rows,
     with_tags,
 )
-from hudiformat.shuffle.tasks import decode_stats, opens_groups, write_rows
+from hudiformat.shuffle.tasks import decode_stats, opens_groups, write_partitions, write_rows
 from hudiformat.sizing import PartitionPlan
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice
 from hudiformat.write import groups_of_new
+
+_ROWS_OF_A_PATH, _BYTES_OF_A_PATH = 5_000_000, 512 * 1024 * 1024
+"""The most of a partition that one task looks up: rows of the write, and bytes of files whose keys it reads."""
 
 
 def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
@@ -101,8 +106,26 @@ def _written_by_keys(
         located = located_keys(rows.sparkSession, plan, slices, known)
         plan = _planned(plan, located.upserts(known.keys, plan), slices)
         return _written(_packed_where(rows, plan, schema, located), plan, schema)
+    if _is_shared_by_paths(known, slices):
+        by_path = shuffled(rows.mapInArrow(partial(_pack_by_path, plan, schema.only(key_columns(plan))), PACKED))
+        return _written(by_path, plan, schema, by=write_partitions)
     found = _looked_up(with_tags(rows, plan, schema), plan, slices, stack)
     return write_found(found, plan, schema, slices)
+
+
+def _is_shared_by_paths(known: Summary, slices: Sequence[FileSlice]) -> bool:
+    """Whether tasks may each take whole partitions: none has most of the rows, or too many keys for one task."""
+    counts = [sum(tasks.values()) for tasks in known.upserts.values()]
+    sizes: Counter[str] = Counter()
+    for one in slices:
+        sizes[one.partition_path] += one.size
+    is_even = len(known.paths) > 1 and 2 * max(counts, default=0) <= max(sum(counts), 1)
+    return is_even and max(counts, default=0) <= _ROWS_OF_A_PATH and max(sizes.values()) <= _BYTES_OF_A_PATH
+
+
+def _pack_by_path(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tagged = tag_rows(replace(plan, placements={}), keys, gathered(batches))
+    return packed(batch.drop_columns(KEY) for batch in tagged)
 
 
 def _written_without_keys(
@@ -138,11 +161,18 @@ def write_found(
     if plan.sizing is not None:
         counts = counts_of_new(found, plan)
         plan = _planned(plan, counts, slices_of(plan, counts) if slices is None else slices)
+    return write_placed(found, plan, schema)
+
+
+def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
+    """Write rows whose file groups are known, those of new ones by the plan; deletes have OUT."""
     return _written(shuffled(found.mapInArrow(partial(_pack_found, plan), PACKED)), plan, schema)
 
 
-def _written(rows: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
-    messages = rows.mapInArrow(partial(write_rows, plan, schema), "stats binary").collect()
+def _written(
+    rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] = write_rows
+) -> Iterator[WriteStat]:
+    messages = rows.mapInArrow(partial(by, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 

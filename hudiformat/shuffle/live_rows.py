@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, Window, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -20,12 +21,22 @@ _RANK = "_hudiformat_rank"
 
 
 def live_rows(
-    spark: SparkSession, root: str, reader: SliceReader, slices: Sequence[FileSlice], columns: pa.Schema, *, group: str
+    spark: SparkSession,
+    root: str,
+    reader: SliceReader,
+    slices: Sequence[FileSlice],
+    columns: pa.Schema,
+    *,
+    group: str,
+    where: pc.Expression | None = None,
 ) -> DataFrame:
-    """The rows of *slices*: *columns*, their partition path and record key, and in the column *group* their file id."""
+    """The rows of *slices*: *columns*, their partition path and record key, and in the column *group* their file id.
+
+    With *where* only those for which it is true.
+    """
     tags = [StructField(name, StringType()) for name in (PATH, KEY, group)]
     kind = StructType([*spark_schema(columns).fields, *tags])
-    query = SliceQuery(reader, [RECORD_KEY, *columns.names])
+    query = SliceQuery(reader, [RECORD_KEY, *columns.names], where)
     numbers = spark.range(0, len(slices), 1, max(len(slices), 1))
     return numbers.mapInArrow(partial(_read, root, query, slices, arrow_schema(kind)), kind)
 

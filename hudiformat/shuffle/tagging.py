@@ -68,7 +68,7 @@ def cached(df: DataFrame, stack: ExitStack) -> DataFrame:
     return kept
 
 
-_NOT_REPEATED = ("Exchange", "Python", "Arrow", "Pandas", "RDD", "Aggregate", "Window", "Join", "InMemory")
+_NOT_REPEATED = ("Exchange", "Python", "Arrow", "Pandas", "RDD", "Aggregate", "Window", "Join")
 """What a plan of Spark has where it takes long, or where Spark cannot say that it gives the same rows again."""
 
 

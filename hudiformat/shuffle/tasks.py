@@ -13,6 +13,7 @@ from pyspark import TaskContext
 from hudiformat.index import KeyedRows, LocatedRows
 from hudiformat.naming import WriteToken
 from hudiformat.options import REPLACING, Operation
+from hudiformat.shuffle.batches import gathered
 from hudiformat.shuffle.packing import unpacked
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH
 from hudiformat.table import RowKeys, TableSchema
@@ -70,6 +71,24 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
                     for located in _located(task, path, group, kept, schema):
                         task.write(located)
                 task.end_groups(path)
+        yield encode_stats(task.finish_apart())
+
+
+def write_partitions(
+    plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Look the rows of whole partitions up and write them; *batches* are packed, and sorted by partition path.
+
+    In memory are the record keys of one partition of the table at a time, and some of the rows.
+    """
+    keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
+    with WriteTask(plan, write_token()) as task:
+        for path, _, rows in unpacked(batches):
+            for batch in _combined(gathered(map(keyed, rows)), plan):
+                found = KeyedRows(batch.select(schema.arrow.names), batch[KEY])
+                for located in task.tagger.locate(found, pa.repeat(path, len(batch))):
+                    task.write(located)
+            task.end_groups(path)
         yield encode_stats(task.finish_apart())
 
 

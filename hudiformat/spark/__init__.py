@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
 from hudiformat.spark.reading.read import read
-from hudiformat.spark.services import cluster, compact, log_compact
+from hudiformat.spark.services import clean, cluster, compact, create_index, log_compact, verify
+from hudiformat.spark.write.changing import delete_where, update
 from hudiformat.spark.write.functions import (
     bulk_insert,
     delete,
+    delete_partitions,
     insert,
     insert_overwrite,
     insert_overwrite_table,
@@ -30,10 +32,14 @@ __all__ = [
     "Insert",
     "Update",
     "bulk_insert",
+    "clean",
     "cluster",
     "compact",
+    "create_index",
     "create_table",
     "delete",
+    "delete_partitions",
+    "delete_where",
     "file_sink",
     "insert",
     "insert_overwrite",
@@ -42,7 +48,9 @@ __all__ = [
     "merge",
     "read",
     "register",
+    "update",
     "upsert",
+    "verify",
     "write",
     "write_batch",
 ]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from hudiformat import services
+from hudiformat.maintenance import TableFinding, verify_table
 from hudiformat.naming import WriteToken
 from hudiformat.services import Part
-from hudiformat.shuffle import decode_stats, encode_stats, write_token
+from hudiformat.shuffle import decode_stats, encode_stats, tasks_at_once, write_token
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.storage import open_storage
 from hudiformat.table import TableContext
-from hudiformat.timeline import WriteStat
+from hudiformat.timeline import Instant, WriteStat
 from hudiformat.transaction import Commit, WritePlan, check_awaited
 
+_TASKS_PER_CORE = 4
 _TOKENS = 1 << 31
 """Java's integers that are not negative."""
 
@@ -58,9 +62,56 @@ def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | 
         return services.log_compact(_by_tasks(spark, path, options))
 
 
+def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> Instant | None:
+    """Clean the table at *path*, as ``hudiformat.Table.clean`` does: tasks delete the files.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.clean``; the clean stays planned.
+
+    Source: RunCleanProcedure, CleanActionExecutor, Hudi 1.2.0.
+    """
+    with reraised():
+        return services.clean(_by_tasks(spark, path, options))
+
+
+def verify(
+    spark: SparkSession, path: str, *, contents: bool = True, options: Mapping[str, str] | None = None
+) -> list[TableFinding]:
+    """What is wrong with the table at *path*, as ``hudiformat.Table.verify`` says: tasks read the files.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.verify``.
+
+    Source: spec/services.md.
+    """
+    with reraised():
+        return list(verify_table(_by_tasks(spark, path, options), contents=contents))
+
+
+def create_index(
+    spark: SparkSession,
+    path: str,
+    name: str,
+    *,
+    columns: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> list[Instant]:
+    """Build an index of the metadata table of the table at *path*, as ``hudiformat.Table.create_index`` does.
+
+    The driver reads the table's files, one after the other, and writes the index.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.create_index``.
+
+    Source: RunIndexActionExecutor, Hudi 1.2.0.
+    """
+    with reraised():
+        return services.create_index(_by_tasks(spark, path, options), name, columns=columns)
+
+
 def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:
     """*context*, whose services are run by the tasks of *spark*."""
-    return replace(context, run_parts=partial(_run_parts, spark))
+    return replace(context, run_parts=partial(_run_parts, spark), run_each=partial(_run_each, spark))
 
 
 def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None) -> TableContext:
@@ -71,6 +122,23 @@ def _run_parts(spark: SparkSession, plan: WritePlan, parts: Sequence[Part], atte
     numbers = spark.range(0, len(parts), 1, len(parts))
     messages = numbers.mapInArrow(partial(_run, plan, parts, attempt), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
+
+
+def _run_each(spark: SparkSession, function: Callable[[Any], Any], given: Sequence[Any]) -> Iterator[Any]:
+    tasks = min(len(given), _TASKS_PER_CORE * tasks_at_once(spark))
+    numbers = spark.range(0, len(given), 1, tasks)
+    messages = numbers.mapInArrow(partial(_call, function, given), "number long, result binary").collect()
+    found = {message["number"]: message["result"] for message in messages}
+    return (pickle.loads(bytes(found[number])) for number in range(len(given)))  # noqa: S301 - of our own tasks
+
+
+def _call(
+    function: Callable[[Any], Any], given: Sequence[Any], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+        result = pickle.dumps(function(given[number]))
+        arrays = [pa.array([number], pa.int64()), pa.array([result], pa.binary())]
+        yield pa.RecordBatch.from_arrays(arrays, names=["number", "result"])
 
 
 def _run(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
+from typing import Any, TypeVar
 
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
@@ -117,6 +118,10 @@ class Parsed:
         return Parsed, ()
 
 
+_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
+
+
 def _nothing_to_lose() -> None:
     """Without a lock, none can be lost."""
 
@@ -127,6 +132,7 @@ class TableContext:
 
     ``confirm`` raises a LockError where this writer has lost the table's lock; without a lock there is none to lose.
     ``run_parts`` runs the parts of a service elsewhere, as the tasks of a cluster; see ``services.execution``.
+    ``run_each`` calls a function there for each of several things, in their order; both are values that travel.
     """
 
     storage: Storage
@@ -137,6 +143,13 @@ class TableContext:
     parsed: Parsed = field(default_factory=Parsed, compare=False, repr=False)
     confirm: Callable[[], None] = field(default=_nothing_to_lose, compare=False, repr=False)
     run_parts: Callable[..., Iterable[WriteStat]] | None = field(default=None, compare=False, repr=False)
+    run_each: Callable[..., Iterable[Any]] | None = field(default=None, compare=False, repr=False)
+
+    def each(self, function: Callable[[_Given], _Result], given: Sequence[_Given]) -> Iterable[_Result]:
+        """What *function* returns for each of *given*: called here, or where there are several as ``run_each`` does."""
+        if self.run_each is None or len(given) <= 1:
+            return map(function, given)
+        return self.run_each(function, given)
 
     def state(self) -> TableState:
         """The table's properties and its timeline as they are now, read in two requests."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
+from hudiformat.options import Operation
+from hudiformat.transaction import begin_write
 from hudiformat.write import write_prepared
-from tests.shuffle.test_global_lookup import Pair, as_frame, content, doubled, rows_of
+from tests.shuffle.test_global_lookup import Pair, as_frame, as_table, content, doubled, rows_of
 from tests.shuffle.test_record_lookup import RECORDS
 
 pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark
 from hudiformat.shuffle import by_driver
-from hudiformat.shuffle.by_driver import _packed
+from hudiformat.shuffle.by_driver import _packed, seems_small
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,3 +120,36 @@ def test_a_task_stops_once_there_are_too_many_bytes() -> None:
     (packed,) = _packed(10_000, batches())
     assert pa.ipc.open_stream(packed[0][0].as_py()).read_all().num_rows == 900
     assert list(_packed(10, [])) == []
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+def test_few_inserts_are_the_driver_s(spark: SparkSession, tmp_path: Path, written: list[int], index: str) -> None:
+    pair = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": index})
+    pair.begin("upsert", rows_of(1))
+    pair.write("insert", [(f"new{number}", 1, "x", 1, False) for number in range(20)])
+    assert written == [20]
+
+
+@pytest.mark.parametrize("operation", ["bulk_insert", "insert_overwrite", "insert_overwrite_table"])
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+def test_new_file_groups_of_few_rows_are_the_driver_s_where_spark_knows_their_number(
+    spark: SparkSession, tmp_path: Path, written: list[int], operation: str, index: str
+) -> None:
+    pair = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": index})
+    pair.begin("upsert", rows_of(1))
+    new = as_table([(f"new{number}", 1, "x", 1, False) for number in range(20)])
+    pq.write_table(new, tmp_path / "new.parquet")
+    tasks, one = pair.tables
+    getattr(hudi_spark, operation)(spark.read.parquet(str(tmp_path / "new.parquet")), tasks.path, options=pair.options)
+    getattr(one, operation)(new)
+    assert content(tasks) == content(one)
+    assert written == [20]
+
+
+def test_rows_are_asked_for_at_once_where_spark_knows_that_they_are_few(spark: SparkSession, tmp_path: Path) -> None:
+    pair = Pair(spark, tmp_path, "MERGE_ON_READ", {})
+    with begin_write(pair.tables[0].context, Operation.UPSERT) as write:
+        plan = write.plan
+        assert seems_small(spark.createDataFrame(as_table(rows_of(1))), plan)
+        assert not seems_small(spark.range(1 << 40), plan)
+        assert not seems_small(spark.range(1), replace(plan, options=replace(plan.options, driver_rows=0)))

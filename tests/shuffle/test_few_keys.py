@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from tests.shuffle.test_global_lookup import Pair, rows_of
+import hudiformat as hf
+from hudiformat.naming import BaseFileName
+from hudiformat.view import BaseFile, FileSlice
+from tests.shuffle.test_global_lookup import POLICY, Pair, doubled, rows_of
 
 pytest.importorskip("pyspark.sql")
 
-from hudiformat.shuffle import few_keys, summary
+from hudiformat.shuffle import by_tasks, few_keys, summary
 from hudiformat.shuffle.few_keys import packed_keys
+from hudiformat.shuffle.summary import Summary
 from hudiformat.shuffle.tagging import KEY, PATH
 
 if TYPE_CHECKING:
@@ -48,10 +52,34 @@ def test_a_task_stops_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -
     assert list(packed_keys([])) == []
 
 
-def test_rows_of_many_keys_are_joined_with_all_keys_of_the_table(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by_partition", [True, False])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_many_keys_are_looked_up_by_partition_or_joined_with_all_keys_of_the_table(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str, *, by_partition: bool
 ) -> None:
     monkeypatch.setattr(summary, "MOST", 0)
-    pair = Pair(spark, tmp_path, "COPY_ON_WRITE", {"hoodie.index.type": "SIMPLE"})
+    monkeypatch.setattr(by_tasks, "_is_shared_by_paths", lambda *_: by_partition)
+    pair = Pair(spark, tmp_path, table_type, {"hoodie.index.type": "SIMPLE"})
     pair.begin("upsert", rows_of(1))
-    pair.write("upsert", rows_of(2))
+    pair.write("upsert", doubled(rows_of(2, deletes=True)))
+    pair.write("delete", rows_of(3)[:15])
+    pair.open({"hoodie.index.type": "SIMPLE", POLICY: "drop"})
+    pair.write("insert", rows_of(4))
+    pair.open({"hoodie.index.type": "SIMPLE", POLICY: "fail"})
+    with pytest.raises(hf.DataError, match="is in partition .* already"):
+        pair.write("insert", rows_of(4))
+
+
+def test_tasks_take_whole_partitions_where_none_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def known(**counts: int) -> Summary:
+        return Summary(sum(counts.values()), tuple(counts), {path: {0: count} for path, count in counts.items()}, None)
+
+    one = FileSlice("x", "f", "1", BaseFile(BaseFileName("f", "0-0-0", "1", "parquet"), 1000))
+    assert by_tasks._is_shared_by_paths(known(x=5, y=5), [one])
+    assert not by_tasks._is_shared_by_paths(known(x=6, y=4), [one])
+    assert not by_tasks._is_shared_by_paths(known(x=10), [one])
+    monkeypatch.setattr(by_tasks, "_BYTES_OF_A_PATH", 999)
+    assert not by_tasks._is_shared_by_paths(known(x=5, y=5), [one])
+    monkeypatch.setattr(by_tasks, "_BYTES_OF_A_PATH", 1000)
+    monkeypatch.setattr(by_tasks, "_ROWS_OF_A_PATH", 4)
+    assert not by_tasks._is_shared_by_paths(known(x=5, y=5), [one])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -17,6 +19,10 @@ from hudiformat.write.placement import groups_of_new
 pytest.importorskip("pyspark.sql")
 
 from hudiformat.shuffle import tagging
+from hudiformat.shuffle.tagging import repeatable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("p", pa.string()), pa.field("n", pa.int64())])
 SMALL_GROUPS = {"hoodie.copyonwrite.record.size.estimate": "1000", "hoodie.parquet.max.file.size": "3000"}
@@ -70,3 +76,19 @@ def test_no_rows_have_no_tags(tmp_path: Path) -> None:
 
 def test_names_are_quoted() -> None:
     assert tagging.quoted("a`b.c") == "`a``b.c`"
+
+
+def test_what_may_give_other_rows_again_is_cached_and_what_is_quick_is_not(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(5).write.parquet(str(tmp_path / "rows"))
+    files = spark.read.parquet(str(tmp_path / "rows"))
+    with ExitStack() as stack:
+        assert repeatable(files.where("id > 1"), stack).storageLevel.useMemory is False
+        for other in (
+            files.selectExpr("rand()"),
+            files.distinct(),
+            files.mapInArrow(lambda batches: batches, "id long"),
+        ):
+            kept = repeatable(other, stack)
+            assert kept.storageLevel.useMemory
+            assert repeatable(kept, stack) is kept
+    assert not kept.storageLevel.useMemory

@@ -125,3 +125,37 @@ def test_one_part_needs_no_tasks() -> None:
     claimed: Any = Claimed()
     plan: Any = None
     assert by_partition(run_parts(context, claimed, plan, [lambda *_: [stat]])) == {"x": (stat,)}
+
+
+def test_a_clean_s_files_are_deleted_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    options = {"hoodie.clean.automatic": "false", "hoodie.index.type": "SIMPLE"}
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
+    for ts in range(4):
+        table.upsert(some_rows(0, 40, ts))
+    before, files = content(table), len(list((tmp_path / "t").glob("*/*.parquet")))
+    keep = {**options, "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    done = hudi_spark.clean(spark, table.path, options=keep)
+    assert done is not None
+    assert (files, len(list((tmp_path / "t").glob("*/*.parquet")))) == (16, 4)
+    assert content(table) == before
+    assert hudi_spark.clean(spark, table.path, options=keep) is None
+
+
+def test_damage_is_found_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options=BUCKETS)
+    table.insert(some_rows(0, 40, 1))
+    table.upsert(some_rows(0, 40, 2))
+    assert hudi_spark.verify(spark, table.path) == []
+    damaged = next((tmp_path / "t" / "x").glob(".*.log.*"))
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    found = hudi_spark.verify(spark, table.path)
+    assert found == table.verify()
+    assert [one.path for one in found] == [f"x/{damaged.name}"]
+    assert hudi_spark.verify(spark, table.path, contents=False) == []
+
+
+def test_an_index_is_built(spark: SparkSession, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={**BUCKETS, "hoodie.metadata.enable": "true"})
+    table.insert(some_rows(0, 40, 1))
+    assert hudi_spark.create_index(spark, table.path, "record_index")
+    check_record_index(tmp_path / "t")

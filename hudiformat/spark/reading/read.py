@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timezone, tzinfo
 from functools import partial
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from hudiformat.conditions import columns_named, implied
+from hudiformat.conditions import columns_named
 from hudiformat.query import plan_snapshot
 from hudiformat.shuffle import arrow_schema, quoted, spark_schema, tasks_at_once
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import AS_OF, COLUMNS, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
+from hudiformat.spark.reading.conditions import pruning
 from hudiformat.spark.reading.native import native_slices, parquet, without_impossible
 from hudiformat.spark.reading.pieces import Piece, SlicePiece, every_column, pieces, read_piece
 
@@ -58,7 +57,7 @@ def read(
         wanted = asked.columns or every.names
         named = None if filter is None else columns_named(filter, every)
         needed = every.names if filter is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
-        rows = _rows(spark, asked, needed, None if filter is None else _pruning(spark, filter, every))
+        rows = _rows(spark, asked, needed, None if filter is None else pruning(spark, filter, every))
     if filter is not None:
         rows = rows.where(filter)
     return rows.select(*map(quoted, wanted)) if list(wanted) != needed else rows
@@ -122,18 +121,3 @@ def _bins(found: Sequence[Piece], tasks: int) -> list[list[Piece]]:
         bins[-1].append(piece)
         room -= size
     return bins
-
-
-def _pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Expression | None:
-    """What rules out files; None where the session's time zone is one that only Java knows."""
-    zone = _zone(spark.conf.get("spark.sql.session.timeZone") or "UTC")
-    return None if zone is None else implied(condition, every, zone)
-
-
-def _zone(name: str) -> tzinfo | None:
-    if name in ("UTC", "Z"):
-        return timezone.utc
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return None

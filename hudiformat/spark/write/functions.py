@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from hudiformat.api import Table
 from hudiformat.errors import OptionError
 from hudiformat.options import REPLACING, Operation
 from hudiformat.services import write_and_serve
@@ -90,6 +91,21 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     Source: hudiformat.Table.delete.
     """
     return write_by(df, path, Operation.DELETE, options)
+
+
+def delete_partitions(
+    spark: SparkSession, path: str, partitions: Sequence[str], *, options: Mapping[str, str] | None = None
+) -> Commit:
+    """Remove all rows of these partition paths from the table at *path*, in one commit; no file is read.
+
+    Raises:
+        HudiFormatError: as for ``hudiformat.Table.delete_partitions``.
+
+    Source: hudiformat.Table.delete_partitions.
+    """
+    with reraised():
+        table = open_for_tasks(path, options)
+        return Table(with_tasks(spark, table.context)).delete_partitions(partitions)
 
 
 def write_batch(

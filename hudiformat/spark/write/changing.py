@@ -1,0 +1,154 @@
+"""Changing the rows of a table for which a condition holds, in place: Spark SQL's UPDATE and DELETE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession, functions
+
+from hudiformat.errors import SchemaError
+from hudiformat.options import Operation
+from hudiformat.query import PartitionPruner
+from hudiformat.services import write_and_serve
+from hudiformat.shuffle import (
+    GROUP,
+    KEY,
+    NEW,
+    OUT,
+    PATH,
+    cached,
+    cut_by_rows,
+    key_columns,
+    live_rows,
+    quoted,
+    slices_of,
+    spark_schema,
+    with_tags,
+    write_placed,
+)
+from hudiformat.spark.errors import reraised
+from hudiformat.spark.options import open_for_tasks
+from hudiformat.spark.reading.conditions import pruning
+from hudiformat.spark.services import with_tasks
+from hudiformat.storage import open_storage
+from hudiformat.table import TableContext, TableSchema, TableState
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction import Commit, WritePlan, write_and_commit
+from hudiformat.view import list_partitions
+from hudiformat.write import check_rows
+
+_ALL = "true"
+
+
+def update(
+    spark: SparkSession,
+    path: str,
+    set: Mapping[str, Any],  # noqa: A002 - SQL's word
+    where: str | None = None,
+    *,
+    options: Mapping[str, str] | None = None,
+) -> Commit:
+    """Give columns of the rows of the table at *path* other values, in one commit.
+
+    *set* has columns of the table, and for each a value, or a ``Column`` made of the row's own ones.  *where* is a
+    condition of Spark SQL; without one all rows are updated.  Only file slices are read that can have such rows.
+
+    Raises:
+        SchemaError: *set* names a column that is not there, or one that record key or partition path are made of.
+        WriteConflictError: another writer has changed the same file groups meanwhile; nothing is written.
+        HudiFormatError: as for :func:`hudiformat.spark.upsert`.
+
+    Source: UpdateHoodieTableCommand, Hudi 1.2.0.
+    """
+
+    def changed(found: DataFrame, plan: WritePlan) -> DataFrame:
+        _check(set, plan)
+        kinds = {field.name: field.dataType for field in spark_schema(plan.schema.arrow).fields}
+        values = {name: one if isinstance(one, Column) else functions.lit(one) for name, one in set.items()}
+        columns = {name: values[name].cast(kinds[name]) for name in values}
+        # All at once: each value is made of the row as it was.
+        return found.select(*(columns[name].alias(name) if name in columns else quoted(name) for name in found.columns))
+
+    return _changed(spark, path, where, changed, options, deletes=False)
+
+
+def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping[str, str] | None = None) -> Commit:
+    """Delete the rows of the table at *path* for which *where*, a condition of Spark SQL, is true, in one commit.
+
+    Only file slices are read that can have such rows.
+
+    Raises:
+        WriteConflictError: another writer has changed the same file groups meanwhile; nothing is deleted.
+        HudiFormatError: as for :func:`hudiformat.spark.delete`.
+
+    Source: DeleteHoodieTableCommand, Hudi 1.2.0.
+    """
+    return _changed(spark, path, where, lambda found, _: found, options, deletes=True)
+
+
+def _check(names: Mapping[str, Any], plan: WritePlan) -> None:
+    keys, known = key_columns(plan), plan.schema.arrow.names
+    for name in names:
+        if name not in known:
+            raise SchemaError(f"update: no column {name!r}; the columns are {', '.join(known)}", column=name)
+        if name in keys:
+            raise SchemaError(
+                f"update: the column {name!r} is of the record key or partition path, which a row keeps; delete the "
+                "row and insert it anew",
+                column=name,
+            )
+
+
+def _changed(
+    spark: SparkSession,
+    path: str,
+    where: str | None,
+    change: Callable[[DataFrame, WritePlan], DataFrame],
+    options: Mapping[str, str] | None,
+    *,
+    deletes: bool,
+) -> Commit:
+    """Write what *change* makes of the rows for which *where* is true, or delete them."""
+    context = with_tasks(spark, open_for_tasks(path, options).context)
+
+    def write(state: TableState) -> tuple[Commit, TableState]:
+        checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
+
+        def write_files(plan: WritePlan) -> Iterator[WriteStat]:
+            with ExitStack() as stack:
+                found = change(_rows_where(spark, context, plan, checked.schema, where or _ALL), plan)
+                return write_placed(
+                    cached(_tagged(found, plan, checked.schema, deletes=deletes), stack), plan, checked.schema
+                )
+
+        return write_and_commit(context, Operation.UPSERT, write_files, seen=state, change=checked.change)
+
+    with reraised(), cut_by_rows(spark):
+        return write_and_serve(context, write)
+
+
+def _rows_where(
+    spark: SparkSession, context: TableContext, plan: WritePlan, schema: TableSchema, where: str
+) -> DataFrame:
+    """The rows of the table as the write finds it, with PATH, KEY and, in OUT, their file groups."""
+    reader = plan.slice_reader(context.merger)
+    condition = pruning(spark, where, schema.arrow)
+    paths = [path for path, _ in list_partitions(open_storage(plan.root))]
+    if condition is not None:
+        pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
+        paths = [path for path in paths if pruner.may_hold(path)]
+    slices = slices_of(plan, paths)
+    return live_rows(spark, plan.root, reader, slices, schema.arrow, group=OUT, where=condition).where(where)
+
+
+def _tagged(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
+    """The rows with their tags, for the file groups that have them."""
+    if plan.uses_buckets:
+        found = with_tags(found.drop(PATH, KEY), plan, schema)
+    else:
+        found = found.withColumn(GROUP, functions.col(OUT))
+    out = functions.col(OUT) if deletes else functions.lit(None).cast("string")
+    own = [quoted(name) for name in schema.arrow.names]
+    return found.select(*own, PATH, GROUP, KEY, functions.lit(False).alias(NEW), out.alias(OUT))

@@ -1,0 +1,90 @@
+"""Rows are changed and deleted by conditions, in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hudiformat as hf
+from tests.tables import content, new_table, rows
+
+pytest.importorskip("pyspark.sql")
+
+from pyspark.sql import functions
+
+import hudiformat.spark as hudi_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KINDS = [
+    ("COPY_ON_WRITE", {"hoodie.index.type": "SIMPLE"}),
+    ("MERGE_ON_READ", {"hoodie.index.type": "SIMPLE"}),
+    ("MERGE_ON_READ", {"hoodie.index.type": "GLOBAL_SIMPLE"}),
+    ("MERGE_ON_READ", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}),
+]
+each_kind = pytest.mark.parametrize(("table_type", "options"), KINDS)
+
+
+def filled(path: Path, table_type: str, options: dict[str, str]) -> hf.Table:
+    table = new_table(path, table_type=table_type, options=options)
+    table.upsert(rows(*((f"k{number}", 1, "abc"[number % 3], number) for number in range(12))))
+    table.upsert(rows(("k0", 2, "a", 100)))
+    return table
+
+
+@each_kind
+def test_rows_for_which_a_condition_holds_get_other_values(
+    spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str]
+) -> None:
+    table = filled(tmp_path / "t", table_type, options)
+    before = content(table)
+    values = {"v": functions.col("v") + 1, "ts": 7}
+    commit = hudi_spark.update(spark, table.path, values, "p = 'a' and v > 3 or k = 'k1'", options=options)
+    assert sum(stat.num_update_writes or 0 for stat in commit.stats) == 4
+    changed = {"k0", "k6", "k9", "k1"}
+    assert content(table) == sorted(
+        ((k, 7, p, v + 1) if k in changed else (k, ts, p, v) for k, ts, p, v in before), key=repr
+    )
+    assert {stat.partition_path for stat in commit.stats} == {"a", "b"}
+
+
+@each_kind
+def test_rows_for_which_a_condition_holds_are_deleted(
+    spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str]
+) -> None:
+    table = filled(tmp_path / "t", table_type, options)
+    before = content(table)
+    commit = hudi_spark.delete_where(spark, table.path, "p = 'b' and abs(v) >= 4", options=options)
+    assert commit.num_deletes == 3
+    assert content(table) == [row for row in before if not (row[2] == "b" and row[3] >= 4)]
+    hudi_spark.delete_where(spark, table.path, "p = 'z'", options=options)
+    hudi_spark.delete_where(spark, table.path, "true", options=options)
+    assert content(table) == []
+
+
+def test_all_rows_are_updated_without_a_condition_and_texts_are_values(spark: SparkSession, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", *KINDS[1])
+    hudi_spark.update(spark, table.path, {"v": None, "ts": functions.expr("ts + length(k)")})
+    assert {(ts, v) for _, ts, _, v in content(table)} == {(3, None), (4, None)}
+
+
+def test_key_columns_and_unknown_ones_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", *KINDS[1])
+    before = content(table)
+    with pytest.raises(hf.SchemaError, match="'k' is of the record key or partition path, which a row keeps"):
+        hudi_spark.update(spark, table.path, {"k": "x"}, "v = 1")
+    with pytest.raises(hf.SchemaError, match=r"update: no column 'w'; the columns are k, ts, p, v"):
+        hudi_spark.update(spark, table.path, {"w": 1})
+    with pytest.raises(Exception, match="nope"):
+        hudi_spark.delete_where(spark, table.path, "nope = 1")
+    assert content(table) == before
+    assert not table.timeline.pending
+
+
+def test_partitions_are_deleted_without_reading_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", *KINDS[0])
+    hudi_spark.delete_partitions(spark, table.path, ["a", "c"])
+    assert {row[2] for row in content(table)} == {"b"}
