@@ -6,6 +6,8 @@ Tables: :func:`create_table`, :func:`open_table`, in whatever :func:`open_storag
 ``hudiformat.spark``, which is imported by itself.
 """
 
+import logging
+
 from hudiformat.api import Table, create_table, open_table
 from hudiformat.blocks import (
     BlockHeader,
@@ -117,3 +119,5 @@ __all__ = [
     "salvage",
     "verify_log",
 ]
+
+logging.getLogger("hudiformat").addHandler(logging.NullHandler())  # the application decides where lines go

@@ -6,8 +6,9 @@ before the service completes: a process that was stopped for too long finds that
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
 from hudiformat.table import TableState
@@ -25,6 +26,7 @@ class ServiceClaim:
     instant: Instant
     heartbeat: Heartbeat
     attempt: int
+    began: float = field(default_factory=time.time, compare=False)
 
 
 def is_running(state: TableState, instant: Instant) -> bool:

@@ -5,6 +5,8 @@ A service has a part for each file group that it rewrites.  The parts know nothi
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,12 +19,14 @@ from hudiformat.storage import Storage
 from hudiformat.table import TableContext, TableState, internal_schema_of
 from hudiformat.timeline import Action, CommitMetadata, CompactionOperation, CompactionPlan, Instant, State, WriteStat
 from hudiformat.transaction import (
+    LOG,
     Commit,
     WritePlan,
     changing,
     check_publishable,
     delete_markers,
     delete_strays,
+    log_commit,
     publish,
     refuse_new_indexes,
 )
@@ -92,6 +96,7 @@ def complete_claimed(
         LockError: another writer keeps the table's lock, or has taken the service over.
     """
     instant, storage = claimed.instant, state.storage
+    written = time.time()
     try:
         with changing(state.context) as current:
             claimed.heartbeat.confirm()
@@ -109,6 +114,9 @@ def complete_claimed(
         raise
     with suppress(StorageError):  # it is visible; markers that stay behind mean nothing
         delete_markers(storage, instant.time)
+    if LOG.isEnabledFor(logging.INFO):
+        name = metadata.operation_type or instant.action.value
+        log_commit(storage.root, done, name, metadata.write_stats, began=claimed.began, written=written)
     return Commit(done.time, done.action.value, metadata.write_stats)
 
 

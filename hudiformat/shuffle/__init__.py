@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hudiformat.shuffle.batches import cut_by_rows, tasks_at_once
 from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffled
+from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import write_everywhere
 from hudiformat.shuffle.live_rows import live_rows, one_per_key
 from hudiformat.shuffle.schema import arrow_schema, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
-from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, quoted, with_tags
+from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, paths_of, quoted, with_tags
 from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write_token
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "live_rows",
     "newest_slices",
     "one_per_key",
+    "paths_of",
+    "phase",
     "quoted",
     "slices_of",
     "spark_schema",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from hudiformat.options import DuplicatePolicy, Operation
+from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.few_keys import as_message
 from hudiformat.shuffle.slices import slices_of
 from hudiformat.shuffle.tasks import opens_groups
@@ -58,7 +59,8 @@ def written_by_driver(
 def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> PreparedRows | None:
     """The rows of *df*, where they are for the driver."""
     most = plan.options.driver_bytes
-    found = collected(df, most) if data is None else data
+    with phase(df.sparkSession, plan, "take the rows"):
+        found = collected(df, most) if data is None else data
     if found is None:
         return None
     fitted = pa.Table.from_batches(map(schema.fit, found.to_batches()), schema.arrow)

@@ -33,6 +33,7 @@ from hudiformat.options import DuplicatePolicy, Operation, SortMode
 from hudiformat.shuffle.batches import gathered, planned_once
 from hudiformat.shuffle.by_driver import seems_small, written_by_driver
 from hudiformat.shuffle.counting import Counts, counts_of_inserts, counts_of_new
+from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.located_keys import LocatedKeys, key_exists, known_keys, located_keys
 from hudiformat.shuffle.packing import PACKED, packed, shuffled
 from hudiformat.shuffle.path_lookup import keys_by_index
@@ -138,7 +139,7 @@ def _written_without_keys(
     elif plan.uses_buckets:
         count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
     else:
-        with planned_once(rows.sparkSession, 0):
+        with planned_once(rows.sparkSession, 0), phase(rows.sparkSession, plan, "count rows"):
             counts = counts_of_inserts(rows, plan, schema)
         count = sum(sum(tasks.values()) for tasks in counts.values())
     written = written_by_driver(rows, count, plan, schema)
@@ -159,7 +160,8 @@ def write_found(
     Unless the plan has hash buckets, the rows have to be cached.
     """
     if plan.sizing is not None:
-        counts = counts_of_new(found, plan)
+        with phase(found.sparkSession, plan, "look up keys, count new rows"):
+            counts = counts_of_new(found, plan)
         plan = _planned(plan, counts, slices_of(plan, counts) if slices is None else slices)
     return write_placed(found, plan, schema)
 
@@ -172,7 +174,8 @@ def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iter
 def _written(
     rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] = write_rows
 ) -> Iterator[WriteStat]:
-    messages = rows.mapInArrow(partial(by, plan, schema), "stats binary").collect()
+    with phase(rows.sparkSession, plan, "write files"):
+        messages = rows.mapInArrow(partial(by, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 

@@ -16,6 +16,7 @@ from hudiformat.index import PartitionIndex, rows_by_value
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.shuffle.batches import tasks_at_once
 from hudiformat.shuffle.counting import Counts, parallelism_of
+from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.few_keys import as_message
 from hudiformat.shuffle.path_lookup import few_by_index
 from hudiformat.shuffle.schema import arrow_schema
@@ -104,7 +105,8 @@ def _found_by_tasks(
 ) -> list[pa.RecordBatch]:
     tasks = min(len(slices), _TASKS_PER_CORE * tasks_at_once(spark))
     numbers = spark.range(0, len(slices), 1, tasks)
-    messages = numbers.mapInArrow(partial(_message, plan, slices, few), "keys binary").collect()
+    with phase(spark, plan, "look up keys"):
+        messages = numbers.mapInArrow(partial(_message, plan, slices, few), "keys binary").collect()
     return [batch for message in messages for batch in pa.ipc.open_stream(bytes(message[0]))]
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from hudiformat.index import rows_by_value
 from hudiformat.merge import key_hashes
 from hudiformat.shuffle.counting import Counts, parallelism_of, summed
+from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.distinct import DistinctCounts, spread
 from hudiformat.shuffle.tagging import KEY, PATH, TAGS, key_columns, quoted, tag_rows
 from hudiformat.sizing import Parallelism
@@ -72,7 +73,8 @@ def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data
     deletes = schema.delete_column if schema.delete_column in df.columns else None
     wanted = df if with_data else df.select(*map(quoted, dict.fromkeys([*names, *([deletes] if deletes else [])])))
     taken = partial(_taken, plan, schema.only(names), deletes, with_data)
-    messages = wanted.mapInArrow(taken, "part binary").collect()
+    with phase(df.sparkSession, plan, "look at the keys"):
+        messages = wanted.mapInArrow(taken, "part binary").collect()
     return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - of our own tasks
 
 

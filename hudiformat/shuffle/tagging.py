@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from hudiformat.index import numbers_by_path, rows_by_value
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableSchema
+from hudiformat.timeline import TableConfig
 from hudiformat.transaction import WritePlan
 from hudiformat.write import FIRST_NEW, groups_of_new
 
@@ -40,6 +41,23 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
 
     made = functions.arrow_udf(tag, TAGS)(*(functions.col(quoted(name)) for name in names))
     return df.withColumn(_TAG, made).select(*map(quoted, df.columns), f"{_TAG}.*")
+
+
+def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[str]:
+    """The partition paths of the rows of *df*, which have the columns of *schema*."""
+    names = list(RowKeys.of(config).partition_fields)
+    rows = (
+        df.select(*map(quoted, names))
+        .distinct()
+        .mapInArrow(partial(_paths, config, schema.only(names)), f"{PATH} string")
+    )
+    return sorted({row[0] for row in rows.collect()})
+
+
+def _paths(config: TableConfig, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        paths = RowKeys.of(config).partition_paths(schema.fit(batch))
+        yield pa.RecordBatch.from_arrays([paths], names=[PATH])
 
 
 def key_columns(plan: WritePlan) -> list[str]:

@@ -21,6 +21,7 @@ START = "hoodie.datasource.streaming.startOffset"
 LIMIT = "maxCommitsPerTrigger"
 COLUMNS = "hudiformat.columns"
 FILTER = "hudiformat.filter"
+TO_DELETE = "hoodie.datasource.write.partitions.to.delete"
 NATIVE = "hudiformat.spark.native"
 SIZING_TASKS = "hudiformat.sizing.tasks"
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
@@ -28,9 +29,11 @@ WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC = "snapshot", "read_optimized", "incremental", "cdc"
 _QUERIES = (SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC)
 _OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
-_WITHOUT_ROWS = (Operation.DELETE_PARTITION, Operation.ALTER_SCHEMA)
+_OF_NO_FRAME = (Operation.ALTER_SCHEMA,)
 _SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
-_OURS = {key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER, COLUMNS, FILTER, NATIVE)}
+_OURS = {
+    key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER, COLUMNS, FILTER, NATIVE, TO_DELETE)
+}
 
 
 def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
@@ -106,6 +109,12 @@ class SourceOptions:
         return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
     @property
+    def partitions_to_delete(self) -> list[str] | None:
+        """The partition paths that ``delete_partition`` removes, ``*`` for any text; None for those of the rows."""
+        text = self.get(TO_DELETE)
+        return None if text is None else [path.strip() for path in text.split(",") if path.strip()]
+
+    @property
     def native(self) -> str:
         """Which base files Spark's own reader reads: of storages that surely are its own too (auto), all, or none.
 
@@ -119,12 +128,18 @@ class SourceOptions:
 
     @property
     def operation(self) -> Operation:
-        """What a write does with its rows; upsert by default.
+        """What a batch of a stream does with its rows; upsert by default.
 
         Raises:
-            OptionError: there is no such operation.
+            OptionError: there is no such operation, or none for streams.
         """
-        return self._operation() or Operation.UPSERT
+        operation = self._operation() or Operation.UPSERT
+        if operation is Operation.DELETE_PARTITION:
+            raise OptionError(
+                "operation: a stream has no delete_partition; call hudiformat.spark.delete_partitions",
+                option="operation",
+            )
+        return operation
 
     def batch_operation(self, *, overwrite: bool) -> Operation:
         """What a batch does with its rows; with mode *overwrite* they replace all others by default.
@@ -145,7 +160,7 @@ class SourceOptions:
 
     def _operation(self) -> Operation | None:
         text = next((self.given[key] for key in _OPERATION_KEYS if key in self.given), None)
-        known = {operation.value.lower(): operation for operation in Operation if operation not in _WITHOUT_ROWS}
+        known = {operation.value.lower(): operation for operation in Operation if operation not in _OF_NO_FRAME}
         if text is None or text.lower() in known:
             return None if text is None else known[text.lower()]
         raise OptionError(f"operation: expected one of {', '.join(known)}, found {text!r}", option="operation")

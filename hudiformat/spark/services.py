@@ -15,7 +15,7 @@ from hudiformat import services
 from hudiformat.maintenance import TableFinding, verify_table
 from hudiformat.naming import WriteToken
 from hudiformat.services import Part
-from hudiformat.shuffle import decode_stats, encode_stats, tasks_at_once, write_token
+from hudiformat.shuffle import decode_stats, encode_stats, phase, tasks_at_once, write_token
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.storage import open_storage
@@ -120,7 +120,8 @@ def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None)
 
 def _run_parts(spark: SparkSession, plan: WritePlan, parts: Sequence[Part], attempt: int) -> Iterator[WriteStat]:
     numbers = spark.range(0, len(parts), 1, len(parts))
-    messages = numbers.mapInArrow(partial(_run, plan, parts, attempt), "stats binary").collect()
+    with phase(spark, plan, "rewrite file groups"):
+        messages = numbers.mapInArrow(partial(_run, plan, parts, attempt), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 

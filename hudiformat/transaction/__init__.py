@@ -19,6 +19,7 @@ from hudiformat.transaction.files import (
 from hudiformat.transaction.partitions import enter_partition
 from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
+from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
 from hudiformat.transaction.sweeping import sweep_before_archiving
@@ -33,6 +34,7 @@ from hudiformat.transaction.transaction import (
 )
 
 __all__ = [
+    "LOG",
     "RINGS_FOLDER",
     "Commit",
     "GroupTarget",
@@ -60,6 +62,7 @@ __all__ = [
     "enter_partition",
     "exclusive",
     "finish_restores",
+    "log_commit",
     "newest_batch",
     "partial_schema",
     "publish",

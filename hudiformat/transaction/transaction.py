@@ -8,7 +8,9 @@ hold the table's lock, and the write commits only if it conflicts with nothing t
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -60,6 +62,7 @@ from hudiformat.transaction.publishing import (
     refuse_others,
     refuse_rolled_back,
 )
+from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.transaction.rollback import roll_back
 from hudiformat.transaction.sweeping import sweep_orphans
 from hudiformat.upkeep import MetadataTable
@@ -145,6 +148,7 @@ class Transaction:
         self._context = context
         self._seen = seen  # as this write has begun
         self._heartbeat = heartbeat
+        self._began = time.time()
 
     @property
     def instant(self) -> Instant:
@@ -182,25 +186,26 @@ class Transaction:
         by_partition: dict[str, list[WriteStat]] = {}
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
+        written = time.time()
         metadata = CommitMetadata(
             operation_type=self.plan.operation.value,
             partition_to_write_stats={path: tuple(group) for path, group in sorted(by_partition.items())},
             extra_metadata=dict(extra or {}),
             partition_to_replace_file_ids=replaced,
         )
-        storage, time = self._context.storage, self.instant.time
+        storage, own = self._context.storage, self.instant.time
         if self.plan.in_tasks:
-            delete_strays(storage, self.plan.config, time, metadata.write_stats)
+            delete_strays(storage, self.plan.config, own, metadata.write_stats)
         with changing(self._context, self._seen, again=True) as state:
             self._refuse_conflicts(state, metadata)
             schema = self._schema(state, internal)
             check_publishable(state, self._seen, self.instant, metadata)
             refuse_new_indexes(state, self.plan, self.instant)
             has_ids = internal is not None or state.has_ids()
-            ids = internal_schema_of(state, schema, time, changed=internal) if has_ids else {}
+            ids = internal_schema_of(state, schema, own, changed=internal) if has_ids else {}
             metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})
             if state.options.concurrency.has_other_writers:
-                keep_partitions(storage, time, by_partition)
+                keep_partitions(storage, own, by_partition)
             if not state.options.concurrency.has_other_writers:
                 refuse_others(state, self._seen, self.instant)
             done = self._complete(state, metadata)
@@ -209,11 +214,14 @@ class Transaction:
         self.after = replace(state, context=self._context).with_instant(done)
         self._context.parsed.operations = done, self.plan.schema.keeps_operations  # no file need be asked
         self._stop_heartbeat()
-        leave(storage.root, time)
+        leave(storage.root, own)
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
             if self.plan.in_tasks:  # failed attempts may have gone on until now, and have found that they are awaited
-                delete_strays(storage, self.plan.config, time, metadata.write_stats)
-            delete_markers(storage, time)
+                delete_strays(storage, self.plan.config, own, metadata.write_stats)
+            delete_markers(storage, own)
+        if LOG.isEnabledFor(logging.INFO):
+            name = self.plan.operation.value
+            log_commit(storage.root, done, name, metadata.write_stats, began=self._began, written=written)
         return Commit(done.time, done.action.value, metadata.write_stats)
 
     @contextmanager

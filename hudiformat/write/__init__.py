@@ -6,7 +6,7 @@ from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.clustered import ClusteredFiles
 from hudiformat.write.handles.copied import CopiedFiles, can_copy
-from hudiformat.write.overwrite import delete_partitions, overwrite, overwrite_by, replaced_groups
+from hudiformat.write.overwrite import delete_partitions, matching_partitions, overwrite, overwrite_by, replaced_groups
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts
 from hudiformat.write.rows import combine_parts, delete_ordering
@@ -30,6 +30,7 @@ __all__ = [
     "expire_partitions",
     "expired_partitions",
     "groups_of_new",
+    "matching_partitions",
     "overwrite",
     "overwrite_by",
     "plan_inserts",

@@ -7,6 +7,7 @@ SparkDeletePartitionCommitActionExecutor, Hudi 1.2.0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from hudiformat.storage import Storage
 from hudiformat.table import SchemaChange, TableContext, TableState, list_files
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, Replaced, WritePlan, write_and_commit
-from hudiformat.view import build_slices
+from hudiformat.view import build_slices, list_partitions
 from hudiformat.write.write import prepare, write_prepared
 
 
@@ -78,6 +79,18 @@ def delete_partitions(state: TableState, *, partitions: Sequence[str]) -> tuple[
         in_tasks=False,
         replace=lambda plan, _stats: _groups(state.storage, plan, set(partitions)),
     )
+
+
+def matching_partitions(storage: Storage, patterns: Iterable[str]) -> list[str]:
+    """The partition paths that *patterns* name, in which ``*`` stands for any text.
+
+    Source: HoodieSparkSqlWriter.resolvePartitionWildcards, Hudi 1.2.0.
+    """
+    named = list(patterns)
+    plain = [path for path in named if "*" not in path]
+    wild = [re.compile(".*".join(map(re.escape, one.split("*")))) for one in named if "*" in one]
+    there = [path for path, _ in list_partitions(storage)] if wild else []
+    return sorted({*plain, *(path for path in there if any(one.fullmatch(path) for one in wild))})
 
 
 def _groups(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:

@@ -64,6 +64,13 @@ write(fresh, **{"hoodie.datasource.write.operation": "insert_overwrite"})""",
     """
 bulk = spark.createDataFrame([(1695172487991, "bulk", "rider-Y", "driver-Y", 3.5, "new_york")]).toDF(*columns)
 write(bulk, **{"hoodie.datasource.write.operation": "bulk_insert"})""",
+    """
+write(bulk.limit(1), **{
+    "hoodie.datasource.write.operation": "delete_partition",
+    "hoodie.datasource.write.partitions.to.delete": "sao_paulo,new*",
+})""",
+    """write(fresh, **{"hoodie.datasource.write.operation": "delete_partition"})""",
+    'write(spark.createDataFrame(data).toDF(*columns), **{"hoodie.metadata.enable": "true"})',
 ]
 ROWS = "result = sorted([list(row) for row in read().select(*columns).collect()], key=str)"
 QUERIES = """

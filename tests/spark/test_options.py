@@ -61,8 +61,18 @@ def test_a_write_is_an_upsert_unless_another_operation_is_asked_for() -> None:
     assert options().operation is Operation.UPSERT
     assert options(operation="bulk_insert").operation is Operation.BULK_INSERT
     assert options(hoodie__datasource__write__operation="Delete").operation is Operation.DELETE
-    with pytest.raises(hf.OptionError, match="expected one of insert, upsert, .*, found 'delete_partition'"):
+    with pytest.raises(hf.OptionError, match="expected one of insert, upsert, .*, found 'alter_schema'"):
+        _ = options(operation="alter_schema").operation
+    assert options(operation="delete_partition").batch_operation(overwrite=False) is Operation.DELETE_PARTITION
+    with pytest.raises(hf.OptionError, match="a stream has no delete_partition; call hudiformat.spark.delete_part"):
         _ = options(operation="delete_partition").operation
+
+
+def test_columns_and_partitions_are_lists() -> None:
+    assert options().columns is options().partitions_to_delete is None
+    assert options(hudiformat__columns="a, b").columns == ["a", "b"]
+    named = options(hoodie__datasource__write__partitions__to__delete="x,y/*")
+    assert named.partitions_to_delete == ["x", "y/*"]
 
 
 def test_mode_overwrite_takes_operations_that_overwrite() -> None:

@@ -31,6 +31,7 @@ from hudiformat.shuffle import arrow_schema, spark_schema, write_token
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.source.messages import fitted, results_of
+from hudiformat.spark.source.partition_deleter import PartitionDeleter
 from hudiformat.spark.write.modes import table_for
 from hudiformat.storage import open_storage
 from hudiformat.table import TableContext, TableSchema, TableState
@@ -51,11 +52,11 @@ class HudiDataSource(DataSource):
     """Hudi tables, read and written by hudiformat, in batches and as streams.
 
     Options for reading: ``hudiformat.columns`` (``"id, name"``) and ``hudiformat.filter`` (``"p = 'x' and v > 0"``),
-    ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or
-    cdc) with ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
+    ``as.of.instant``, ``hoodie.datasource.query.type`` (snapshot, read_optimized, incremental or cdc) with
+    ``hoodie.datasource.read.begin.instanttime`` and ``end.instanttime``; for streams
     ``hoodie.datasource.streaming.startOffset`` and ``maxCommitsPerTrigger``.  Options for writing: ``operation``
-    (insert, upsert, bulk_insert, delete, insert_overwrite or insert_overwrite_table) and Hudi's keys.  Mode overwrite
-    replaces all other rows, or with ``insert_overwrite`` those in the same partitions.
+    (insert, upsert, bulk_insert, delete, delete_partition, insert_overwrite or insert_overwrite_table) and Hudi's keys.
+    Mode overwrite replaces all other rows, or with ``insert_overwrite`` those in the same partitions.
     """
 
     @classmethod
@@ -72,6 +73,8 @@ class HudiDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation = self._options.batch_operation(overwrite=overwrite)
         context = table_for(self._options, arrow_schema(schema)).context
+        if operation is Operation.DELETE_PARTITION:
+            return PartitionDeleter(self._options, context.config, context.state().schema)
         state = before_write(context.state())
         checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)

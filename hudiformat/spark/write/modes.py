@@ -11,11 +11,13 @@ from pyspark.sql.types import StructType
 
 from hudiformat.api import Table, create_from_keys
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
-from hudiformat.shuffle import arrow_schema
+from hudiformat.options import Operation
+from hudiformat.shuffle import arrow_schema, paths_of
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import SourceOptions
-from hudiformat.spark.write.functions import write_by
+from hudiformat.spark.write.functions import delete_partitions, write_by
 from hudiformat.transaction import Commit
+from hudiformat.write import matching_partitions
 
 _ASKS = ("ignore", "errorifexists", "error")
 _MODES = ("append", "overwrite", *_ASKS)
@@ -68,8 +70,18 @@ def write(
             if mode.lower() == "ignore":
                 return None
             raise TableExistsError(f"{path}: there is a table already; use mode append or overwrite", path=path)
-        table_for(asked, arrow_schema(df.schema), partition_by)
+        table = table_for(asked, arrow_schema(df.schema), partition_by)
+        if operation is Operation.DELETE_PARTITION:
+            return delete_partitions(df.sparkSession, path, _to_delete(df, table, asked), options=asked.of_table)
     return write_by(df, path, operation, asked.of_table)
+
+
+def _to_delete(df: DataFrame, table: Table, asked: SourceOptions) -> list[str]:
+    """The partitions that are named, or else those of the rows."""
+    named = asked.partitions_to_delete
+    if named is not None:
+        return matching_partitions(table.context.storage, named)
+    return paths_of(df, table.config, table.context.state().schema)
 
 
 def _table(asked: SourceOptions) -> Table | None:

@@ -78,7 +78,7 @@ def test_a_key_that_is_null_stops_the_write_and_leaves_nothing(spark: SparkSessi
 
 REFUSED = {
     "overwriting by an upsert": ({"operation": "upsert"}, "overwrite", "mode overwrite: expected .* found upsert"),
-    "deleting partitions": ({"operation": "delete_partition"}, "append", "expected one of insert, upsert, bulk_insert"),
+    "columns alone": ({"operation": "alter_schema"}, "append", "expected one of insert, upsert, bulk_insert"),
     "an unknown operation": ({"operation": "upsret"}, "append", "expected one of insert, upsert, bulk_insert, delete"),
     "an unknown option": ({"hoodie.logfile.max.sise": "1"}, "append", "did you mean 'hoodie.logfile.max.size'"),
 }

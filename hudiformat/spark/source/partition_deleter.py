@@ -1,0 +1,49 @@
+"""The operation ``delete_partition`` of the data source: tasks say which partitions their rows are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from hudiformat.api import Table
+from hudiformat.spark.options import SourceOptions
+from hudiformat.spark.source.messages import results_of
+from hudiformat.table import RowKeys, TableSchema
+from hudiformat.timeline import TableConfig
+from hudiformat.write import matching_partitions
+
+
+@dataclass
+class Paths(WriterCommitMessage):
+    """The partition paths of a task's rows."""
+
+    paths: Sequence[str]
+
+
+class PartitionDeleter(DataSourceArrowWriter):
+    """Removes the partitions that are named, or else those of the rows."""
+
+    def __init__(self, options: SourceOptions, config: TableConfig, schema: TableSchema) -> None:
+        self._options = options
+        self._named = options.partitions_to_delete
+        self._config = config
+        self._keys = schema.only(list(RowKeys.of(config).partition_fields))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """The partition paths of a task's rows, unless partitions are named."""
+        found: set[str] = set()
+        for batch in iterator:
+            if self._named is None:
+                rows = self._keys.fit(batch.select(self._keys.arrow.names))
+                found.update(RowKeys.of(self._config).partition_paths(rows).unique().to_pylist())
+        return Paths(sorted(found))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove the partitions, in one commit."""
+        table: Table = self._options.table()
+        paths = {path for one in results_of(messages, Paths) for path in one.paths}
+        named = self._named
+        table.delete_partitions(sorted(paths) if named is None else matching_partitions(table.context.storage, named))
