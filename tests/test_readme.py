@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 from pathlib import Path
@@ -101,3 +102,15 @@ def test_the_spark_example_runs(spark: SparkSession, tmp_path: Path) -> None:
         {"id": "c", "ts": 3},
     ]
     assert [path.name for path in (tmp_path / "out").glob("*/_SUCCESS")] == ["_SUCCESS"]
+
+
+def test_the_page_on_spark_runs(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (README.parent / "docs" / "spark.md").read_text("utf-8")
+    trips = [("t1", 1, 30.0, "chennai"), ("t2", 1, 0.5, "chennai"), ("t3", 1, 20.0, "sao_paulo")]
+    df = spark.createDataFrame(trips, "uuid string, ts bigint, fare double, city string")
+    path = str(tmp_path / "trips")
+    run(re.findall(r"```python\n(.*?)```", page, re.DOTALL), {"spark": spark, "df": df, "path": path})
+    rows = hf.open_table(path).snapshot(columns=["uuid", "fare", "city"]).to_pylist()
+    assert rows == []  # those of one city were set to 0 and deleted, the other city was dropped
+    assert "t9" not in capsys.readouterr().err
+    logging.getLogger("hudiformat").setLevel(logging.NOTSET)
