@@ -108,9 +108,12 @@ def test_the_page_on_spark_runs(spark: SparkSession, tmp_path: Path, capsys: pyt
     page = (README.parent / "docs" / "spark.md").read_text("utf-8")
     trips = [("t1", 1, 30.0, "chennai"), ("t2", 1, 0.5, "chennai"), ("t3", 1, 20.0, "sao_paulo")]
     df = spark.createDataFrame(trips, "uuid string, ts bigint, fare double, city string")
-    path = str(tmp_path / "trips")
-    run(re.findall(r"```python\n(.*?)```", page, re.DOTALL), {"spark": spark, "df": df, "path": path})
-    rows = hf.open_table(path).snapshot(columns=["uuid", "fare", "city"]).to_pylist()
-    assert rows == []  # those of one city were set to 0 and deleted, the other city was dropped
+    spark.createDataFrame([("t5", 1, 2.0, "paris")], df.schema).write.parquet(str(tmp_path / "in"))
+    places = {name: str(tmp_path / name) for name in ("checkpoint", "in", "trips")}
+    names = {"path": places["trips"], "folder": places["in"], "checkpoint": places["checkpoint"]}
+    run(re.findall(r"```python\n(.*?)```", page, re.DOTALL), {"spark": spark, "df": df, **names})
+    rows = hf.open_table(places["trips"]).snapshot(columns=["uuid", "fare", "city"]).to_pylist()
+    # Those of one city were set to 0 and deleted, another was dropped, the stream has brought a third.
+    assert rows == [{"uuid": "t5", "fare": 2.0, "city": "paris"}]
     assert "t9" not in capsys.readouterr().err
     logging.getLogger("hudiformat").setLevel(logging.NOTSET)

@@ -128,13 +128,23 @@ def write_batch(
     """
     asked = SourceOptions({**(options or {}), "path": path, "operation": operation})
     asked = asked.among(tasks_at_once(df.sparkSession))
-    writer = asked.get(WRITER) or df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    writer = asked.get(WRITER) or _query_id(df.sparkSession)
     if writer is None:
-        raise OptionError(f"whose batch is it? call this in foreachBatch, or name the stream with {WRITER}")
+        raise OptionError(
+            "whose batch is it? call this in foreachBatch; with Spark Connect, which tells no query's id, name the "
+            f"stream with {WRITER}",
+            option=WRITER,
+        )
     newest = newest_batch(asked.table().context.state(), writer)
     if newest is not None and newest >= batch_id:
         return None
     return write_by(df, path, asked.operation, asked.of_table, checkpoint(writer, batch_id))
+
+
+def _query_id(spark: SparkSession) -> str | None:
+    """The id of the query whose batch is written in this thread; with Spark Connect nobody says."""
+    context = getattr(spark, "sparkContext", None)
+    return None if context is None else context.getLocalProperty(QUERY_ID)
 
 
 def write_by(

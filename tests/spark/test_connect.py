@@ -1,0 +1,49 @@
+"""All of it works on Spark Connect, where the client has no JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.hudi import ROOT
+
+pytest.importorskip("pyspark.sql.datasource")
+
+pytestmark = pytest.mark.spark
+
+
+def test_functions_data_source_and_streams_need_no_jvm(java: Path, tmp_path: Path) -> None:
+    if os.environ.get("CI") != "true":
+        pytest.importorskip("grpc", reason="pip install 'pyspark[connect]'")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environ |= {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ |= {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_DIRS": str(tmp_path / "local")}
+    job = Path(__file__).with_name("connect_job.py")
+    run = subprocess.run(
+        [sys.executable, str(job), str(tmp_path)],
+        env=environ,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert json.loads(run.stdout.splitlines()[-1]) == {
+        "write": 60,
+        "upsert": 60,
+        "insert": 120,
+        "filter": 3,
+        "update and delete_where": 111,
+        "merge and delete": 109,
+        "verify": 0,
+        "delete_partitions": 73,
+        "source": 100,
+        "streams": 106,
+        "rows": 106,
+    }
