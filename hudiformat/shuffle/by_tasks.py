@@ -172,10 +172,10 @@ def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iter
 
 
 def _written(
-    rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] = write_rows
+    rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] | None = None
 ) -> Iterator[WriteStat]:
     with phase(rows.sparkSession, plan, "write files"):
-        messages = rows.mapInArrow(partial(by, plan, schema), "stats binary").collect()
+        messages = rows.mapInArrow(partial(by or write_rows, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 

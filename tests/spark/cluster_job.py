@@ -29,7 +29,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("ts", pa.int64()), pa.field("p", pa.string())])
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-KINDS = {"mor": ("MERGE_ON_READ", BUCKETS), "cow": ("COPY_ON_WRITE", {"hoodie.index.type": "SIMPLE"})}
+KINDS = {
+    "mor": ("MERGE_ON_READ", BUCKETS),
+    "cow": ("COPY_ON_WRITE", {"hoodie.index.type": "SIMPLE"}),
+    "many": ("MERGE_ON_READ", {**BUCKETS, "hoodie.bucket.index.num.buckets": "32"}),
+}
+KILLED_AFTER = 20
+"""Of a compaction's 64 file groups."""
 ROWS = 600
 TASKS = 4
 
@@ -98,10 +104,10 @@ def upserts(spark: SparkSession, path: str, marks: str, kind: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415 - after the session, as in a job that is given the package
 
     options = create(path, kind)
-    with struck("write.shuffle", "write_rows", partial(misfortune, marks, ("killed",))):
+    with struck("shuffle.by_tasks", "write_rows", partial(misfortune, marks, ("killed",))):
         hudi_spark.insert(rows(spark, 0, ts=1), path, options=options)
     # Not in one stage with the kill: what is missing of the shuffle then has the stage run again, and not its task.
-    with struck("write.shuffle", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
+    with struck("shuffle.by_tasks", "write_rows", partial(misfortune, marks, ("failed", "hung"))):
         hudi_spark.upsert(rows(spark, ROWS // 2, ts=2), path, options=options)
 
 
@@ -110,7 +116,7 @@ def bulk_inserts(spark: SparkSession, path: str, marks: str) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415
 
     options = create(path, "cow")
-    with struck("write.shuffle", "write_rows", partial(misfortune, marks, EVERYTHING)):
+    with struck("shuffle.by_tasks", "write_rows", partial(misfortune, marks, EVERYTHING)):
         hudi_spark.bulk_insert(rows(spark, 0, ts=1), path, options=options)
 
 
@@ -129,8 +135,34 @@ def files(spark: SparkSession, path: str, marks: str) -> None:
     from hudiformat.spark import file_sink  # noqa: PLC0415
 
     sink = file_sink(path, partition_by=["p"], options={"auto-compaction": "true"})
-    with struck("files.sink", "_write_share", partial(misfortune, marks, EVERYTHING)):
+    with struck("spark.files.sink", "_write_share", partial(misfortune, marks, EVERYTHING)):
         sink(rows(spark, 0, ts=1), 0)
+
+
+def compaction(spark: SparkSession, path: str, marks: str) -> None:
+    """A compaction of 64 file groups, in the middle of which an executor is killed; which process rewrote how many."""
+    import hudiformat as hf  # noqa: PLC0415
+    import hudiformat.spark as hudi_spark  # noqa: PLC0415
+
+    options = create(path, "many")
+    table = hf.open_table(path, options=KINDS["many"][1])
+    for ts in (1, 2):
+        ids = [f"k{number}" for number in range(ROWS)]
+        table.upsert(
+            pa.table({"id": ids, "ts": [ts] * ROWS, "p": [f"p{n * 2 // ROWS}" for n in range(ROWS)]}, schema=SCHEMA)
+        )
+    with struck("spark.services", "_run", partial(shared_work, marks)):
+        hudi_spark.compact(spark, path, options=options)
+
+
+def shared_work(marks: str) -> None:
+    """Note whose work a file group was; after some, the executor is killed."""
+    context = TaskContext.get()
+    assert context is not None
+    mark(marks, f"done-{os.getpid()}-{context.partitionId()}")
+    if len(list(Path(marks).glob("done-*"))) > KILLED_AFTER and mark(marks, "killed"):
+        os.kill(parent_of(os.getppid()), signal.SIGKILL)
+        time.sleep(60)
 
 
 EVERYTHING = ("killed", "failed", "hung")
@@ -141,6 +173,7 @@ JOBS: dict[str, Callable[[SparkSession, str, str], None]] = {
     "bulk": bulk_inserts,
     "source": source,
     "files": files,
+    "compaction": compaction,
 }
 
 
@@ -164,8 +197,8 @@ def create(path: str, kind: str) -> dict[str, str]:
 
 @contextmanager
 def struck(module: str, name: str, strike: Callable[[], None]) -> Iterator[None]:
-    """In a task of hudiformat.spark's *module* something goes wrong when the task's files are there."""
-    patched = import_module(f"hudiformat.spark.{module}")
+    """In a task of hudiformat's *module* something goes wrong when the task's files are there."""
+    patched = import_module(f"hudiformat.{module}")
     whole = getattr(patched, name)
     setattr(patched, name, partial(made_and_struck, module, name, strike))
     yield
@@ -173,7 +206,7 @@ def struck(module: str, name: str, strike: Callable[[], None]) -> Iterator[None]
 
 
 def made_and_struck(module: str, name: str, strike: Callable[[], None], *arguments: Any) -> Iterator[pa.RecordBatch]:
-    made = list(getattr(import_module(f"hudiformat.spark.{module}"), name)(*arguments))  # the executor's is whole
+    made = list(getattr(import_module(f"hudiformat.{module}"), name)(*arguments))  # the executor's is whole
     strike()
     yield from made
 

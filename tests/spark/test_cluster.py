@@ -74,7 +74,7 @@ def done(java: Path, store: str, tmp_path_factory: pytest.TempPathFactory) -> An
     }
     environment.pop("PYTHONPATH", None)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
-        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), store, *JOBS, "files"]
+        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), store, *JOBS, "files", "compaction"]
         job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=600, check=False)
     assert job.returncode == 0, (folder / "log").read_text()[-4000:]
     return folder, json.loads((folder / "said.json").read_text())
@@ -102,7 +102,7 @@ def cluster(environment: dict[str, str], folder: Path) -> Iterator[str]:
         stack.enter_context(daemon("master.Master", environment, folder, "--host", HOSTS[0], "--port", str(port)))
         wait_for(HOSTS[0], port)
         for host in HOSTS:
-            options = ("--host", host, "--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), master)
+            options = ("--host", host, "--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), master)
             stack.enter_context(daemon("worker.Worker", {**environment, "SPARK_LOCAL_IP": host}, folder, *options))
         yield master
 
@@ -180,3 +180,22 @@ def test_each_row_is_in_the_plain_files_once_and_nothing_is_staged(done: Any) ->
     assert [path.name for path in (folder / "files" / ".hudiformat-sink").rglob("*") if path.is_file()] == [
         f"{0:020}.done"
     ]
+
+
+def test_a_compaction_of_64_file_groups_loses_nothing_when_an_executor_is_killed(done: Any) -> None:
+    folder, said = done
+    table = hf.open_table(folder / "compaction")
+    slices = table.file_slices()
+    assert [bool(one.base_file) and not one.log_files for one in slices] == [True] * 64
+    found = table.snapshot(columns=["id", "ts"]).to_pylist()
+    assert {row["id"]: row["ts"] for row in found} == {f"k{number}": 2 for number in range(ROWS)}
+    assert len(found) == ROWS
+    assert table.verify() == []
+    assert data_files(open_storage(table.path)) == committed_files(table)
+    marks = said["jobs"]["compaction"]
+    assert "killed" in marks
+    shares = Counter(mark.split("-")[1] for mark in marks if mark.startswith("done-"))
+    parts = {mark.split("-")[2] for mark in marks if mark.startswith("done-")}
+    assert len(parts) == 64
+    assert len(shares) >= 4  # processes: four tasks at a time, and those of the executor that came in place of the dead
+    assert max(shares.values()) < 40

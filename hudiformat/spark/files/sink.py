@@ -162,8 +162,12 @@ def _latest(rows: pa.RecordBatch, column: str | None) -> list[int]:
 
 
 def _run_in_tasks(spark: SparkSession, compactors: Sequence[Compactor]) -> None:
-    spark.sparkContext.parallelize(compactors, len(compactors)).foreach(_compact)
+    numbers = spark.range(0, len(compactors), 1, max(len(compactors), 1))
+    numbers.mapInArrow(partial(_compact, compactors), "number long").collect()
 
 
-def _compact(compactor: Compactor) -> None:
-    compactor()
+def _compact(compactors: Sequence[Compactor], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            compactors[number]()
+        yield pa.RecordBatch.from_arrays([batch.column(0)], names=["number"])

@@ -1,0 +1,175 @@
+"""A pipeline's writes, reads and small commits on Spark, by one engine, in a process of its own.
+
+    python -m benchmarks.pipeline_job functions|source|hudi|parquet FOLDER ROUNDS
+
+FOLDER has the rows and the tables that :mod:`benchmarks.pipeline` has made.  Only Spark is imported for Hudi and
+Parquet.  Prints JSON: by what was done, the seconds of the best round after one that does not count, jobs and writing
+tasks of one round, and the most memory in MB that the driver, its JVM and Python's workers had together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.spark_job import CORES, SETTINGS, Peak
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS, FEW, TABLES = "rows.parquet", "few.parquet", {"copy-on-write": "cow", "a tenth with log files": "mor"}
+KEYS = {
+    "hoodie.table.name": "rows",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.index.type": "SIMPLE",
+    "hoodie.metadata.enable": "false",
+}
+SMALL, FIRST, INSERT, UPSERT = "upsert of 20,000 rows", "first load by upsert", "insert", "upsert of all rows"
+QUERIES: dict[str, tuple[str | None, list[str] | None]] = {
+    "count": (None, None),
+    "one column": (None, ["large"]),
+    "a partition": ("p = 'p3'", ["large", "p"]),
+    "a key": ("id = 'k000123456'", None),
+    "all columns": (None, None),
+}
+
+Write = Callable[["DataFrame", str, str], None]
+
+
+def writer_of(engine: str) -> Write:
+    """How *engine* writes rows to a path by an operation."""
+
+    def by_source(rows: DataFrame, path: str, operation: str) -> None:
+        name = "hudi" if engine == "hudi" else "hudiformat"
+        options = {**KEYS, "hoodie.datasource.write.operation": operation}
+        rows.write.format(name).mode("append").options(**options).save(path)
+
+    def by_functions(rows: DataFrame, path: str, operation: str) -> None:
+        import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
+
+        hudi_spark.write(rows, path, options={**KEYS, "hoodie.datasource.write.operation": operation})
+
+    def as_parquet(rows: DataFrame, path: str, _operation: str) -> None:
+        rows.write.partitionBy("p").mode("append").parquet(path)
+
+    return {"functions": by_functions, "parquet": as_parquet}.get(engine, by_source)
+
+
+def reader_of(engine: str, spark: SparkSession) -> Callable[..., DataFrame]:
+    """How *engine* reads a table: its path, and a filter and columns where it takes them."""
+
+    def read(path: str, where: str | None, columns: list[str] | None) -> DataFrame:
+        if engine == "functions":
+            import hudiformat.spark as hudi_spark  # noqa: PLC0415
+
+            return hudi_spark.read(spark, path, columns=columns, filter=where)
+        if engine == "parquet":
+            found = spark.read.parquet(*map(str, sorted(Path(path).glob("*/*.parquet"))))
+        else:
+            found = spark.read.format("hudi" if engine == "hudi" else "hudiformat").load(path)
+        found = found if where is None else found.where(where)
+        return found if columns is None else found.select(*columns)
+
+    return read
+
+
+def asked(name: str, rows: DataFrame) -> None:
+    """Have Spark do what a query asks for."""
+    if name == "count":
+        rows.count()
+    elif name == "a key":
+        rows.collect()
+    else:
+        rows.write.format("noop").mode("overwrite").save()
+
+
+class Job:
+    """What is measured, in one session."""
+
+    def __init__(self, spark: SparkSession, engine: str, folder: Path, rounds: int) -> None:
+        self._spark, self._engine, self._folder, self._rounds = spark, engine, folder, rounds
+        self._target = folder / f"target-{engine}"
+        self._groups = count()
+        self.found: dict[str, dict[str, Any]] = {}
+
+    def measure(self, name: str, before: Callable[[], None], action: Callable[[], None]) -> None:
+        """Best seconds, jobs, tasks that wrote, and memory."""
+        seconds, jobs, context = [], 0, self._spark.sparkContext
+        with Peak() as peak:
+            for _ in range(self._rounds + 1):
+                before()
+                files, group = self._files(), f"group-{next(self._groups)}"
+                context.setJobGroup(group, name)
+                start = time.perf_counter()
+                action()
+                seconds.append(time.perf_counter() - start)
+                jobs = len(context.statusTracker().getJobIdsForGroup(group))
+        new = self._files() - files
+        tasks = {match[0] for path in new if (match := re.search(r"\d+-\d+-\d+", path.partition("_")[2]))}
+        self.found[name] = {
+            "seconds": min(seconds[1:]),
+            "jobs": jobs,
+            "tasks": len(tasks) if self._engine != "parquet" else CORES,
+            "peak_mb": peak.mb,
+        }
+
+    def _files(self) -> set[str]:
+        return {path.name for path in self._target.glob("*/*") if "_" in path.name and path.suffix != ".crc"}
+
+    def writes(self) -> None:
+        """First load, insert, upsert of all rows, and upserts of few."""
+        rows, few = (self._spark.read.parquet(str(self._folder / name)) for name in (ROWS, FEW))
+        write, path = writer_of(self._engine), str(self._target)
+
+        def empty() -> None:
+            shutil.rmtree(self._target, ignore_errors=True)
+
+        if self._engine == "parquet":
+            self.measure(INSERT, empty, lambda: write(rows, path, "insert"))
+            return
+        self.measure(FIRST, empty, lambda: write(rows, path, "upsert"))
+        self.measure(INSERT, empty, lambda: write(rows, path, "insert"))
+        self.measure(UPSERT, bool, lambda: write(rows, path, "upsert"))
+        self.measure(SMALL, bool, lambda: write(few, path, "upsert"))
+
+    def reads(self) -> None:
+        """The queries, of both tables."""
+        read = reader_of(self._engine, self._spark)
+        for table, folder in TABLES.items():
+            for name, (where, columns) in QUERIES.items():
+                path = str(self._folder / folder)
+                self.measure(f"{name}, {table}", bool, lambda: asked(name, read(path, where, columns)))  # noqa: B023 - now
+
+
+def main(engine: str, folder: str, rounds: str) -> None:
+    """Print what everything took."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the module is imported without Spark too
+
+    builder = SparkSession.builder.master(f"local[{CORES}]")
+    settings: Mapping[str, str] = SETTINGS
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    if engine in ("functions", "source"):
+        import hudiformat.spark as hudi_spark  # noqa: PLC0415
+
+        hudi_spark.register(spark)
+    job = Job(spark, engine, Path(folder), int(rounds))
+    job.writes()
+    job.reads()
+    spark.stop()
+    sys.stdout.write(json.dumps(job.found) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

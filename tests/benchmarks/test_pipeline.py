@@ -1,0 +1,45 @@
+"""The pipeline's benchmark runs, at a size at which figures mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hudiformat as hf
+from benchmarks import pipeline
+from benchmarks.pipeline_job import FIRST, INSERT, SMALL, UPSERT, Job
+
+pytest.importorskip("pyspark.sql.datasource")
+
+import hudiformat.spark as hudi_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+COUNT = 2_000
+
+
+def test_writes_and_reads_are_measured(spark: SparkSession, tmp_path: Path) -> None:
+    hudi_spark.register(spark)
+    pipeline.prepare(tmp_path, COUNT)
+    slices = hf.open_table(tmp_path / "mor").file_slices()
+    assert (len(slices), sum(bool(one.log_files) for one in slices)) == (10, 1)
+    found = {}
+    for engine in ("functions", "parquet"):
+        job = Job(spark, engine, tmp_path, 1)
+        job.writes()
+        job.reads()
+        found[engine] = job.found
+    assert set(found["functions"]) >= {FIRST, INSERT, UPSERT, SMALL}
+    assert found["functions"][SMALL]["jobs"] == 1
+    lines = pipeline.tables(found).splitlines()
+    assert lines[2] == "| write | hudiformat, functions | Parquet |"
+    assert len([line for line in lines if line.startswith("| ")]) == 16
+
+
+def test_rows_follow_from_their_numbers() -> None:
+    assert pipeline.rows_of([3, 5])["id"].to_pylist() == ["k000000003", "k000000005"]
+    assert pipeline.rows_of(range(10)).num_columns == 10
