@@ -147,7 +147,7 @@ def compaction(spark: SparkSession, path: str, marks: str) -> None:
     options = create(path, "many")
     table = hf.open_table(path, options=KINDS["many"][1])
     for ts in (1, 2):
-        ids = [f"k{number}" for number in range(ROWS)]
+        ids = [f"{number * 2_654_435_761 % 2**32:x}" for number in range(ROWS)]  # whose hashes are of every bucket
         table.upsert(
             pa.table({"id": ids, "ts": [ts] * ROWS, "p": [f"p{n * 2 // ROWS}" for n in range(ROWS)]}, schema=SCHEMA)
         )
@@ -159,6 +159,7 @@ def shared_work(marks: str) -> None:
     """Note whose work a file group was; after some, the executor is killed."""
     context = TaskContext.get()
     assert context is not None
+    time.sleep(0.2)  # as long as a file group of a real table takes: else the first process does most
     mark(marks, f"done-{os.getpid()}-{context.partitionId()}")
     if len(list(Path(marks).glob("done-*"))) > KILLED_AFTER and mark(marks, "killed"):
         os.kill(parent_of(os.getppid()), signal.SIGKILL)

@@ -188,8 +188,8 @@ def test_a_compaction_of_64_file_groups_loses_nothing_when_an_executor_is_killed
     slices = table.file_slices()
     assert [bool(one.base_file) and not one.log_files for one in slices] == [True] * 64
     found = table.snapshot(columns=["id", "ts"]).to_pylist()
-    assert {row["id"]: row["ts"] for row in found} == {f"k{number}": 2 for number in range(ROWS)}
-    assert len(found) == ROWS
+    assert len({row["id"] for row in found}) == len(found) == ROWS
+    assert {row["ts"] for row in found} == {2}
     assert table.verify() == []
     assert data_files(open_storage(table.path)) == committed_files(table)
     marks = said["jobs"]["compaction"]
@@ -198,4 +198,4 @@ def test_a_compaction_of_64_file_groups_loses_nothing_when_an_executor_is_killed
     parts = {mark.split("-")[2] for mark in marks if mark.startswith("done-")}
     assert len(parts) == 64
     assert len(shares) >= 4  # processes: four tasks at a time, and those of the executor that came in place of the dead
-    assert max(shares.values()) < 40
+    assert max(shares.values()) < 32
