@@ -101,7 +101,7 @@ class Job:
         self._groups = count()
         self.found: dict[str, dict[str, Any]] = {}
 
-    def measure(self, name: str, before: Callable[[], None], action: Callable[[], None]) -> None:
+    def measure(self, name: str, before: Callable[[], object], action: Callable[[], object]) -> None:
         """Best seconds, jobs, tasks that wrote, and memory."""
         seconds, jobs, context = [], 0, self._spark.sparkContext
         with Peak() as peak:

@@ -30,10 +30,11 @@ REQUIREMENTS = (
     "pyspark==3.5.9",
     "pandas>=2.2,<3",
     "pyarrow>=19",
+    "sqlglot>=26",
     "numpy>=1.26",
     "fastavro>=1.10",
     "javaproperties>=0.8",
-    "pyroaring>=1.0",  # this and the four before: what hudiformat itself needs
+    "pyroaring>=1.0",  # this and those before but the first: what hudiformat itself needs
     "setuptools<81",  # PySpark 3.5 imports distutils, which Python 3.12 took out
 )
 PYTHONS = ("python3.11", "python3.10", "python3.12")  # those that PySpark 3.5 is made for; 3.13 works, too

@@ -6,7 +6,20 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession, functions
 
 from hudiformat.errors import DataError, UnsupportedFeatureError
-from hudiformat.spark import Delete, Insert, Update, delete, insert, merge, register, upsert
+from hudiformat.spark import (
+    Delete,
+    Insert,
+    Update,
+    compact,
+    delete,
+    delete_where,
+    insert,
+    merge,
+    read,
+    register,
+    update,
+    upsert,
+)
 
 
 def main(path: str) -> None:
@@ -22,7 +35,18 @@ def main(path: str) -> None:
         source, path, when_matched=[Delete(functions.expr("source.id < 92")), Update()], when_not_matched=[Insert()]
     )
     assert (merged.num_writes, merged.num_deletes) == (18, 2)
-    assert "null or empty" in refusal(
+    assert read(spark, path).count() == 103
+    assert [row[0] for row in read(spark, path, columns=["id"], filter="p = 'p1' and id > 106").collect()] == [107, 109]
+    compact(spark, path, options={"hoodie.compact.inline.max.delta.commits": "1"})
+    plan = read(spark, path, filter="id > 50")._jdf.queryExecution().executedPlan().toString()
+    assert "FileScan parquet" in plan
+    assert "MapInArrow" not in plan
+    assert sum(row["ts"] for row in read(spark, path, filter="id >= 107").collect()) == 9
+    update(spark, path, {"ts": 9}, "id = 108")
+    assert read(spark, path, filter="ts = 9").count() == 1
+    delete_where(spark, path, "id = 109")
+    insert(spark.createDataFrame([(109, 3, "p1")], "id long, ts long, p string"), path)
+    assert "null or empty in 1 of 100 rows" in refusal(
         DataError, lambda: upsert(rows.selectExpr("nullif(id, 7) as id", "ts", "p"), path)
     )
     assert "needs PySpark 4" in refusal(UnsupportedFeatureError, lambda: register(spark))
