@@ -111,9 +111,11 @@ def test_the_page_on_spark_runs(spark: SparkSession, tmp_path: Path, capsys: pyt
     spark.createDataFrame([("t5", 1, 2.0, "paris")], df.schema).write.parquet(str(tmp_path / "in"))
     places = {name: str(tmp_path / name) for name in ("checkpoint", "in", "trips")}
     names = {"path": places["trips"], "folder": places["in"], "checkpoint": places["checkpoint"]}
+    names["output"] = str(tmp_path / "out")
     run(re.findall(r"```python\n(.*?)```", page, re.DOTALL), {"spark": spark, "df": df, **names})
     rows = hf.open_table(places["trips"]).snapshot(columns=["uuid", "fare", "city"]).to_pylist()
     # Those of one city were set to 0 and deleted, another was dropped, the stream has brought a third.
     assert rows == [{"uuid": "t5", "fare": 2.0, "city": "paris"}]
+    assert [path.name for path in (tmp_path / "out").glob("city=paris/_SUCCESS")] == ["_SUCCESS"]
     assert "t9" not in capsys.readouterr().err
     logging.getLogger("hudiformat").setLevel(logging.NOTSET)

@@ -57,7 +57,7 @@ __all__ = [
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("hudiformat")`` and ``df.write.format("hudiformat")`` known to *spark*.
+    """Make the data sources ``hudiformat``, tables, and ``hudiformat-files``, plain files of streams, known to *spark*.
 
     Raises:
         UnsupportedFeatureError: PySpark is older than 4.
@@ -65,7 +65,9 @@ def register(spark: SparkSession) -> None:
     Source: pyspark.sql.datasource.DataSource.
     """
     try:
-        from hudiformat.spark.source.source import HudiDataSource  # noqa: PLC0415 - PySpark 3.5 has no data source API
+        # PySpark 3.5 has no data source API.
+        from hudiformat.spark.files.source import HudiFilesSource  # noqa: PLC0415
+        from hudiformat.spark.source.source import HudiDataSource  # noqa: PLC0415
     except ImportError as error:
         import pyspark  # noqa: PLC0415
 
@@ -77,3 +79,4 @@ def register(spark: SparkSession) -> None:
             feature="data source on PySpark 3",
         ) from error
     spark.dataSource.register(HudiDataSource)
+    spark.dataSource.register(HudiFilesSource)

@@ -5,6 +5,7 @@ Spark hands options over in lower case.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -31,9 +32,8 @@ _QUERIES = (SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC)
 _OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
 _OF_NO_FRAME = (Operation.ALTER_SCHEMA,)
 _SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
-_OURS = {
-    key.lower() for key in (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, WRITER, COLUMNS, FILTER, NATIVE, TO_DELETE)
-}
+_OF_QUERIES = (AS_OF, QUERY, FORMAT, BEGIN, END, START, LIMIT, COLUMNS, FILTER, NATIVE)
+_OURS = {key.lower() for key in (*_OF_QUERIES, WRITER, TO_DELETE)}
 
 
 def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
@@ -51,6 +51,13 @@ def open_for_tasks(path: str, options: Mapping[str, str] | None) -> Table:
             option="path",
         )
     return table
+
+
+def _meant(option: str) -> str | None:
+    """The option of the Spark side that a misspelt one is closest to; None where none is close."""
+    known = {key.lower(): key for key in (*_OF_QUERIES, WRITER, TO_DELETE, *_OPERATION_KEYS)}
+    close = difflib.get_close_matches(option.lower(), known, n=1, cutoff=0.8)
+    return known[close[0]] if close else None
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,14 @@ class SourceOptions:
             OptionError: no path, an unknown option, or a bad value.
             NotATableError: there is no table.
         """
-        return open_for_tasks(self.path, self.of_table)
+        try:
+            return open_for_tasks(self.path, self.of_table)
+        except OptionError as error:
+            if not str(error).startswith("unknown option") or (meant := _meant(error.option or "")) is None:
+                raise
+            raise OptionError(
+                f"unknown option {error.option!r}; did you mean {meant!r}?", option=error.option
+            ) from error
 
     @property
     def query(self) -> str:

@@ -12,6 +12,7 @@ import pytest
 import hudiformat as hf
 from hudiformat.naming import BaseFileName
 from hudiformat.view import BaseFile, FileSlice
+from tests.effort import LONG
 from tests.shuffle.test_global_lookup import POLICY, Pair, doubled, rows_of
 
 pytest.importorskip("pyspark.sql")
@@ -52,8 +53,14 @@ def test_a_task_stops_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -
     assert list(packed_keys([])) == []
 
 
-@pytest.mark.parametrize("by_partition", [True, False])
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("table_type", "by_partition"),
+    [
+        ("COPY_ON_WRITE", True),
+        ("MERGE_ON_READ", False),
+        *([("COPY_ON_WRITE", False), ("MERGE_ON_READ", True)] if LONG else []),
+    ],
+)
 def test_many_keys_are_looked_up_by_partition_or_joined_with_all_keys_of_the_table(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str, *, by_partition: bool
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.options import Operation
+from tests.effort import LONG
 from tests.shuffle.test_global_lookup import POLICY, Pair, doubled, rows_of
 
 pytest.importorskip("pyspark.sql")
@@ -47,7 +48,7 @@ def test_a_key_that_nobody_asked_for_is_an_error() -> None:
         LocatedKeys(PLACES).tagged(batch(("x", "a"), ("z", "a")), Operation.UPSERT)
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", *(["MERGE_ON_READ"] if LONG else [])])
 def test_tasks_write_what_one_process_does(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
     pair = Pair(spark, tmp_path, table_type, {"hoodie.index.type": "SIMPLE"})
     pair.write("upsert", doubled(rows_of(1)))  # nothing is there to look in

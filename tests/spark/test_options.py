@@ -88,3 +88,16 @@ def test_what_the_data_source_does_not_know_is_for_the_table() -> None:
     given = options(path="/t", operation="insert", maxCommitsPerTrigger="3", hoodie__index__type="BLOOM")
     assert given.of_table == {"hoodie.index.type": "BLOOM"}
     assert given.commits_per_batch == 3
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [("opertion", "operation"), ("maxcommitspertriger", "maxCommitsPerTrigger"), ("as.of.instnt", "as.of.instant")],
+)
+def test_a_misspelt_option_of_the_spark_side_gets_its_name(tmp_path: Path, misspelt: str, meant: str) -> None:
+    table = new_table(tmp_path / "t")
+    with pytest.raises(hf.OptionError, match=f"unknown option '{misspelt}'; did you mean '{meant}'") as caught:
+        SourceOptions({"path": table.path, misspelt: "1"}).table()
+    assert caught.value.option == misspelt
+    with pytest.raises(hf.OptionError, match="did you mean 'hoodie.logfile.max.size'"):
+        SourceOptions({"path": table.path, "hoodie.logfile.max.sise": "1"}).table()

@@ -38,7 +38,7 @@ from hudiformat.storage import open_storage
 
 
 @dataclass(frozen=True, slots=True)
-class _Share:
+class Share:
     """What every task of a batch has to know, beside the schema of the rows."""
 
     path: str
@@ -48,11 +48,25 @@ class _Share:
     event_time: str | None
     lateness: int
 
+    def check(self, schema: pa.Schema) -> None:
+        """Raise where rows of *schema* do not fit.
+
+        Raises:
+            SchemaError: a column that no file can hold, or one that is asked for is missing.
+        """
+        rows_writer(file_schema(schema, self.partition_by), self.options)
+        column = self.event_time
+        kind = schema.field(column).type if column in schema.names else None
+        if column is not None and (kind is None or not pa.types.is_timestamp(kind)):
+            raise SchemaError(
+                f"event_time: expected a column of timestamps, found {column!r} of type {kind}", column=column
+            )
+
 
 class FileBatches:
     """Writes the batches of one query; what ``foreachBatch`` takes.  Made by :func:`file_sink`."""
 
-    def __init__(self, share: _Share, make_sink: Callable[..., FileSink]) -> None:
+    def __init__(self, share: Share, make_sink: Callable[..., FileSink]) -> None:
         self._share = share
         self._make_sink = make_sink
         self._newest: int | None = None  # not known before what an earlier process left is finished or thrown away
@@ -65,8 +79,7 @@ class FileBatches:
             HudiFormatError: whatever else stops the batch; the same batch, when it comes again, continues.
         """
         schema = arrow_schema(df.schema)
-        rows_writer(file_schema(schema, self._share.partition_by), self._share.options)  # raises where they do not fit
-        _check_event_time(schema, self._share.event_time)
+        self._share.check(schema)
         sink = self._make_sink(run=partial(_run_in_tasks, df.sparkSession))
         if self._newest is None:
             self._newest = sink.recover()
@@ -110,7 +123,7 @@ def file_sink(
 
     Source: StreamingSink, CompactFileWriter, CompactCoordinator and CompactOperator, Flink 1.20.0.
     """
-    share = _Share(path, tuple(partition_by), parse_sink_options(options), Layout(name), event_time, lateness)
+    share = Share(path, tuple(partition_by), parse_sink_options(options), Layout(name), event_time, lateness)
     make_sink = partial(
         FileSink,
         open_storage(path),
@@ -124,16 +137,16 @@ def file_sink(
     return FileBatches(share, make_sink)
 
 
-def _check_event_time(schema: pa.Schema, column: str | None) -> None:
-    kind = schema.field(column).type if column in schema.names else None
-    if column is not None and (kind is None or not pa.types.is_timestamp(kind)):
-        raise SchemaError(
-            f"event_time: expected a column of timestamps, found {column!r} of type {kind}", column=column
-        )
-
-
-def _write_share(share: _Share, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _write_share(share: Share, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A task's rows into files; its message."""
+    message = write_share(share, schema, batches)
+    yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(message)], pa.binary())], names=["message"])
+
+
+def write_share(
+    share: Share, schema: pa.Schema, batches: Iterable[pa.RecordBatch], *, batch: int | None = None
+) -> TaskCommit:
+    """A task's rows into files; with a *batch* their names say which it is."""
     context = TaskContext.get()
     assert context is not None  # noqa: S101 - Spark runs this in a task
     latest: list[int] = []
@@ -141,16 +154,16 @@ def _write_share(share: _Share, schema: pa.Schema, batches: Iterable[pa.RecordBa
         open_storage(share.path),
         schema,
         task=context.partitionId(),
+        batch=batch,
         partition_by=share.partition_by,
         options=share.options,
         layout=share.layout,
     ) as writer:
-        for batch in batches:
-            rows = batch.cast(schema)
+        for part in batches:
+            rows = part.cast(schema)
             writer.write(rows)
             latest += _latest(rows, share.event_time)
-        message = writer.finish(max(latest) - share.lateness if latest else None)
-    yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(message)], pa.binary())], names=["message"])
+        return writer.finish(max(latest) - share.lateness if latest else None)
 
 
 def _latest(rows: pa.RecordBatch, column: str | None) -> list[int]:

@@ -1,0 +1,115 @@
+"""The file sink as a data source for streams, ``hudiformat-files`` (PySpark 4.1).
+
+Tasks write hidden files, whose names have the batch; the commit, a process of Spark's without a session, merges them
+and commits partitions.  Rules: spec/sink.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.shuffle import arrow_schema
+from hudiformat.sink import FileSink, Layout, TaskCommit, parse_sink_options
+from hudiformat.sink.options import Policy
+from hudiformat.spark.files.sink import Share
+from hudiformat.storage import open_storage
+
+PARTITION_BY = "hudiformat.sink.partition.columns"
+NAME = "hudiformat.sink.name"
+EVENT_TIME = "hudiformat.sink.event.time"
+LATENESS = "hudiformat.sink.lateness"
+BATCH_ID = "streaming.sql.batchId"
+"""The local property of Spark's tasks that has the number of a stream's batch."""
+
+_OURS = (PARTITION_BY, NAME, EVENT_TIME, LATENESS)
+_SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
+_IN_DRIVER = (Policy.METASTORE, Policy.CUSTOM)
+
+
+class HudiFilesSource(DataSource):
+    """Streams into plain Parquet or Avro files, with Flink's keys.
+
+    Further options: ``hudiformat.sink.partition.columns`` (``"day, hour"``), ``hudiformat.sink.name``,
+    ``hudiformat.sink.event.time`` with ``hudiformat.sink.lateness`` (milliseconds).  What policies need a session or
+    objects of one's own for is for ``hudiformat.spark.file_sink``.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "hudiformat-files"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802 - Spark's
+        if overwrite:
+            raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
+        try:
+            from hudiformat.spark.files.stream import FilesWriter  # noqa: PLC0415 - PySpark 4.1
+        except ImportError as error:
+            raise UnsupportedFeatureError(
+                f"hudiformat-files needs PySpark 4.1; this is {pyspark.__version__}, where foreachBatch takes "
+                "hudiformat.spark.file_sink",
+                feature=f"hudiformat-files on PySpark {pyspark.__version__}",
+            ) from error
+        share, rows = share_of(dict(self.options)), arrow_schema(schema)
+        share.check(rows)
+        return FilesWriter(share, rows)
+
+
+def share_of(given: Mapping[str, str]) -> Share:
+    """What the options of a query ask for.
+
+    Raises:
+        OptionError: no path, an unknown option, or a value that it does not take.
+        UnsupportedFeatureError: a policy that needs a session, or an object of one's own.
+    """
+    path, lateness = given.get("path"), given.get(LATENESS) or "0"
+    if path is None:
+        raise OptionError("no path; name the folder with start(path)", option="path")
+    if not lateness.isdecimal():
+        raise OptionError(f"{LATENESS}: expected milliseconds, found {lateness!r}", option=LATENESS)
+    columns = tuple(name.strip() for name in (given.get(PARTITION_BY) or "").split(",") if name.strip())
+    own = {key: value for key, value in given.items() if key not in (*_OURS, *_SPARKS_OWN)}
+    options = parse_sink_options(own)
+    for policy in _IN_DRIVER:
+        if policy in options.policies:
+            raise UnsupportedFeatureError(
+                f"the policy {policy.value} in the data source hudiformat-files, whose commit has no session; use "
+                f"foreachBatch(hudiformat.spark.file_sink(path, options=..., {policy.value}=...))",
+                feature=f"policy {policy.value} of the data source hudiformat-files",
+            )
+    layout = Layout(given.get(NAME) or "default")
+    share = Share(path, columns, options, layout, given.get(EVENT_TIME), int(lateness))
+    sink_of(share)  # raises for contradictions
+    return share
+
+
+def sink_of(share: Share) -> FileSink:
+    """The coordinator of a query."""
+    return FileSink(open_storage(share.path), share.options, layout=share.layout)
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What a task has written."""
+
+    commit: TaskCommit
+
+
+def batch_of_task() -> int | None:
+    """The batch that this task writes."""
+    context = TaskContext.get()
+    text = None if context is None else context.getLocalProperty(BATCH_ID)
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def rows_of(iterator: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows with the columns of *schema*, in their order."""
+    return (batch.select(schema.names) for batch in iterator)
