@@ -48,6 +48,14 @@ class Share:
     event_time: str | None
     lateness: int
 
+    def coordinator(self) -> FileSink:
+        """The coordinator of a query that has no session and no objects of its own.
+
+        Raises:
+            OptionError: options that contradict each other.
+        """
+        return FileSink(open_storage(self.path), self.options, layout=self.layout)
+
     def check(self, schema: pa.Schema) -> None:
         """Raise where rows of *schema* do not fit.
 

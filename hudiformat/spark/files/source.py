@@ -6,29 +6,23 @@ and commits partitions.  Rules: spec/sink.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 import pyspark
-from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, WriterCommitMessage
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.shuffle import arrow_schema
-from hudiformat.sink import FileSink, Layout, TaskCommit, parse_sink_options
+from hudiformat.sink import Layout, parse_sink_options
 from hudiformat.sink.options import Policy
 from hudiformat.spark.files.sink import Share
-from hudiformat.storage import open_storage
 
 PARTITION_BY = "hudiformat.sink.partition.columns"
 NAME = "hudiformat.sink.name"
 EVENT_TIME = "hudiformat.sink.event.time"
 LATENESS = "hudiformat.sink.lateness"
-BATCH_ID = "streaming.sql.batchId"
-"""The local property of Spark's tasks that has the number of a stream's batch."""
 
 _OURS = (PARTITION_BY, NAME, EVENT_TIME, LATENESS)
 _SPARKS_OWN = ("path", "checkpointlocation", "queryname", "outputmode")
@@ -87,29 +81,5 @@ def share_of(given: Mapping[str, str]) -> Share:
             )
     layout = Layout(given.get(NAME) or "default")
     share = Share(path, columns, options, layout, given.get(EVENT_TIME), int(lateness))
-    sink_of(share)  # raises for contradictions
+    share.coordinator()  # raises for contradictions
     return share
-
-
-def sink_of(share: Share) -> FileSink:
-    """The coordinator of a query."""
-    return FileSink(open_storage(share.path), share.options, layout=share.layout)
-
-
-@dataclass
-class Written(WriterCommitMessage):
-    """What a task has written."""
-
-    commit: TaskCommit
-
-
-def batch_of_task() -> int | None:
-    """The batch that this task writes."""
-    context = TaskContext.get()
-    text = None if context is None else context.getLocalProperty(BATCH_ID)
-    return int(text) if text is not None and text.isdecimal() else None
-
-
-def rows_of(iterator: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows with the columns of *schema*, in their order."""
-    return (batch.select(schema.names) for batch in iterator)
