@@ -25,6 +25,8 @@ Exceptions cross process borders in Spark, so all arguments besides the message 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class HudiFormatError(Exception):
     """Base of every error that this library raises on purpose."""
@@ -151,3 +153,22 @@ class LockError(TableError):
 
 class HudiFormatWarning(UserWarning):
     """A call was done in another way than asked, or an option has no effect."""
+
+
+def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> SchemaError:
+    """The error about a column that is not among *known*: it names the one that is closest."""
+    names = list(known)
+    return SchemaError(
+        f"{prefix}no column {name!r}{did_you_mean(name, names)}; the columns are {', '.join(names) or 'none'}",
+        column=name,
+    )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown *name*: which of *known* is like it; nothing where none is."""
+    import difflib  # noqa: PLC0415 - of errors only
+
+    names = sorted(known)
+    alike = [one for one in names if one.lower() == name.lower()]
+    close = alike or difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

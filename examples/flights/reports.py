@@ -12,7 +12,7 @@ from pyspark.sql.window import Window
 from examples.flights.source import read_flights
 
 KEY = ["flight_date", "carrier", "flight", "origin"]
-OBVIOUS_KEY = ["flight_date", "carrier", "flight"]
+"""Without the origin some flights would share theirs."""
 
 SCHEMA = pa.schema(
     [
@@ -51,7 +51,7 @@ def load_flights(spark: SparkSession) -> DataFrame:
         functions.format_string("%d-%02d", "year", "month").alias("month"),
         functions.format_string("%d-%02d-%02d", "year", "month", "day").alias("flight_date"),
         "carrier",
-        *(functions.col(name).cast("int") for name in ("flight",)),
+        functions.col("flight").cast("int"),
         "origin",
         "dest",
         "tailnum",

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
-from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError
+from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column
 from hudiformat.options import (
     KEEP_OPERATIONS,
     TABLE_KEYS,
@@ -160,7 +160,7 @@ def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
     for group in groups:
         for name in group:
             if name not in schema.names:
-                raise SchemaError(f"no column {name!r}; the columns are {', '.join(schema.names)}", column=name)
+                raise unknown_column(name, schema.names)
         if len(set(group)) < len(group):
             raise OptionError(f"a column is named twice: {', '.join(group)}")
 

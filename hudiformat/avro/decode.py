@@ -23,7 +23,7 @@ from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, batch_of
-from hudiformat.errors import CorruptBlockError, SchemaError, TruncatedBlockError
+from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column
 from hudiformat.wire import INT32_MAX, offsets_from
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
@@ -172,7 +172,7 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
         return schema
     for name in columns:
         if schema.get_field_index(name) < 0:
-            raise SchemaError(f"column {name} is not in the Avro schema, which has {schema.names}", column=name)
+            raise unknown_column(name, schema.names)
     return pa.schema([schema.field(name) for name in columns])
 
 

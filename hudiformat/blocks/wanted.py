@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import SchemaError
+from hudiformat.errors import SchemaError, unknown_column
 
 _ROW = "__row__"
 
@@ -32,7 +32,7 @@ def selected(schema: pa.Schema, columns: list[str]) -> pa.Schema:
     """
     for name in columns:
         if schema.get_field_index(name) < 0:
-            raise SchemaError(f"column {name} is not in the schema, which has {schema.names}", column=name)
+            raise unknown_column(name, schema.names)
     return pa.schema([schema.field(name) for name in columns], metadata=schema.metadata)
 
 

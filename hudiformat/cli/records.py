@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from itertools import islice
 
@@ -15,7 +14,7 @@ from hudiformat.cli.output import print_json, print_line, printable, warn
 from hudiformat.cli.rows import print_rows
 from hudiformat.cli.source import file_argument, json_option, open_log, split
 from hudiformat.cli.values import Row, rows_of
-from hudiformat.errors import DecodeError, HudiFormatError, SchemaError
+from hudiformat.errors import DecodeError, HudiFormatError, SchemaError, did_you_mean
 from hudiformat.logfile import LogReader
 
 _FINDINGS, _UNREADABLE = 1, 2
@@ -90,9 +89,8 @@ def _check_columns(reader: LogReader, columns: list[str]) -> None:
             return
     if known:
         name = next(iter(missing))
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the columns are {', '.join(known)}"
-        raise SchemaError(f"no block has a column {name!r}; {hint}", column=name)
+        hint = did_you_mean(name, known) or f"; the columns are {', '.join(known)}"
+        raise SchemaError(f"no block has a column {name!r}{hint}", column=name)
 
 
 def _schemas(reader: LogReader) -> Iterator[list[str]]:

@@ -20,7 +20,7 @@ import pyarrow.types as pat
 
 from hudiformat.conditions.literals import after_prefix, typed_literal, value_of
 from hudiformat.conditions.parsing import parsed
-from hudiformat.errors import FilterError, SchemaError
+from hudiformat.errors import FilterError, SchemaError, unknown_column
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -215,12 +215,7 @@ class _Translator:
             found = alike
         if len(found) == 1:
             return found[0]
-        full = ".".join([*path, name])
-        hint = f"; did you mean {alike[0].name!r}?" if alike else ""
-        raise SchemaError(
-            f"no column {full!r}{hint}; the columns are {', '.join(field.name for field in fields) or 'none'}",
-            column=full,
-        )
+        raise unknown_column(".".join([*path, name]), [".".join([*path, field.name]) for field in fields])
 
 
 def _check_known(node: Expression) -> None:

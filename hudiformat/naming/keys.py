@@ -63,11 +63,21 @@ def _with_placeholders(text: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(present, ""), EMPTY_PLACEHOLDER, present)
 
 
-def _refuse_missing_keys(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
-    missing = pa.scalar(value=True)
-    for text in texts:
+def first_missing_key(columns: Sequence[pa.Array], fields: Sequence[str]) -> int | None:
+    """The number of the first row all whose key values are null or empty; None where there is none."""
+    found = pc.index(_is_missing([value_text(*one) for one in zip(columns, fields, strict=True)]), value=True).as_py()
+    return None if found < 0 else int(found)
+
+
+def _is_missing(texts: Sequence[pa.Array]) -> pa.Array:
+    missing = pc.equal(pc.fill_null(texts[0], ""), "")
+    for text in texts[1:]:
         missing = pc.and_(missing, pc.equal(pc.fill_null(text, ""), ""))
-    count = pc.sum(missing).as_py()
+    return missing
+
+
+def _refuse_missing_keys(texts: Sequence[pa.Array], fields: Sequence[str]) -> None:
+    count = pc.sum(_is_missing(texts)).as_py()
     if count:
         names = ", ".join(fields)
         raise DataError(f"record key {names}: null or empty in {count} of {len(texts[0])} rows", column=names)

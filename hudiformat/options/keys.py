@@ -6,13 +6,12 @@ that is refused is an error, and one that has no effect here warns once, unless 
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError
+from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError, did_you_mean
 from hudiformat.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
 from hudiformat.options.buckets import BUCKETING_KEYS, BucketEngine
 from hudiformat.options.clustering import CLUSTERING_KEYS
@@ -95,8 +94,7 @@ def _judge(key: str, value: str) -> None:
     """Raise for an unknown or a refused key; warn once for a key of Hudi's that has no effect here."""
     if key not in hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
-        close = difflib.get_close_matches(key, known | hudi_keys().keys(), n=1, cutoff=0.6)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+        hint = did_you_mean(key, known | hudi_keys().keys()) or f"; known are {', '.join(sorted(known))}"
         raise OptionError(f"unknown option {key!r}{hint}", option=key)
     if asks_for_nothing(key, value):
         return

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import FILE_NAME, possible
-from hudiformat.errors import CorruptTableError, SchemaError, StorageError, UnsupportedFeatureError
+from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
 from hudiformat.logfile import LogReader
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.query.gone import explaining
@@ -229,8 +229,7 @@ def change_schema(columns: Sequence[str] | None) -> pa.Schema:
     """
     for name in columns or ():
         if name not in CHANGE_SCHEMA.names:
-            known = ", ".join(CHANGE_SCHEMA.names)
-            raise SchemaError(f"no column {name!r}; the columns of changes are {known}", column=name)
+            raise unknown_column(name, CHANGE_SCHEMA.names, prefix="changes: ")
     return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
 
 

@@ -31,6 +31,7 @@ from hudiformat.errors import (
     HudiFormatWarning,
     SchemaError,
     StorageError,
+    unknown_column,
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
@@ -152,7 +153,7 @@ class SliceReader:
         full = self.output_schema
         for name in columns or ():
             if name not in full.names:
-                raise SchemaError(f"no column {name!r}; the columns are {', '.join(full.names)}", column=name)
+                raise unknown_column(name, full.names)
         if len(set(columns or ())) < len(columns or ()):
             raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")
         return full if columns is None else pa.schema([full.field(name) for name in columns])

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from hudiformat.basefile import kind_of
-from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError
+from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError, unknown_column
 from hudiformat.metadata import (
     COLUMN_STATS,
     EXPRESSION_INDEX,
@@ -216,7 +216,7 @@ def _check_columns(state: TableState, columns: Sequence[str]) -> None:
     for column in columns:
         kind = kind_of(schema, column)
         if kind is None:
-            raise SchemaError(f"no column {column!r}; the columns are {', '.join(schema.names)}", column=column)
+            raise unknown_column(column, schema.names)
         if not _is_indexable(state, column):
             raise SchemaError(f"column {column} of type {kind} has no statistics in Hudi", column=column)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudiformat.shuffle.batches import cut_by_rows, tasks_at_once
 from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffled
 from hudiformat.shuffle.describing import phase
-from hudiformat.shuffle.global_lookup import write_everywhere
+from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
 from hudiformat.shuffle.live_rows import live_rows, one_per_key
 from hudiformat.shuffle.schema import arrow_schema, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
@@ -15,6 +15,7 @@ from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write
 __all__ = [
     "GROUP",
     "KEY",
+    "LOCATIONS",
     "NEW",
     "OUT",
     "PATH",
@@ -26,11 +27,14 @@ __all__ = [
     "encode_stats",
     "key_columns",
     "live_rows",
+    "location",
     "newest_slices",
     "one_per_key",
     "paths_of",
     "phase",
     "quoted",
+    "routed",
+    "rows_everywhere",
     "slices_of",
     "spark_schema",
     "tasks_at_once",

@@ -20,6 +20,7 @@ from pyspark.sql.types import NumericType, StructType
 
 from hudiformat.errors import DataError
 from hudiformat.options import DuplicatePolicy, Operation
+from hudiformat.query import SliceReader
 from hudiformat.shuffle.by_driver import seems_small, written_by_driver
 from hudiformat.shuffle.by_tasks import write_found, write_shuffled
 from hudiformat.shuffle.live_rows import live_rows, one_per_key
@@ -34,7 +35,10 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice, list_partitions
 
-_LOCATIONS, _ROUTE, _ORDERING = "_hudiformat_locations", "_hudiformat_route", "_hudiformat_ordering"
+LOCATIONS = "_hudiformat_locations"
+"""Where the table has the record key of a row, each as :func:`location` makes it; null where it has it nowhere."""
+
+_ROUTE, _ORDERING = "_hudiformat_route", "_hudiformat_ordering"
 
 
 def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
@@ -59,7 +63,7 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
             return write_shuffled(cached(rows.drop(*TAGS.names), stack), plan, schema)
         is_insert = plan.operation is Operation.INSERT
         table = _TableRows.of(plan, stack)
-        found = _absent(rows, plan, table, stack) if is_insert else _routed(rows, plan, table)
+        found = _absent(rows, plan, table, stack) if is_insert else routed(table.joined(rows), plan)
         return write_found(cached(found, stack), plan, schema, table.slices)
 
 
@@ -77,17 +81,50 @@ class _TableRows:
             return cls(plan, None, stack)
         return cls(plan, slices_of(plan, [path for path, _ in list_partitions(open_storage(plan.root))]), stack)
 
-    def joined(self, rows: DataFrame, ordering: pa.Schema) -> DataFrame:
-        """The rows with the locations of their keys in the table and the *ordering* values there, or null."""
-        plan = self.plan
+    def joined(self, rows: DataFrame) -> DataFrame:
+        """The rows with LOCATIONS."""
+        plan, ordering = self.plan, _that_decides(self.plan)
         if self.slices is None:
             assert plan.record_index is not None  # noqa: S101 - else there are slices
             rows = cached(rows, self.stack)
             live = named_rows(rows, plan, plan.record_index, ordering, self.stack)
         else:
             live = live_rows(rows.sparkSession, plan.root, plan.slice_reader(), self.slices, ordering, group=GROUP)
-        location = functions.struct(PATH, GROUP, *_ordering_values(spark_schema(ordering)))
-        return rows.join(live.groupBy(KEY).agg(functions.collect_list(location).alias(_LOCATIONS)), KEY, "left")
+        every = functions.collect_list(location(plan, functions.col(PATH), functions.col(GROUP)))
+        return rows.join(live.groupBy(KEY).agg(every.alias(LOCATIONS)), KEY, "left")
+
+    def whole(self, rows: DataFrame, reader: SliceReader, columns: pa.Schema, *, group: str) -> DataFrame:
+        """Those rows of the table whose keys *rows* have, and others: *columns*, PATH, KEY and *group*."""
+        slices = self.slices
+        if slices is None:
+            assert self.plan.record_index is not None  # noqa: S101 - else there are slices
+            named = named_rows(rows, self.plan, self.plan.record_index, pa.schema([]), self.stack)
+            groups = {tuple(row) for row in named.select(PATH, GROUP).distinct().collect()}
+            found = slices_of(self.plan, sorted({path for path, _ in groups}))
+            slices = [one for one in found if (one.partition_path, one.file_id) in groups]
+        return live_rows(rows.sparkSession, self.plan.root, reader, slices, columns, group=group)
+
+
+def rows_everywhere(
+    rows: DataFrame, plan: WritePlan, reader: SliceReader, columns: pa.Schema, stack: ExitStack, *, group: str
+) -> DataFrame:
+    """Those rows of the table whose keys *rows* have, and others: *columns*, PATH, KEY, and in *group* their file id.
+
+    *rows* have their tags, and are cached.
+    """
+    return _TableRows.of(plan, stack).whole(rows, reader, columns, group=group)
+
+
+def location(plan: WritePlan, path: Column, group: Column, *, side: str = "") -> Column:
+    """Where the table has a record key, with the ordering values there: those of the columns of *side*."""
+    values = _ordering_values(spark_schema(_that_decides(plan)), side=side)
+    return functions.struct(path.alias(PATH), group.alias(GROUP), *values)
+
+
+def _that_decides(plan: WritePlan) -> pa.Schema:
+    """The ordering columns that decide whether a row may leave its partition; none where no row may."""
+    moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
+    return pa.schema([plan.schema.arrow.field(name) for name in (plan.ordering_fields if moves else ())])
 
 
 def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStack) -> DataFrame:
@@ -95,59 +132,60 @@ def _absent(rows: DataFrame, plan: WritePlan, table: _TableRows, stack: ExitStac
 
     Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates.
     """
-    joined = cached(table.joined(rows, pa.schema([])), stack)
-    is_there = functions.col(_LOCATIONS).isNotNull()
+    joined = cached(table.joined(rows), stack)
+    is_there = functions.col(LOCATIONS).isNotNull()
     if (
         plan.options.insert_duplicates is DuplicatePolicy.FAIL
         and (row := joined.where(is_there).select(KEY).first()) is not None
     ):
         raise DataError(f"the record key {row[0]!r} is in the table already")
-    return joined.where(~is_there).drop(_LOCATIONS).withColumn(NEW, functions.lit(True))
+    return joined.where(~is_there).drop(LOCATIONS).withColumn(NEW, functions.lit(True))
 
 
-def _routed(rows: DataFrame, plan: WritePlan, table: _TableRows) -> DataFrame:
-    """The rows: once for each location that they are updated in or leave, and once more if they stay in none."""
+def routed(found: DataFrame, plan: WritePlan, *, deleted: Column | None = None) -> DataFrame:
+    """Rows with LOCATIONS: once for each that they are updated in or leave, and once more if they stay in none.
+
+    Those for which *deleted* is true leave all.
+    """
     moves = plan.options.moves_partitions and plan.operation is not Operation.DELETE
-    names = plan.ordering_fields if moves else ()
-    ordering = pa.schema([plan.schema.arrow.field(name) for name in names])
-    found = table.joined(rows, ordering)
+    gone = functions.lit(False) if deleted is None else deleted
 
-    def leaves(location: Column) -> Column:
-        return _may_leave(location, plan, spark_schema(ordering)) if moves else functions.lit(False)
+    def leaves(one: Column) -> Column:
+        return gone | _may_leave(one, plan) if moves else gone
 
-    def stays(location: Column) -> Column:
-        return ~leaves(location)
+    def stays(one: Column) -> Column:
+        return ~leaves(one)
 
-    locations = functions.col(_LOCATIONS)
+    locations = functions.col(LOCATIONS)
     updated = functions.transform(functions.filter(locations, stays), lambda one: _route(one[PATH], one[GROUP]))
     left = functions.transform(functions.filter(locations, leaves), lambda one: _route(one[PATH], one[GROUP], out=True))
-    is_new = ~functions.coalesce(functions.exists(locations, stays), functions.lit(False))
+    is_new = ~gone & ~functions.coalesce(functions.exists(locations, stays), functions.lit(False))
     added = functions.array(_route(functions.col(PATH), functions.lit(""), new=True))
     routes = [updated, left, functions.when(is_new, added)][: 1 if plan.operation is Operation.DELETE else 3]
     every = functions.concat(*(functions.coalesce(one, functions.array()) for one in routes))
     route = functions.explode(functions.array_distinct(every))  # a file group may have a key twice
-    own = [quoted(name) for name in rows.columns if name not in TAGS.names]
+    own = [quoted(name) for name in found.columns if name not in (*TAGS.names, LOCATIONS)]
     return found.select(*own, KEY, route.alias(_ROUTE)).select(*own, KEY, f"{_ROUTE}.*")
 
 
-def _may_leave(location: Column, plan: WritePlan, ordering: StructType) -> Column:
+def _may_leave(one: Column, plan: WritePlan) -> Column:
     """Whether a row may leave a location for its partition: it wins there, and is no delete."""
-    leaves = functions.col(PATH) != location[PATH]
-    for values in _ordering_values(ordering):
-        leaves &= values >= location[_ORDERING]
+    leaves = functions.col(PATH) != one[PATH]
+    for values in _ordering_values(spark_schema(_that_decides(plan))):
+        leaves &= values >= one[_ORDERING]
     if plan.schema.delete_column is not None:
         leaves &= ~functions.coalesce(functions.col(quoted(plan.schema.delete_column)), functions.lit(False))
     return leaves
 
 
-def _ordering_values(ordering: StructType) -> list[Column]:
+def _ordering_values(ordering: StructType, *, side: str = "") -> list[Column]:
     """The ordering values of a row, as one column that compares; none without ordering columns.
 
     Null counts as Hudi's default, zero among numbers; in a struct it is below everything else.
     """
     values = []
     for field in ordering:
-        value = functions.col(quoted(field.name)).cast(field.dataType)
+        value = functions.col(side + quoted(field.name)).cast(field.dataType)
         if isinstance(field.dataType, NumericType):
             value = functions.coalesce(value, functions.lit(0).cast(field.dataType))
         values.append(value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from hudiformat.errors import OptionError
+from hudiformat.errors import OptionError, did_you_mean
 from hudiformat.sink.packing import Packing
 from hudiformat.sink.partition_time import DateTimeFormat, parse_time_zone
 
@@ -124,8 +123,7 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
 def _unknown(key: str) -> OptionError:
     if key in _JAVA_CLASSES:
         return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
-    close = difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.6)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(_KEYS))}"
+    hint = did_you_mean(key, _KEYS) or f"; known are {', '.join(sorted(_KEYS))}"
     return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key)
 
 

@@ -1,15 +1,23 @@
-"""Our errors out of Spark's: what a task raises reaches the driver as the text of a traceback."""
+"""Our errors on their way through Spark, which makes the text of a traceback of what its Python processes raise.
+
+In the driver :func:`reraised` makes errors of these texts again.  What the data source raises reaches people only as
+text: :func:`brief` leaves out of it where in the package the error was raised, but for a line.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from pyspark.errors import PySparkException
 
 from hudiformat import errors
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 _RAISED = re.compile(r"^hudiformat\.errors\.(\w+): (.*(?:\n(?!\s*$|Traceback|\tat ).*)*)", re.MULTILINE)
 
 
@@ -21,7 +29,40 @@ def reraised() -> Iterator[None]:
     except Exception as error:
         if (ours := _ours(error)) is None:
             raise
-        raise ours from error
+        raise ours from error.with_traceback(None)  # its frames are PySpark's
+
+
+def brief(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """*method*, whose errors of ours come without the frames that they have passed; what caused them is in a note."""
+
+    @wraps(method)
+    def called(*given: _Given.args, **named: _Given.kwargs) -> _Result:
+        try:
+            return method(*given, **named)
+        except errors.HudiFormatError as error:
+            raise _noted(error) from None
+
+    return called
+
+
+def brief_iterator(method: Callable[_Given, Iterator[_Result]]) -> Callable[_Given, Iterator[_Result]]:
+    """As :func:`brief`, of a method that gives an iterator: it may fail while it is used."""
+
+    @wraps(method)
+    def called(*given: _Given.args, **named: _Given.kwargs) -> Generator[_Result]:
+        try:
+            yield from method(*given, **named)
+        except errors.HudiFormatError as error:
+            raise _noted(error) from None
+
+    return called
+
+
+def _noted(error: errors.HudiFormatError) -> errors.HudiFormatError:
+    cause = error.__cause__
+    if cause is not None and hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(f"caused by {type(cause).__name__}: {str(cause).partition(chr(10))[0]}")
+    return error.with_traceback(None)
 
 
 def _ours(error: BaseException) -> errors.HudiFormatError | None:

@@ -98,7 +98,7 @@ def create_index(
 ) -> list[Instant]:
     """Build an index of the metadata table of the table at *path*, as ``hudiformat.Table.create_index`` does.
 
-    The driver reads the table's files, one after the other, and writes the index.
+    Tasks read the table's files, and send the driver what it writes into the index.
 
     Raises:
         HudiFormatError: as for ``hudiformat.Table.create_index``.

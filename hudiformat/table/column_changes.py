@@ -26,7 +26,7 @@ from hudiformat.avro import (
     walk,
     with_inner_columns,
 )
-from hudiformat.errors import SchemaError
+from hudiformat.errors import SchemaError, unknown_column
 from hudiformat.options import SCHEMA_ON_READ
 from hudiformat.table.evolution import grows, may_become
 from hudiformat.table.internal_schema import InternalSchema
@@ -112,8 +112,7 @@ class _Editor:
         if path.split(".", maxsplit=1)[0] in META_COLUMNS:
             raise SchemaError(f"{path} is one of Hudi's meta fields, which cannot be changed", column=path)
         if path not in self._ids:
-            known = ", ".join(name for name in self._ids if name not in META_COLUMNS)
-            raise SchemaError(f"no column {path!r}; the columns are {known}", column=path)
+            raise unknown_column(path, (name for name in self._ids if name not in META_COLUMNS))
         return self._ids[path]
 
 

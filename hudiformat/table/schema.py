@@ -21,8 +21,8 @@ from hudiformat.basefile import (
     meta_schema,
     without_meta_fields,
 )
-from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
-from hudiformat.naming import partition_paths, record_keys
+from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, did_you_mean
+from hudiformat.naming import first_missing_key, partition_paths, record_keys
 from hudiformat.options import EvolutionOptions
 from hudiformat.table.evolution import evolved
 from hudiformat.timeline import KeyGenerator, TableConfig
@@ -152,7 +152,9 @@ class TableSchema:
         for name in incoming.names:
             if name not in table.names:
                 raise SchemaError(
-                    f"the column {name!r} is not in the table; its columns are {', '.join(table.names)}", column=name
+                    f"the column {name!r} is not in the table{did_you_mean(name, table.names)}; its columns are "
+                    f"{', '.join(table.names)}",
+                    column=name,
                 )
         empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in incoming], schema=incoming)
         resolve(empty, table)
@@ -197,6 +199,9 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
     schema["fields"] = meta + [field for field in schema["fields"] if not is_meta_field(field["name"])]
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
+
+_SHOWN_COLUMNS, _SHOWN_LETTERS = 8, 300
+"""What an error shows of a row."""
 
 _SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
 
@@ -243,7 +248,16 @@ class RowKeys:
         Raises:
             DataError: a key column is missing, or a key is null or empty.
         """
-        return record_keys(self._columns(rows, self.key_fields), list(self.key_fields), complex_form=self.complex_form)
+        columns, fields = self._columns(rows, self.key_fields), list(self.key_fields)
+        try:
+            return record_keys(columns, fields, complex_form=self.complex_form)
+        except DataError as error:
+            if (first := first_missing_key(columns, fields)) is None:
+                raise
+            row = str(rows.select(rows.schema.names[:_SHOWN_COLUMNS]).slice(first, 1).to_pylist()[0])
+            raise DataError(
+                f"{error}, such as {row[:_SHOWN_LETTERS]}; fill it, or leave these rows out", column=error.column
+            ) from None
 
     def partition_paths(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """The partition path of each row, ``""`` in a table without partitions.

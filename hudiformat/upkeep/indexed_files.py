@@ -25,7 +25,8 @@ from hudiformat.logfile import LogReader
 from hudiformat.merge import read_records
 from hudiformat.naming import join_path
 from hudiformat.query import SliceReader, named_block, scan_batches, stored_schema_of
-from hudiformat.table import SchemaHistory, TableState, schema_history
+from hudiformat.storage import Storage
+from hudiformat.table import TableState, schema_history
 from hudiformat.view import FileSlice
 
 _ROWS_OF_LOG = 64
@@ -34,11 +35,10 @@ _ROWS_OF_LOG = 64
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads what *indexes* keep of the files of the table *state*; ``history`` are the names of columns in them."""
+    """Reads what *indexes* keep of files that ``slices`` reads.  It travels to other processes: plain values only."""
 
-    state: TableState
+    slices: SliceReader
     indexes: Indexes
-    history: SchemaHistory | None
 
     @classmethod
     def of(cls, state: TableState, indexes: Indexes) -> FileReader:
@@ -47,19 +47,27 @@ class FileReader:
         Raises:
             CorruptTableError: the table's internal schemas cannot be read.
         """
-        return cls(state, indexes, schema_history(state) if state.has_ids() else None)
+        slices = SliceReader(
+            state.config,
+            state.schema_of_files,
+            state.visibility,
+            merger=state.context.merger,
+            merge_memory=state.options.merge_memory,
+            history=schema_history(state) if state.has_ids() else None,
+        )
+        return cls(slices, indexes)
 
-    def base_file(self, folder: str, name: str) -> IndexedFile:
+    def base_file(self, storage: Storage, folder: str, name: str) -> IndexedFile:
         """The statistics and the bloom filter of a base file.
 
         Raises:
             CorruptTableError: it is not a Parquet file.
             StorageError: it cannot be read.
         """
-        storage, path, schema = self.state.storage, join_path(folder, name), self._schema
-        renamed = stored_schema_of(path, schema, self.history) is not None
+        path, schema = join_path(folder, name), self._schema
+        renamed = stored_schema_of(path, schema, self.slices.history) is not None
         footer = read_footer(storage, path, schema, () if renamed else self.indexes.columns)
-        read = self._read(path, self.indexes.columns if renamed else footer.unknown)
+        read = self._read(storage, path, self.indexes.columns if renamed else footer.unknown)
         return IndexedFile(
             {
                 column: replace(found, size=size, uncompressed=uncompressed)
@@ -71,7 +79,7 @@ class FileReader:
             bloom_type=footer.keys.filter_type,
         )
 
-    def log_file(self, folder: str, name: str) -> IndexedFile:
+    def log_file(self, storage: Storage, folder: str, name: str) -> IndexedFile:
         """The statistics of a log file, of all its records; one block is in memory at a time.
 
         Raises:
@@ -80,31 +88,22 @@ class FileReader:
         """
         schema = self._schema
         indexer = FileIndexer(replace(self.indexes, keys=False), schema)
-        for block in LogReader(join_path(folder, name), storage=self.state.storage):
+        for block in LogReader(join_path(folder, name), storage=storage):
             if _has_records(block):
-                for batch, written in read_records([named_block(block, self.history)], schema):
+                for batch, written in read_records([named_block(block, self.slices.history)], schema):
                     indexer.add(batch if written is None else _only(batch, written))
         return indexer.finish()
 
-    def keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
+    def keys(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.Array]:
         """The record keys of the rows of a slice, by batches.
 
         Raises:
             CorruptTableError, DecodeError, StorageError: a file is missing or damaged.
         """
-        state = self.state
-        reader = SliceReader(
-            state.config,
-            state.schema_of_files,
-            state.visibility,
-            merger=state.context.merger,
-            merge_memory=state.options.merge_memory,
-            history=self.history,
-        )
-        for batch in reader.scan(state.storage, file_slice, columns=[RECORD_KEY]):
+        for batch in self.slices.scan(storage, file_slice, columns=[RECORD_KEY]):
             yield batch.column(0).cast(pa.string())
 
-    def estimated_rows(self, file_slice: FileSlice) -> int:
+    def estimated_rows(self, storage: Storage, file_slice: FileSlice) -> int:
         """About how many rows a slice has, rather too many.
 
         Raises:
@@ -113,21 +112,21 @@ class FileReader:
         base, rows = file_slice.base_file, file_slice.log_bytes // _ROWS_OF_LOG
         if base is not None:
             path = join_path(file_slice.partition_path, str(base.name))
-            rows += read_footer(self.state.storage, path, self._schema, ()).rows
+            rows += read_footer(storage, path, self._schema, ()).rows
         return rows
 
     @property
     def _schema(self) -> pa.Schema:
-        return self.state.schema_of_files.arrow_with_meta
+        return self.slices.schema.arrow_with_meta
 
-    def _read(self, path: str, columns: Sequence[str]) -> dict[str, ColumnStatistics]:
+    def _read(self, storage: Storage, path: str, columns: Sequence[str]) -> dict[str, ColumnStatistics]:
         if not columns:
             return {}
         schema = self._schema
         needed = {name if name in schema.names else name.partition(".")[0] for name in columns}
         some = pa.schema([field for field in schema if field.name in needed], metadata=schema.metadata)
         collector = StatisticsCollector(columns, some)
-        for batch in scan_batches(self.state.storage, path, some, history=self.history):
+        for batch in scan_batches(storage, path, some, history=self.slices.history):
             collector.add(batch)
         return collector.finish()
 

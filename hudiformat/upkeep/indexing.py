@@ -1,6 +1,7 @@
 """Building an index of a table that has data: the records that its partition of the metadata table begins with.
 
-One file of the table is read at a time, and the record keys of one slice by batches.
+One file of the table is read at a time, and the record keys of one slice by batches.  Where a session has tasks, they
+read the files, a slice or some each, and send the records, of as many slices at a time as fit into the driver.
 
 Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem, Hudi 1.2.0.
 """
@@ -8,9 +9,10 @@ Source: HoodieBackedTableMetadataWriter.initializeFromFilesystem, Hudi 1.2.0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from hudiformat.basefile import IndexedFile, Indexes
 from hudiformat.metadata import (
@@ -31,7 +33,7 @@ from hudiformat.metadata import (
 )
 from hudiformat.naming import join_path, parse_data_file
 from hudiformat.options import IndexingOptions
-from hudiformat.storage import Storage
+from hudiformat.storage import Storage, open_storage
 from hudiformat.table import TableSchema, TableState
 from hudiformat.timeline import TableConfig, WriteStat, metadata_record_schema
 from hudiformat.upkeep.building import NewPartition, build_partition
@@ -45,8 +47,12 @@ from hudiformat.view import FileSlice
 
 _GROUP_BYTES = 64 << 20
 """Bytes of records in a file group, about: so many are in memory at a time."""
+_PORTION_BYTES = 256 << 20
+"""Bytes of records, about, that tasks send to the driver at a time."""
 _ROW_BYTES = {RECORD_INDEX: 128, BLOOM_FILTERS: 8}
 _STATISTICS_BYTES = 256
+
+_Result = TypeVar("_Result")
 
 Progress = Callable[[int, int], None]
 """Takes the bytes of the table's files that are done, and of all of them."""
@@ -121,21 +127,22 @@ class IndexBuild:
     def _partition(self) -> NewPartition:
         """The partition with as many file groups as its records need."""
         if not is_partitioned(self.definition):
-            return new_partition(self.name, self.indexing, least=-(-self._size() // _GROUP_BYTES))
-        rows: Counter[str] = Counter()
-        for one in self._slices:
-            rows[one.partition_path] += self._reader.estimated_rows(one)
-        counts = {path: max(-(-count * _ROW_BYTES[RECORD_INDEX] // _GROUP_BYTES), 1) for path, count in rows.items()}
-        return NewPartition.of_paths(self.name, counts)
+            return new_partition(self.name, self.indexing, least=_groups(sum(self._sizes)))
+        sizes: Counter[str] = Counter()
+        for one, size in zip(self._slices, self._sizes, strict=True):
+            sizes[one.partition_path] += size
+        return NewPartition.of_paths(self.name, {path: max(_groups(size), 1) for path, size in sizes.items()})
 
-    def _size(self) -> int:
-        """About the bytes of all records."""
-        if self.name == COLUMN_STATS:
-            files = sum(len(one.log_files) + 1 for one in self._slices)
-            return files * len(self._reader.indexes.columns) * _STATISTICS_BYTES
+    @cached_property
+    def _sizes(self) -> Sequence[int]:
+        """About the bytes of the records of each slice."""
         if self.name in _ROW_BYTES:
-            return sum(map(self._reader.estimated_rows, self._slices)) * _ROW_BYTES[self.name]
-        return 0
+            rows = self._each(self._reader.estimated_rows, self._slices)
+            return [count * _ROW_BYTES[self.name] for count in rows]
+        if self.name == COLUMN_STATS:
+            of_file = len(self._reader.indexes.columns) * _STATISTICS_BYTES
+            return [(len(one.log_files) + 1) * of_file for one in self._slices]
+        return [0] * len(self._slices)
 
     def _records(self, kind: IndexKind, progress: Progress) -> Iterator[KeyedRecords]:
         if self.name == FILES:
@@ -143,12 +150,32 @@ class IndexBuild:
         elif self.name == PARTITION_STATS:
             yield from (kind.records(change) for change in self._partitions())
         else:
-            total = sum(one.size for one in self._slices)
-            done = 0
-            for one in self._slices:
-                yield from map(kind.records, self._changes_of(one))
-                done += one.size
-                progress(done, total)
+            read = partial(_records_of, self._reader, kind)
+            total, done = sum(one.size for one in self._slices), 0
+            for some in self._portions():
+                for records, one in zip(self._each(read, some), some, strict=True):
+                    yield from records
+                    done += one.size
+                    progress(done, total)
+
+    def _portions(self) -> Iterator[Sequence[FileSlice]]:
+        """The slices, those together whose records fit into memory together."""
+        some: list[FileSlice] = []
+        size = 0
+        for one, more in zip(self._slices, self._sizes, strict=True):
+            if some and size + more > _PORTION_BYTES:
+                yield some
+                some, size = [], 0
+            some, size = [*some, one], size + more
+        if some:
+            yield some
+
+    def _each(self, function: Callable[[Storage, FileSlice], _Result], given: Sequence[FileSlice]) -> Iterable[_Result]:
+        """What *function* returns for each of *given*: called here, or by tasks where there are some."""
+        context = self.state.context
+        if context.run_each is None or context.merger is not None or len(given) <= 1:  # a merger may not travel
+            return map(partial(function, context.storage), given)
+        return context.run_each(partial(_in_task, function, context.storage.root), given)
 
     def _listing(self) -> Change:
         """All files of completed writes, those of older slices too."""
@@ -162,27 +189,6 @@ class IndexBuild:
                     stats.append(WriteStat(path=join_path(folder, file.name), file_size_in_bytes=file.size))
         return Change(is_commit=True, written=written)
 
-    def _changes_of(self, one: FileSlice) -> Iterator[Change]:
-        """What the index is given of a slice."""
-        folder = one.partition_path
-        stat = WriteStat(file_id=one.file_id)
-        if self.name == RECORD_INDEX:
-            for keys in self._reader.keys(one):
-                indexed = IndexedFile(keys=keys)
-                yield Change(time=one.base_instant, written={folder: [replace(stat, indexed=indexed)]})
-            return
-        if one.base_file is not None:
-            name = str(one.base_file.name)
-            indexed = self._reader.base_file(folder, name)
-            path = join_path(folder, name)
-            yield Change(time=one.base_instant, written={folder: [replace(stat, path=path, indexed=indexed)]})
-        if self.name == BLOOM_FILTERS:
-            return
-        for log in one.log_files:
-            indexed = self._reader.log_file(folder, str(log.name))
-            path = join_path(folder, str(log.name))
-            yield Change(time=log.name.instant, written={folder: [replace(stat, path=path, indexed=indexed)]})
-
     def _partitions(self) -> Iterator[Change]:
         """What the statistics of partitions are given of each partition path."""
         names: dict[str, list[str]] = {}
@@ -194,3 +200,39 @@ class IndexBuild:
         known = MetadataChanges(self.state, table.own, indexed_columns(self.state))
         for folder in names:
             yield Change(written={folder: ()}, live=names.__getitem__, known=known.statistics_of_files)
+
+
+def _groups(size: int) -> int:
+    """How many file groups records of *size* bytes need."""
+    return -(-size // _GROUP_BYTES)
+
+
+def _in_task(function: Callable[[Storage, FileSlice], Any], root: str, one: FileSlice) -> Any:
+    """What *function* returns, as a value that travels."""
+    found = function(open_storage(root), one)
+    return list(found) if isinstance(found, Iterator) else found
+
+
+def _records_of(reader: FileReader, kind: IndexKind, storage: Storage, one: FileSlice) -> Iterator[KeyedRecords]:
+    """The records that the index begins with, of a slice."""
+    return map(kind.records, _changes_of(reader, storage, one))
+
+
+def _changes_of(reader: FileReader, storage: Storage, one: FileSlice) -> Iterator[Change]:
+    """What the index is given of a slice."""
+    folder, indexes = one.partition_path, reader.indexes
+    stat = WriteStat(file_id=one.file_id)
+    if indexes.keys:
+        for keys in reader.keys(storage, one):
+            indexed = IndexedFile(keys=keys)
+            yield Change(time=one.base_instant, written={folder: [replace(stat, indexed=indexed)]})
+        return
+    if one.base_file is not None:
+        name = str(one.base_file.name)
+        indexed = reader.base_file(storage, folder, name)
+        path = join_path(folder, name)
+        yield Change(time=one.base_instant, written={folder: [replace(stat, path=path, indexed=indexed)]})
+    for log in () if indexes.filters else one.log_files:
+        indexed = reader.log_file(storage, folder, str(log.name))
+        path = join_path(folder, str(log.name))
+        yield Change(time=log.name.instant, written={folder: [replace(stat, path=path, indexed=indexed)]})

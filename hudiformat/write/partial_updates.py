@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError
+from hudiformat.errors import OptionError, SchemaError, UnsupportedFeatureError, did_you_mean
 from hudiformat.options import PARTIAL_SCHEMA, IndexType
 from hudiformat.table import RowKeys, TableSchema, TableState, merge_mode
 from hudiformat.timeline import MergeMode, TableType
@@ -67,7 +67,8 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
     for field in columns:
         if field.name not in table.arrow.names or table.arrow.field(field.name).type != field.type:
             known = ", ".join(f"{column.name} ({column.type})" for column in table.arrow)
-            raise _wrong(f"the table has no column {field.name!r} of type {field.type}; it has {known}")
+            hint = "" if field.name in table.arrow.names else did_you_mean(field.name, table.arrow.names)
+            raise _wrong(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
     if table.delete_column in columns.names:  # Hudi writes such a delete as an update
         raise _wrong(f"a row with {table.delete_column} is no partial update: delete by key")
     if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:

@@ -46,7 +46,7 @@ def flights(java: Path, tmp_path_factory: pytest.TempPathFactory) -> hf.Table:
         check=False,
     )
     assert job.returncode == 0, job.stdout + job.stderr
-    assert "rows that differ from plain Spark │ 0" in job.stdout
+    assert "rows that differ from plain Spark: 0" in job.stdout
     return hf.open_table(path)
 
 

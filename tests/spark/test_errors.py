@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
+from collections.abc import Iterator
+
 import pytest
 
 import hudiformat as hf
 
 errors = pytest.importorskip("pyspark.errors")
 
-from hudiformat.spark.errors import reraised  # noqa: E402 - needs PySpark
+from hudiformat.spark.errors import brief, brief_iterator, reraised  # noqa: E402 - needs PySpark
 
 
 def said_by_spark(raised: str) -> Exception:
@@ -45,3 +49,44 @@ def test_an_error_that_did_not_pass_through_spark_is_left_as_it_is() -> None:
     with pytest.raises(hf.DataError) as caught, reraised():
         raise ours
     assert caught.value is ours
+
+
+@brief
+def failing() -> None:
+    try:
+        int("no number")
+    except ValueError as error:
+        raise hf.DataError("the row is wrong") from error
+
+
+@brief_iterator
+def failing_later() -> Iterator[int]:
+    yield 1
+    raise hf.DataError("the second row is wrong")
+
+
+def test_what_spark_shows_of_an_error_is_brief() -> None:
+    """The trace has one frame of ours, then the sentence, then what caused it."""
+    with pytest.raises(hf.DataError, match="^the row is wrong") as caught:
+        failing()
+    lines = "".join(traceback.format_exception(caught.value)).splitlines()
+    assert sum(line.startswith("  File") for line in lines) == 2  # this function, and the last one
+    if sys.version_info >= (3, 11):
+        assert lines[-2:] == [
+            "hudiformat.errors.DataError: the row is wrong",
+            "caused by ValueError: invalid literal for int() with base 10: 'no number'",
+        ]
+
+
+def test_what_fails_while_it_is_read_is_brief_too() -> None:
+    rows = failing_later()
+    assert next(rows) == 1
+    with pytest.raises(hf.DataError, match="^the second row is wrong$") as caught:
+        next(rows)
+    assert caught.value.__cause__ is None
+
+
+def test_errors_that_are_not_ours_are_left_as_they_are() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        brief(lambda: 1 // 0)()
+    assert caught.traceback[-1].name == "<lambda>"

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyarrow.dataset import dataset
 
 import hudiformat as hf
 from examples.flights.source import read_flights
 from hudiformat.timeline import CommitMetadata, read_archived, read_metadata
 from hudiformat.transaction.transaction import Commit
 from tests.rows import assert_same_rows
+from tests.spark.killable import running, wait_for, wait_for_a_commit
 from tests.spark.streams import add_file, forget_commit, ids, new_table, rows, staged, stream_out
 from tests.tables import unpack
 
@@ -41,9 +38,8 @@ FLIGHTS = pa.schema(
         pa.field("delay", pa.float64()),
     ]
 )
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 KILLS = int(os.environ.get("HUDIFORMAT_KILLS", "1"))
-ROOT = Path(__file__).parents[2]
-STARTUP = Path(__file__).with_name("startup")
 SCRIPT = Path(__file__).with_name("stream_into_table.py")
 
 
@@ -82,30 +78,51 @@ def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -
 
 @pytest.mark.spark
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:
+    """A process streams in all four ways at once, and is killed in the middle of whatever each of them is doing."""
     dice = random.Random()  # noqa: S311 - any moment
-    table = hf.create_table(
-        tmp_path / "table", name="t", schema=FLIGHTS, record_key=["id"], ordering=["ts"], partition_by=["month"],
-        options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
-    )  # fmt: skip
+    tables = [new_flights(tmp_path / "source", BUCKETS), new_flights(tmp_path / "batches", {})]
+    table = tables[0]
     files = flights_by_day(3 * KILLS + 2)
     for number, file in enumerate(files):
         add_file(tmp_path / "in", number, file)
-    with running_query(java, tmp_path) as query:
+    with running(java, query_of(tmp_path), tmp_path / "log") as query:
         wait_for(lambda: bool(list(Path(table.path).glob(".hoodie/.temp/*/staged*"))), query)
     killed = 0
     while killed < KILLS and len(table.timeline.completed) < len(files):
-        with running_query(java, tmp_path) as query:
+        with running(java, query_of(tmp_path), tmp_path / "log") as query:
             wait_for_a_commit(table, query)
             time.sleep(dice.uniform(0, 1))
             killed += query.poll() is None
     assert killed
-    with running_query(java, tmp_path) as query:
-        assert query.wait(30 * len(files)) == 0
+    with running(java, query_of(tmp_path), tmp_path / "log") as query:
+        assert query.wait(60 * len(files)) == 0, (tmp_path / "log").read_text()[-5000:]
+    for one in tables:
+        assert_every_batch_is_there(one, files)
+    every = pa.concat_tables(files).sort_by([("id", "ascending"), ("ts", "ascending")])
+    for name in ("sink", "files"):
+        written = dataset(tmp_path / name, partitioning="hive").to_table().select(FLIGHTS.names).cast(FLIGHTS)
+        assert written.sort_by([("id", "ascending"), ("ts", "ascending")]).equals(every), name
+        assert list((tmp_path / name).rglob("*.inprogress")) == []
+
+
+def query_of(folder: Path) -> list[str]:
+    return [str(SCRIPT), str(folder / "in"), str(folder)]
+
+
+def new_flights(path: Path, options: dict[str, str]) -> hf.Table:
+    return hf.create_table(
+        path, name="t", schema=FLIGHTS, record_key=["id"], ordering=["ts"], partition_by=["month"], options=options
+    )
+
+
+def assert_every_batch_is_there(table: hf.Table, files: list[pa.Table]) -> None:
+    """Each batch is one commit, and the table has the newest row of each flight."""
     reported = pa.concat_tables(files).group_by("id").aggregate([("ts", "max"), ("month", "min"), ("delay", "max")])
     expected = reported.rename_columns(["id", "ts", "month", "delay"])  # a schedule has no delay
     assert_same_rows(table.snapshot(columns=FLIGHTS.names), expected.select(FLIGHTS.names), key=("id",))
     # Of two files that Spark had begun to read when it was killed it makes one batch.
-    batches = [int(path.name) for path in (tmp_path / "checkpoint" / "commits").glob("[0-9]*")]
+    root = Path(table.path)
+    batches = [int(path.name) for path in (root.parent / f"checkpoint-{root.name}" / "commits").glob("[0-9]*")]
     assert batches_in(table) == sorted(batches) == list(range(len(batches)))
     assert table.timeline.pending == ()
     assert staged(table) == []
@@ -116,8 +133,8 @@ def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: P
 def batches_in(table: hf.Table) -> list[int]:
     """The batches that commits of *table* name, archived ones too."""
     storage, config = table.context.storage, table.config
-    archived = {one.instant: one.metadata for one in read_archived(storage, config)}
-    found = archived | {one: read_metadata(storage, config, one) for one in table.timeline.completed}
+    archived = {one.instant: one.metadata for one in read_archived(storage, config) if one.instant.action.is_write}
+    found = archived | {one: read_metadata(storage, config, one) for one in table.timeline.completed_writes}
     written = [one for one in found.values() if isinstance(one, CommitMetadata)]
     said = [json.loads(one.extra_metadata["_hudi_streaming_sink_checkpoint"]) for one in written]
     return sorted(int(batch) for one in said for batch in one.values())
@@ -143,37 +160,6 @@ def flights_by_day(days: int) -> list[pa.Table]:
         pa.concat_tables([rows.filter(pc.equal(day, number)), arrived.filter(pc.equal(day, number - 1))])
         for number in range(1, days + 1)
     ]
-
-
-@contextmanager
-def running_query(java: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A query of its own process, which is killed in the end."""
-    path = os.pathsep.join([str(STARTUP), str(ROOT)])
-    environment = {**os.environ, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
-    places = [str(folder / name) for name in ("in", "table", "checkpoint")]
-    with (folder / "log").open("ab") as log:
-        query = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *places], env=environment, start_new_session=True, stdout=log, stderr=log
-        )
-    try:
-        yield query
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(query.pid, signal.SIGKILL)  # Python and Java
-        query.wait()
-
-
-def wait_for_a_commit(table: hf.Table, query: subprocess.Popen[bytes]) -> None:
-    before = len(table.timeline.completed)
-    wait_for(lambda: len(table.timeline.completed) > before, query)
-
-
-def wait_for(is_there: Callable[[], bool], query: subprocess.Popen[bytes], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_there() and query.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert not query.poll(), "the query has failed"
 
 
 def test_a_table_is_read_as_it_grows_commit_by_commit(spark: SparkSession, table: hf.Table, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hudiformat.errors import OptionError, UnsupportedFeatureError
 from hudiformat.shuffle import arrow_schema
 from hudiformat.sink import Layout, parse_sink_options
 from hudiformat.sink.options import Policy
+from hudiformat.spark.errors import brief
 from hudiformat.spark.files.sink import Share
 
 PARTITION_BY = "hudiformat.sink.partition.columns"
@@ -41,6 +42,7 @@ class HudiFilesSource(DataSource):
     def name(cls) -> str:
         return "hudiformat-files"
 
+    @brief
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802 - Spark's
         if overwrite:
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from hudiformat.api import Table
+from hudiformat.spark.errors import brief
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.source.messages import results_of
 from hudiformat.table import RowKeys, TableSchema
@@ -32,6 +33,7 @@ class PartitionDeleter(DataSourceArrowWriter):
         self._config = config
         self._keys = schema.only(list(RowKeys.of(config).partition_fields))
 
+    @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """The partition paths of a task's rows, unless partitions are named."""
         found: set[str] = set()
@@ -41,6 +43,7 @@ class PartitionDeleter(DataSourceArrowWriter):
                 found.update(RowKeys.of(self._config).partition_paths(rows).unique().to_pylist())
         return Paths(sorted(found))
 
+    @brief
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove the partitions, in one commit."""
         table: Table = self._options.table()

@@ -28,6 +28,7 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
 from hudiformat.shuffle import arrow_schema, spark_schema, write_token
+from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
 from hudiformat.spark.source.messages import fitted, results_of
@@ -63,13 +64,16 @@ class HudiDataSource(DataSource):
     def name(cls) -> str:
         return "hudiformat"
 
+    @brief
     def schema(self) -> StructType:
         return spark_schema(output_schema(self._options))
 
+    @brief
     def reader(self, schema: StructType) -> DataSourceReader:
         target = arrow_schema(schema)
         return HudiReader(pieces(self._options, target.names), target)
 
+    @brief
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001 - Spark's signature
         operation = self._options.batch_operation(overwrite=overwrite)
         context = table_for(self._options, arrow_schema(schema)).context
@@ -81,6 +85,7 @@ class HudiDataSource(DataSource):
         write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit
         return HudiWriter(write, checked.schema, context)
 
+    @brief
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
         try:
             from hudiformat.spark.source.stream_reader import HudiStreamReader  # noqa: PLC0415 - PySpark 4.2
@@ -88,6 +93,7 @@ class HudiDataSource(DataSource):
             raise _needs("4.2", "reading a stream") from error
         return HudiStreamReader(self._options, arrow_schema(schema))
 
+    @brief
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: FBT001, N802
         try:
             from hudiformat.spark.source.stream_writer import HudiStreamWriter  # noqa: PLC0415 - PySpark 4.1
@@ -140,6 +146,7 @@ class HudiReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         return [InputPartition(piece) for piece in self._pieces]
 
+    @brief_iterator
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(partition.value, self._target)
 
@@ -160,6 +167,7 @@ class HudiWriter(DataSourceArrowWriter):
         self._schema = schema
         self._context = context
 
+    @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         with self._write.alive():
             return self._written(iterator)
@@ -175,6 +183,7 @@ class HudiWriter(DataSourceArrowWriter):
                 task.write_batch(batch)
             return TaskResult(stats=encode_write_stats(task.finish_apart()))
 
+    @brief
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with self._write.alive():
             self._publish(messages)

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from hudiformat.errors import OptionError
 from hudiformat.query import Span, completion_times
+from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import QUERY, START, SourceOptions
 from hudiformat.spark.reading.pieces import pieces_within, read_piece
 
@@ -33,6 +34,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = target
         self._last: str | None = None
 
+    @brief
     def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark's names
         start = self._options.get(START) or _EARLIEST
         if start == _EARLIEST:
@@ -46,6 +48,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limit = self._options.commits_per_batch
         return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
 
+    @brief
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
         times = completion_times(self._options.table().context.state(), after=start[_OFFSET])
         if self._last is not None:
@@ -61,12 +64,14 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         newest = self._newest()
         return None if newest is None else {_OFFSET: newest}
 
+    @brief
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         if start == end:
             return []
         found = pieces_within(self._options, Span(start[_OFFSET], end[_OFFSET]), self._target.names)
         return [InputPartition(piece) for piece in found]
 
+    @brief_iterator
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(partition.value, self._target)
 

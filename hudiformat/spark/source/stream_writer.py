@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from hudiformat.options import REPLACING
 from hudiformat.services import write_and_serve
 from hudiformat.shuffle import QUERY_ID, write_token
+from hudiformat.spark.errors import brief
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
 from hudiformat.storage import open_storage
@@ -50,12 +51,14 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
         self._options = options
         self._schema = schema
 
+    @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         query = _query_id()
         storage = open_storage(self._options.path)
         rows = fitted(iterator, self._schema)
         return StagedRows(stage(storage, _folder(query), write_token(), self._schema.arrow, rows), query)
 
+    @brief
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         staged = results_of(messages, StagedRows)
         context, operation = self._options.among(len(staged)).table().context, self._options.operation

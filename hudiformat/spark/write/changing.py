@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 
-from hudiformat.errors import SchemaError
+from hudiformat.errors import SchemaError, unknown_column
 from hudiformat.options import Operation
 from hudiformat.query import PartitionPruner
 from hudiformat.services import write_and_serve
@@ -92,7 +92,7 @@ def _check(names: Mapping[str, Any], plan: WritePlan) -> None:
     keys, known = key_columns(plan), plan.schema.arrow.names
     for name in names:
         if name not in known:
-            raise SchemaError(f"update: no column {name!r}; the columns are {', '.join(known)}", column=name)
+            raise unknown_column(name, known, prefix="update: ")
         if name in keys:
             raise SchemaError(
                 f"update: the column {name!r} is of the record key or partition path, which a row keeps; delete the "

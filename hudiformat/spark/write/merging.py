@@ -1,6 +1,7 @@
 """Merging a data frame into a table: what Spark SQL's MERGE INTO does, with columns for expressions.
 
-A source row matches the row of the table with its record key and partition path.  Of the clauses for rows that match,
+A source row matches the row of the table with its record key and partition path, or with a global index the row with
+its record key, in whatever partition.  Of the clauses for rows that match,
 or for those that do not, the first whose condition holds is applied; a row for which none holds is skipped.  In
 conditions and values the columns are called ``source.<name>`` and ``target.<name>``.
 """
@@ -14,12 +15,13 @@ from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, functions
 
-from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError
+from hudiformat.errors import DataError, SchemaError, unknown_column
 from hudiformat.options import Operation
 from hudiformat.services import write_and_serve
 from hudiformat.shuffle import (
     GROUP,
     KEY,
+    LOCATIONS,
     NEW,
     OUT,
     PATH,
@@ -27,9 +29,12 @@ from hudiformat.shuffle import (
     cut_by_rows,
     key_columns,
     live_rows,
+    location,
     newest_slices,
     one_per_key,
     quoted,
+    routed,
+    rows_everywhere,
     spark_schema,
     with_tags,
     write_found,
@@ -37,13 +42,15 @@ from hudiformat.shuffle import (
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.services import with_tasks
-from hudiformat.table import TableSchema, TableState
+from hudiformat.table import RowKeys, TableSchema, TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.write import check_rows
 
 SOURCE, TARGET = "source", "target"
-_CLAUSE = "_hudiformat_clause"
+_CLAUSE, _DELETED = "_hudiformat_clause", "_hudiformat_deleted"
+_THERE = "_hudiformat_there"
+"""The partition path of the row that a source row matches, wherever that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +89,9 @@ def merge(
 ) -> Commit:
     """Merge the rows of *source* into the table at *path*, in one commit.
 
-    The source has the columns that record key and partition path are made of, which a merge does not change.  Of
-    several source rows with one key the one with the greatest ordering values counts.
+    The source has the columns that record key and partition path are made of, which a merge does not change.  With a
+    global index it needs those of the record key, and an update that changes the others moves the row.  Of several
+    source rows with one key the one with the greatest ordering values counts.
 
     Raises:
         SchemaError: a clause names a column that the table does not have, or one that keys are made of.
@@ -95,21 +103,20 @@ def merge(
     table = open_for_tasks(path, options)
     context = with_tasks(source.sparkSession, table.context)
     clauses = [*when_matched, *when_not_matched]
-    if context.options.is_global:
-        raise UnsupportedFeatureError(
-            f"{path}: a merge matches rows by partition path and record key, which the index "
-            f"{context.options.index_type.value} does not; upsert and delete know it",
-            feature="merge with a global index",
-        )
 
     def write_files(schema: TableSchema, plan: WritePlan) -> Iterator[WriteStat]:
-        _check(clauses, schema, key_columns(plan))
+        _check(clauses, schema, _fixed_columns(plan))
         with ExitStack() as stack:
-            rows = cached(_one_per_key(with_tags(source, plan, schema), plan), stack)
-            slices = newest_slices(rows, plan)
+            rows = cached(_one_per_key(_tagged(source, plan, schema), plan), stack)
             reader = plan.slice_reader(context.merger)
-            target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
-            joined = rows.alias(SOURCE).join(target.alias(TARGET), [PATH, KEY], "left")
+            if plan.options.is_global:
+                target = rows_everywhere(rows, plan, reader, schema.arrow, stack, group=OUT)
+                target = target.withColumnRenamed(PATH, _THERE)
+                joined, slices = rows.alias(SOURCE).join(target.alias(TARGET), KEY, "left"), None
+            else:
+                slices = newest_slices(rows, plan)
+                target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
+                joined = rows.alias(SOURCE).join(target.alias(TARGET), [PATH, KEY], "left")
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
@@ -122,15 +129,25 @@ def merge(
         return write_and_serve(context, write)
 
 
+def _fixed_columns(plan: WritePlan) -> Sequence[str]:
+    """The columns that no clause sets: a row may change its partition where all partitions are looked through."""
+    return RowKeys.of(plan.config).key_fields if plan.options.is_global else key_columns(plan)
+
+
+def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
+    """The rows with their tags; with a global index they match wherever they belong, and need not say where."""
+    missing = set(key_columns(plan)) - set(_fixed_columns(plan)) - set(source.columns)
+    kinds = {field.name: field.dataType for field in spark_schema(schema.arrow)}
+    nothing = {name: functions.lit(None).cast(kinds[name]) for name in missing}
+    tagged = with_tags(source.withColumns(nothing), plan, schema)
+    return tagged.drop(*missing)
+
+
 def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:
     for clause in clauses:
         for name in () if isinstance(clause, Delete) else clause.values or ():
             if name not in schema.arrow.names:
-                raise SchemaError(
-                    f"{type(clause).__name__}: the column {name!r} is not in the table; its columns are "
-                    f"{', '.join(schema.arrow.names)}",
-                    column=name,
-                )
+                raise unknown_column(name, schema.arrow.names, prefix=f"{type(clause).__name__}: ")
             if name in keys:
                 raise SchemaError(
                     f"{type(clause).__name__}: the column {name!r} is of the record key or partition path, which the "
@@ -140,14 +157,15 @@ def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) 
 
 
 def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
-    fields = plan.ordering_fields
+    fields, keys = plan.ordering_fields, (KEY,) if plan.options.is_global else (KEY, PATH)
     if fields and set(fields) <= set(rows.columns):
-        return one_per_key(rows, (PATH, KEY), fields)
-    double = rows.groupBy(PATH, KEY).count().where("count > 1").first()
+        return one_per_key(rows, keys, fields)
+    double = rows.groupBy(*keys).count().where("count > 1").first()
     if double is not None:
+        where = "" if plan.options.is_global else f" in partition {double[PATH]!r}"
         raise DataError(
-            f"{double[2]} source rows have the record key {double[1]!r} in partition {double[0]!r}, and no ordering "
-            "column that says which counts: leave one of them"
+            f"{double['count']} source rows have the record key {double[KEY]!r}{where}, and no ordering column that "
+            "says which counts: leave one of them"
         )
     return rows
 
@@ -157,15 +175,20 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
     is_new = functions.col(OUT).isNull()
     number = _first([(is_new == isinstance(clause, Insert)) & _condition(clause) for clause in clauses])
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
-    keys, given = key_columns(plan), joined.columns
+    keys, given = _fixed_columns(plan), joined.columns
     has = [field.name for field in schema.arrow if given.count(field.name) > 1]
     columns = []
     for field in spark_schema(schema.arrow).fields:
         values = [_value(clause, field.name, in_source=field.name in has) for clause in clauses]
         value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _chosen(values)
         columns.append(value.cast(field.dataType).alias(field.name))
-    deletes = [number for number, clause in enumerate(clauses) if isinstance(clause, Delete)]
-    out = functions.when(functions.col(_CLAUSE).isin(deletes), functions.col(OUT)).alias(OUT)
+    is_delete = functions.col(_CLAUSE).isin([n for n, clause in enumerate(clauses) if isinstance(clause, Delete)])
+    if plan.options.is_global:
+        place = location(plan, functions.col(_THERE), functions.col(OUT), side=f"{TARGET}.")
+        places = functions.when(~is_new, functions.array(place)).alias(LOCATIONS)
+        moved = with_tags(chosen.select(*columns, places, is_delete.alias(_DELETED)), plan, schema)
+        return routed(moved, plan, deleted=functions.col(_DELETED)).drop(_DELETED)
+    out = functions.when(is_delete, functions.col(OUT)).alias(OUT)
     group = functions.col(GROUP) if plan.uses_buckets else functions.coalesce(OUT, functions.lit("")).alias(GROUP)
     return chosen.select(*columns, PATH, group, KEY, is_new.alias(NEW), out)
 

@@ -37,7 +37,7 @@ def null_keys_counted(df: DataFrame, config: TableConfig) -> Iterator[None]:
             f"record key {name}: {_MARK} {count} of {df.count()} rows, such as {example.asDict()}; nothing was "
             "written: fill it, or leave these rows out",
             column=name,
-        ) from error
+        ) from error.__cause__
 
 
 def _is_missing(name: str) -> Column:

@@ -127,7 +127,7 @@ def test_two_source_rows_with_one_key_and_no_order_are_refused(spark: SparkSessi
 
 @pytest.mark.parametrize(
     ("column", "message"),
-    [("more", "Update: the column 'more' is not in the table"), ("id", "Update: the column 'id' is of the record key")],
+    [("more", "Update: no column 'more'; the columns are id"), ("id", "Update: the column 'id' is of the record key")],
 )
 def test_columns_that_a_merge_cannot_set(spark: SparkSession, tmp_path: Path, column: str, message: str) -> None:
     table = create(tmp_path / "table")
@@ -136,9 +136,120 @@ def test_columns_that_a_merge_cannot_set(spark: SparkSession, tmp_path: Path, co
         hudi_spark.merge(changes(spark), table.path, when_matched=[clause], options=options("BUCKET"))
 
 
-def test_a_global_index_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    table = create(tmp_path / "table", index="GLOBAL_SIMPLE")
-    with pytest.raises(hf.UnsupportedFeatureError, match="which the index GLOBAL_SIMPLE does not"):
-        hudi_spark.merge(
-            changes(spark), table.path, when_matched=[Delete()], options={"hoodie.index.type": "GLOBAL_SIMPLE"}
-        )
+MOVES = {
+    "hoodie.simple.index.update.partition.path": "true",
+    "hoodie.record.index.update.partition.path": "true",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+}
+STAYS = {
+    **MOVES,
+    "hoodie.simple.index.update.partition.path": "false",
+    "hoodie.record.index.update.partition.path": "false",
+}
+
+
+def everywhere(
+    folder: Path, table_type: str, index: str, more: dict[str, str], *, ordering: bool = True
+) -> tuple[hf.Table, dict[str, str]]:
+    options = {"hoodie.index.type": index, **more}
+    table = hf.create_table(
+        folder,
+        name="things",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"] if ordering else [],
+        partition_by=["p"],
+        table_type=table_type,
+        options=options,
+    )
+    rows = [{"id": f"k{i}", "ts": 5, "p": f"p{i % 2}", "price": float(i)} for i in range(8)]
+    table.insert(pa.Table.from_pylist(rows, SCHEMA))
+    return table, options
+
+
+def places(table: hf.Table) -> dict[str, tuple[str, str, float]]:
+    """By key the partition that a row is in, the one that it says it is in, and the price."""
+    names = ["id", "_hoodie_partition_path", "p", "price"]
+    found = table.snapshot(columns=names)
+    assert len(found) == len(set(found["id"].to_pylist()))
+    return {row["id"]: tuple(row[name] for name in names[1:]) for row in found.to_pylist()}
+
+
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
+def test_with_a_global_index_rows_match_in_any_partition(
+    spark: SparkSession, tmp_path: Path, table_type: str, index: str
+) -> None:
+    table, options = everywhere(tmp_path / "table", table_type, index, MOVES)
+    source = changes(
+        spark,
+        ("k1", 9, "new", 10.0),  # moves
+        ("k2", 9, "p0", 20.0),
+        ("k3", 1, "new", 30.0),  # is too old to move
+        ("k4", 9, "new", -1.0),  # is deleted where it is
+        ("k5", 9, "new", 50.0),  # stays: its partition is not among the values
+        ("k9", 9, "p1", 90.0),
+        ("k9", 8, "p0", 91.0),
+    )
+    commit = hudi_spark.merge(
+        source,
+        table.path,
+        when_matched=[
+            Delete(col("source.price") < 0),
+            Update(
+                {"price": col("source.price") + col("target.price"), "ts": col("source.ts")}, expr("source.id = 'k5'")
+            ),
+            Update(),
+        ],
+        when_not_matched=[Insert()],
+        options=options,
+    )
+    assert commit.num_deletes >= 1
+    assert places(hf.open_table(table.path, options=options)) == {
+        "k0": ("p0", "p0", 0.0),
+        "k1": ("new", "new", 10.0),
+        "k2": ("p0", "p0", 20.0),
+        "k3": ("p1", "p1", 3.0),
+        "k5": ("p1", "p1", 55.0),
+        "k6": ("p0", "p0", 6.0),
+        "k7": ("p1", "p1", 7.0),
+        "k9": ("p1", "p1", 90.0),
+    }
+    assert hf.open_table(table.path).verify() == []
+
+
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
+def test_with_a_global_index_the_source_need_not_name_the_partition(
+    spark: SparkSession, tmp_path: Path, index: str
+) -> None:
+    table, options = everywhere(tmp_path / "table", "MERGE_ON_READ", index, MOVES, ordering=False)
+    hudi_spark.merge(
+        changes(spark, ("k1", 9, "", 10.0), ("k2", 9, "", 20.0), ("k9", 9, "", 90.0)).drop("p"),
+        table.path,
+        when_matched=[Update(condition=expr("source.id = 'k1'")), Update({"p": lit("moved")})],
+        when_not_matched=[Insert({"p": lit("p0"), "price": lit(1)})],
+        options=options,
+    )
+    found = places(hf.open_table(table.path, options=options))
+    assert (found["k1"], found["k2"]) == (("p1", "p1", 10.0), ("moved", "moved", 2.0))
+    assert found["k9"] == ("p0", "p0", 1.0)
+    assert len(found) == 9
+
+
+def test_with_a_global_index_that_moves_nothing_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
+    table, options = everywhere(tmp_path / "table", "COPY_ON_WRITE", "GLOBAL_SIMPLE", STAYS)
+    source = changes(spark, ("k1", 9, "new", 10.0))
+    hudi_spark.merge(source, table.path, when_matched=[Update()], options=options)
+    assert places(table)["k1"][0] == "p1"
+    assert prices(table)["k1"] == 10
+
+
+def test_what_a_merge_with_a_global_index_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    table, options = everywhere(tmp_path / "table", "MERGE_ON_READ", "GLOBAL_SIMPLE", MOVES, ordering=False)
+    double = changes(spark, ("k1", 3, "p1", 30.0), ("k1", 9, "p0", 90.0))
+    with pytest.raises(hf.DataError, match="2 source rows have the record key 'k1', and no ordering"):
+        hudi_spark.merge(double, table.path, when_matched=[Update()], options=options)
+    with pytest.raises(hf.SchemaError, match="Update: the column 'id' is of the record key"):
+        hudi_spark.merge(double, table.path, when_matched=[Update({"id": lit("x")})], options=options)
+    assert len(table.timeline.instants) == 1
