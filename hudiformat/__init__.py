@@ -20,6 +20,7 @@ from hudiformat.blocks import (
     rollback_block,
 )
 from hudiformat.errors import (
+    BeforeFirstCommitError,
     CommitError,
     CorruptBlockError,
     CorruptTableError,
@@ -67,6 +68,7 @@ __all__ = [
     "DEFAULT_LOG_MAX_SIZE",
     "AppendResult",
     "BaseFileName",
+    "BeforeFirstCommitError",
     "BlockHeader",
     "BlockType",
     "Commit",

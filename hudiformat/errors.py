@@ -15,6 +15,7 @@
     └── TableError                       the table at a path does not allow the call
         ├── NotATableError               there is no table
         ├── TableExistsError             there is a table already
+        ├── BeforeFirstCommitError       a moment at which the table had no rows yet
         ├── CorruptTableError            the table's own metadata is damaged
         └── CommitError                  a write that did not become visible
 
@@ -133,6 +134,10 @@ class NotATableError(TableError):
 
 class TableExistsError(TableError):
     """A table cannot be created, because there is one at the path."""
+
+
+class BeforeFirstCommitError(TableError):
+    """A moment that is before the first commit of the table: it had no rows yet, or was not there."""
 
 
 class CorruptTableError(TableError):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column
+from hudiformat.naming import one_or_more
 from hudiformat.options import (
     KEEP_OPERATIONS,
     TABLE_KEYS,
@@ -53,9 +54,9 @@ def create_table(
     *,
     name: str,
     schema: pa.Schema,
-    record_key: Sequence[str],
-    ordering: Sequence[str] = (),
-    partition_by: Sequence[str] = (),
+    record_key: str | Sequence[str],
+    ordering: str | Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
     table_type: str = "MERGE_ON_READ",
     version: int = 9,
     options: Mapping[str, str] | None = None,
@@ -79,6 +80,7 @@ def create_table(
     Source: HoodieTableMetaClient.TableBuilder; spec/table-properties.md.
     """
     _refuse_unsupported(table_type, version)
+    record_key, ordering, partition_by = one_or_more(record_key), one_or_more(ordering), one_or_more(partition_by)
     options = dict(options or {})
     parse_write_options(options)
     storage = open_storage(path)

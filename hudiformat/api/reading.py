@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.query import (
+    Moment,
     Scan,
     SlicePlan,
     SliceReader,
@@ -61,7 +61,7 @@ class ReadableTable:
         """The table's own columns, without the meta fields."""
         return on_one_state(self.context, lambda state: state.schema.arrow, lists=False)
 
-    def file_slices(self, partition: str | None = None, *, as_of: str | date | None = None) -> list[FileSlice]:
+    def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:
         """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
 
         Files are listed by the table's metadata table where it has one, unless ``hoodie.metadata.enable`` is false.
@@ -77,8 +77,8 @@ class ReadableTable:
 
     def snapshot(
         self,
-        as_of: str | date | None = None,
-        columns: list[str] | None = None,
+        as_of: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002 - the name that pyarrow uses too
     ) -> pa.Table:
         """The newest rows, base files and log files merged.
@@ -96,8 +96,8 @@ class ReadableTable:
 
     def read_optimized(
         self,
-        as_of: str | date | None = None,
-        columns: list[str] | None = None,
+        as_of: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
     ) -> pa.Table:
         """The rows of the newest base files alone, without their log files; arguments as for :meth:`snapshot`.
@@ -112,8 +112,8 @@ class ReadableTable:
     def scan(
         self,
         *,
-        as_of: str | date | None = None,
-        columns: list[str] | None = None,
+        as_of: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
         with_logs: bool = True,
     ) -> Scan:
@@ -130,15 +130,20 @@ class ReadableTable:
         return self._planned(as_of, columns, filter, with_logs=with_logs)().scan(self.context.storage, explain)
 
     def _planned(
-        self, as_of: str | date | None, columns: list[str] | None, condition: pc.Expression | None, *, with_logs: bool
+        self,
+        as_of: Moment | None,
+        columns: str | Sequence[str] | None,
+        condition: pc.Expression | None,
+        *,
+        with_logs: bool,
     ) -> Callable[[], SlicePlan]:
         return partial(plan_snapshot, self.context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs)
 
     def incremental(
         self,
-        begin: str | date,
-        end: str | date | None = None,
-        columns: list[str] | None = None,
+        begin: Moment,
+        end: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
     ) -> pa.Table:
         """The rows that were written after *begin* and up to *end*, or up to now, in the state of the last of them.
@@ -154,14 +159,14 @@ class ReadableTable:
 
         Source: MergeOnReadIncrementalRelationV1 and V2, Hudi 1.2.0; spec/queries.md.
         """
-        span = Span.of(self.config.timeline_zone, begin, end)
+        span = Span.of(self.config, begin, end)
         return read_rows(self.context, partial(plan_incremental, self.context, span, columns=columns, filter=filter))
 
     def cdc(
         self,
-        begin: str | date,
-        end: str | date | None = None,
-        columns: list[str] | None = None,
+        begin: Moment,
+        end: Moment | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
     ) -> pa.Table:
         """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
@@ -176,11 +181,11 @@ class ReadableTable:
 
         Source: HoodieCDCExtractor, CDCFileGroupIterator, Hudi 1.2.0; spec/queries.md.
         """
-        span = Span.of(self.config.timeline_zone, begin, end)
+        span = Span.of(self.config, begin, end)
         plan = plan_changes(self.context, span, columns=columns, filter=filter)
         return pa.Table.from_batches(plan.changes(), plan.schema)
 
-    def slice_reader(self, *, as_of: str | date | None = None) -> SliceReader:
+    def slice_reader(self, *, as_of: Moment | None = None) -> SliceReader:
         """What reads single slices of the table, here or in another process.
 
         Raises:

@@ -13,7 +13,9 @@ from hudiformat import services
 from hudiformat.api.reading import ReadableTable
 from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
 from hudiformat.merge import RecordMerger
+from hudiformat.naming import one_or_more
 from hudiformat.options import Operation, options_of
+from hudiformat.query import named_instant
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, open_storage
 from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
@@ -137,7 +139,7 @@ class Table(ReadableTable):
             self.context, partial(overwrite, operation=Operation.INSERT_OVERWRITE_TABLE, data=data)
         )
 
-    def delete_partitions(self, partitions: Sequence[str]) -> Commit:
+    def delete_partitions(self, partitions: str | Sequence[str]) -> Commit:
         """Remove all rows of these partition paths from the table.
 
         Raises:
@@ -145,7 +147,7 @@ class Table(ReadableTable):
 
         Source: SparkDeletePartitionCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, partial(delete_partitions, partitions=partitions))
+        return services.write_and_serve(self.context, partial(delete_partitions, partitions=one_or_more(partitions)))
 
     def evolve(
         self,
@@ -153,8 +155,8 @@ class Table(ReadableTable):
         add: Mapping[str, pa.DataType] | None = None,
         rename: Mapping[str, str] | None = None,
         widen: Mapping[str, pa.DataType] | None = None,
-        nullable: Sequence[str] = (),
-        drop: Sequence[str] = (),
+        nullable: str | Sequence[str] = (),
+        drop: str | Sequence[str] = (),
         comment: Mapping[str, str] | None = None,
     ) -> Commit:
         """Change the table's columns by themselves, in one commit; no file is rewritten.
@@ -175,11 +177,16 @@ class Table(ReadableTable):
         Source: BaseHoodieWriteClient.commitTableChange; spec/schema-evolution.md.
         """
         changes = ColumnChanges(
-            add=add or {}, rename=rename or {}, widen=widen or {}, nullable=nullable, drop=drop, comment=comment or {}
+            add=add or {},
+            rename=rename or {},
+            widen=widen or {},
+            nullable=one_or_more(nullable),
+            drop=one_or_more(drop),
+            comment=comment or {},
         )
         return services.write_and_serve(self.context, partial(evolve_table, changes=changes))
 
-    def create_index(self, name: str, *, columns: Sequence[str] = ()) -> list[Instant]:
+    def create_index(self, name: str, *, columns: str | Sequence[str] = ()) -> list[Instant]:
         """Build an index of the metadata table for the rows that are there; writers keep it up from then on.
 
         *name* is ``files``, the metadata table with its list of files, ``column_stats``, ``partition_stats``,
@@ -198,7 +205,7 @@ class Table(ReadableTable):
 
         Source: RunIndexActionExecutor; spec/metadata-table.md.
         """
-        return services.create_index(self.context, name, columns=columns)
+        return services.create_index(self.context, name, columns=one_or_more(columns))
 
     def drop_index(self, name: str, *, dependents: bool = False) -> bool:
         """Drop an index of the metadata table, also one that was made with Spark SQL; whether there was one.
@@ -300,7 +307,7 @@ class Table(ReadableTable):
         """
         return services.clean(self.context)
 
-    def maintain(self, *, only: Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
+    def maintain(self, *, only: str | Sequence[str] = (), dry_run: bool = False) -> MaintenanceReport:
         """Run all services that are due, one after the other, and say what was done and why; other writers may go on.
 
         The services: rollback (of writes whose writers died), metadata (compaction, cleaning and archiving of the
@@ -315,9 +322,9 @@ class Table(ReadableTable):
 
         Source: BaseHoodieTableServiceClient.runTableServicesInline; spec/services.md.
         """
-        return maintain(self.context, only=services_named(only), dry_run=dry_run)
+        return maintain(self.context, only=services_named(one_or_more(only)), dry_run=dry_run)
 
-    def rollback(self, instant: str) -> Instant:
+    def rollback(self, instant: str | Instant | Commit) -> Instant:
         """Roll back the newest write, *instant*; the rollback's own instant.
 
         Raises:
@@ -325,9 +332,9 @@ class Table(ReadableTable):
 
         Source: BaseRollbackActionExecutor; spec/services.md.
         """
-        return services.roll_back(self.context, instant)
+        return services.roll_back(self.context, named_instant(instant))
 
-    def savepoint(self, instant: str, *, user: str = "", comment: str = "") -> Instant:
+    def savepoint(self, instant: str | Instant | Commit, *, user: str = "", comment: str = "") -> Instant:
         """Keep the files of the commit *instant*, so that the table can be restored to it.
 
         Raises:
@@ -335,9 +342,9 @@ class Table(ReadableTable):
 
         Source: SavepointActionExecutor; spec/services.md.
         """
-        return services.savepoint(self.context, instant, user=user, comment=comment)
+        return services.savepoint(self.context, named_instant(instant), user=user, comment=comment)
 
-    def delete_savepoint(self, instant: str) -> None:
+    def delete_savepoint(self, instant: str | Instant | Commit) -> None:
         """Let the files of the commit *instant* be cleaned again.
 
         Raises:
@@ -345,9 +352,9 @@ class Table(ReadableTable):
 
         Source: SavepointHelpers; spec/services.md.
         """
-        services.delete_savepoint(self.context, instant)
+        services.delete_savepoint(self.context, named_instant(instant))
 
-    def restore(self, instant: str) -> Instant:
+    def restore(self, instant: str | Instant | Commit) -> Instant:
         """Roll back every write that was completed after the commit *instant*.
 
         Raises:
@@ -355,7 +362,7 @@ class Table(ReadableTable):
 
         Source: BaseRestoreActionExecutor; spec/services.md.
         """
-        return services.restore(self.context, instant)
+        return services.restore(self.context, named_instant(instant))
 
     def change_version(self, to: int) -> None:
         """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ def record_batches(
     blocks: Iterable[LogBlock | BlockRun],
     *,
     schema: pa.Schema | None = None,
-    columns: list[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     filter: pc.Expression | None = None,  # noqa: A002
 ) -> Iterator[pa.RecordBatch]:
     """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
@@ -39,7 +39,7 @@ def record_batches(
         DecodeError: a content is damaged.
         SchemaError: the records cannot be brought to *schema*, or a column is missing.
     """
-    wanted = Wanted(schema, columns, filter)
+    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter)
     in_parts = schema is not None and not columns and filter is None
     for group in _groups(blocks):
         if len(group) > 1 or isinstance(group[0], BlockRun):

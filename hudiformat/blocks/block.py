@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -135,7 +135,7 @@ class LogBlock(_Fields):
         self,
         schema: pa.Schema | None = None,
         *,
-        columns: list[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
     ) -> pa.RecordBatch:
         """The records of a data block, one row each, in file order.
@@ -154,7 +154,7 @@ class LogBlock(_Fields):
         find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
         if find is None and not is_parquet:
             raise self._unsupported()
-        written, wanted = self.schema, Wanted(schema, columns, filter)
+        written, wanted = self.schema, Wanted(schema, [columns] if isinstance(columns, str) else columns, filter)
         with offsets_from(self.content_offset or 0):
             if find is None:
                 return parquet_data.decode(self.content, written, wanted)

@@ -130,6 +130,6 @@ def _key_array(keys: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
             raise SchemaError(f"recordKey: expected texts, found an array of {keys.type}", column="recordKey")
         return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     try:
-        return pa.array(keys, pa.string())
+        return pa.array([keys] if isinstance(keys, str) else keys, pa.string())
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(f"record keys have to be text: {error}", column="record_key") from None

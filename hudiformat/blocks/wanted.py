@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,11 @@ class Wanted:
     """The *schema* to bring rows to, the *columns* of it or of the written schema, and a filter; None means all."""
 
     schema: pa.Schema | None = None
-    columns: list[str] | None = None
+    columns: Sequence[str] | None = None
     filter: pc.Expression | None = None
 
 
-def selected(schema: pa.Schema, columns: list[str]) -> pa.Schema:
+def selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """The fields of *schema* that *columns* name.
 
     Raises:

@@ -17,7 +17,7 @@ import os
 import re
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
@@ -110,7 +110,7 @@ class LogReader:
         self,
         schema: pa.Schema | None = None,
         *,
-        columns: list[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
     ) -> pa.Table:
         """The records of all data blocks, in file order, neither merged nor rolled back.

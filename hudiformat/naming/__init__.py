@@ -38,6 +38,7 @@ from hudiformat.naming.keys import (
     unescape_path_name,
 )
 from hudiformat.naming.ring_hash import RING_END, ring_places
+from hudiformat.naming.several import one_or_more
 
 __all__ = [
     "DEFAULT_PARTITION",
@@ -65,6 +66,7 @@ __all__ = [
     "new_file_id",
     "new_group_uuid",
     "next_instant",
+    "one_or_more",
     "parse_bucket",
     "parse_data_file",
     "parse_instant",

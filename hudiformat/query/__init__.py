@@ -22,6 +22,7 @@ from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
 from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folders, spill_folder, spilling
+from hudiformat.query.time_travel import Moment, moment_text, named_instant
 
 __all__ = [
     "CHANGE_SCHEMA",
@@ -29,6 +30,7 @@ __all__ = [
     "ExplainedSlice",
     "FilesGoneError",
     "KeyParts",
+    "Moment",
     "PartitionPruner",
     "Scan",
     "ScanExplanation",
@@ -44,7 +46,9 @@ __all__ = [
     "instant_of",
     "is_of_any_write",
     "keyed_rows",
+    "moment_text",
     "named_block",
+    "named_instant",
     "old_spill_folders",
     "plan_changes",
     "plan_incremental",

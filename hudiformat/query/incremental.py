@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 import pyarrow.compute as pc
 
 from hudiformat.basefile import COMMIT_TIME
 from hudiformat.errors import TableError, UnsupportedFeatureError
 from hudiformat.naming import base_name, is_instant
-from hudiformat.query.time_travel import as_instant, first_pending_write
+from hudiformat.query.time_travel import Moment, Written, as_instant, first_pending_write, named_instant
 from hudiformat.storage import FileInfo
 from hudiformat.table import TableState
 from hudiformat.timeline import (
@@ -24,7 +23,6 @@ from hudiformat.timeline import (
     CommitMetadata,
     Instant,
     TableConfig,
-    TimelineZone,
     read_archived,
 )
 from hudiformat.view import FileSlice, build_slices, latest_slices
@@ -43,25 +41,30 @@ class Span:
     end: str | None
 
     @classmethod
-    def of(cls, zone: TimelineZone, begin: str | date, end: str | date | None) -> Span:
+    def of(cls, config: TableConfig, begin: Moment, end: Moment | None) -> Span:
         """The span between two moments: instants of any length, what time travel takes, or ``earliest`` to begin with.
+
+        A commit is the moment at which it became visible; below version 8 it is its instant.
 
         Raises:
             NameFormatError: a text that is no moment.
         """
-        return cls(_boundary(zone, begin), None if end is None else _boundary(zone, end))
+        return cls(_boundary(config, begin), None if end is None else _boundary(config, end))
 
     def holds(self, moment: str) -> bool:
         """Whether *moment* lies within."""
         return self.begin < moment and (self.end is None or moment <= self.end)
 
 
-def _boundary(zone: TimelineZone, moment: str | date) -> str:
+def _boundary(config: TableConfig, moment: Moment) -> str:
     if moment == _EARLIEST:
         return ""
+    if isinstance(moment, Instant | Written):
+        done = moment.completion_time if config.version >= VERSION_WITH_COMPLETION_TIMES else None
+        return done or named_instant(moment)
     # Any digits: queries from the start on begin at 0 or 000.
     plain = isinstance(moment, str) and is_instant(moment)
-    return str(moment) if plain else as_instant(moment, zone)
+    return str(moment) if plain else as_instant(moment, config.timeline_zone)
 
 
 def writes_within(state: TableState, span: Span) -> list[Write]:

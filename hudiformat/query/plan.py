@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +21,7 @@ from hudiformat.query.pruning import PartitionPruner, fits
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.skipping import without_skipped
 from hudiformat.query.slice_reader import SliceReader
-from hudiformat.query.time_travel import as_instant, check_as_of, refuse_cleaned
+from hudiformat.query.time_travel import Moment, as_instant, check_as_of, refuse_cleaned
 from hudiformat.storage import Storage
 from hudiformat.table import MOST_ATTEMPTS, TableContext, TableState, on_one_state, refuse_unreadable, schema_history
 from hudiformat.view import FileSlice
@@ -75,7 +74,7 @@ class ChangePlan:
         return self.reader.changes(self.writes, self.columns, self.filter)
 
 
-def slice_reader(state: TableState, as_of: str | date | None = None) -> SliceReader:
+def slice_reader(state: TableState, as_of: Moment | None = None) -> SliceReader:
     """What reads single slices of the table, here or in another process, as of a moment or now.
 
     Raises:
@@ -96,7 +95,7 @@ def slice_reader(state: TableState, as_of: str | date | None = None) -> SliceRea
     )
 
 
-def instant_of(state: TableState, moment: str | date | None) -> str | None:
+def instant_of(state: TableState, moment: Moment | None) -> str | None:
     """A moment of time travel as an instant of the table.
 
     Raises:
@@ -108,8 +107,8 @@ def instant_of(state: TableState, moment: str | date | None) -> str | None:
 def plan_snapshot(
     context: TableContext,
     *,
-    as_of: str | date | None = None,
-    columns: Sequence[str] | None = None,
+    as_of: Moment | None = None,
+    columns: str | Sequence[str] | None = None,
     filter: pc.Expression | None = None,  # noqa: A002 - the name that users know
     with_logs: bool = True,
 ) -> SlicePlan:
@@ -118,6 +117,7 @@ def plan_snapshot(
     Raises:
         TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every attempt.
     """
+    names = [columns] if isinstance(columns, str) else columns
 
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
@@ -126,7 +126,7 @@ def plan_snapshot(
         slices = state.slices(as_of=reader.as_of, pruner=pruner)
         if reader.as_of is not None:
             refuse_cleaned(state, slices, reader.as_of, pruner)
-        return _sliced(state, SliceQuery(reader, columns, filter, with_logs), slices)
+        return _sliced(state, SliceQuery(reader, names, filter, with_logs), slices)
 
     return on_one_state(context, plan, of_the_past=as_of is not None)
 
@@ -134,7 +134,7 @@ def plan_snapshot(
 def explain_snapshot(
     context: TableContext,
     *,
-    as_of: str | date | None = None,
+    as_of: Moment | None = None,
     filter: pc.Expression | None = None,  # noqa: A002
     with_logs: bool = True,
 ) -> ScanExplanation:
@@ -158,7 +158,7 @@ def plan_incremental(
     context: TableContext,
     span: Span,
     *,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     filter: pc.Expression | None = None,  # noqa: A002
 ) -> SlicePlan:
     """An incremental query: the rows that were written within *span*, as the last of its writes left them.
@@ -167,6 +167,7 @@ def plan_incremental(
         TableError: in a table of version 6, a write is pending that later ones have overtaken; or as for a snapshot.
         UnsupportedFeatureError: the table has no meta fields.
     """
+    names = [columns] if isinstance(columns, str) else columns
 
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
@@ -174,7 +175,7 @@ def plan_incremental(
         written = written_by(state.config, state.storage.root, span, writes)
         slices = written_slices(state, writes)
         reader = replace(slice_reader(state), incremental=True)
-        query = SliceQuery(reader, columns, filter, written_by=written)
+        query = SliceQuery(reader, names, filter, written_by=written)
         return _sliced(state, query, state.slices() if slices is None else slices)
 
     return on_one_state(context, plan)
@@ -184,7 +185,7 @@ def plan_changes(
     context: TableContext,
     span: Span,
     *,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     filter: pc.Expression | None = None,  # noqa: A002
 ) -> ChangePlan:
     """A change query: what the writes within *span* did to each record.
@@ -192,12 +193,13 @@ def plan_changes(
     Raises:
         UnsupportedFeatureError: the table keeps no change data.
     """
+    names = [columns] if isinstance(columns, str) else columns
 
     def plan(state: TableState) -> ChangePlan:
         refuse_unreadable(state.config)
         refuse_without_changes(state.config, state.storage.root)
         reader = ChangeReader(state.storage, slice_reader(state))
-        return ChangePlan(reader, writes_within(state, span), columns, filter)
+        return ChangePlan(reader, writes_within(state, span), names, filter)
 
     return on_one_state(context, plan, lists=False)
 

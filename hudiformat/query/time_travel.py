@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
+from typing import Protocol, runtime_checkable
 
-from hudiformat.errors import NameFormatError, TableError
-from hudiformat.naming import BaseFileName, LogFileName, format_instant, join_path, parse_instant
+from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError
+from hudiformat.naming import BaseFileName, LogFileName, format_instant, is_instant, join_path, parse_instant
 from hudiformat.query.gone import deleted_files
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.table import TableState
@@ -24,49 +25,118 @@ from hudiformat.timeline import (
 )
 from hudiformat.view import FileSlice
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{3})?", re.ASCII)
+_ISO = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)"
+    r"([ Tt](?P<hours>\d\d)(:(?P<minutes>\d\d)(:(?P<seconds>\d\d)([.,](?P<fraction>\d+))?)?)?"
+    r"(?P<zone>Z|[+-]\d\d(:?\d\d(:\d\d(\.\d{6})?)?)?)?)?",
+    re.ASCII,
+)
 _EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
-_LAST_MILLISECOND = ".999"
+_LAST_MILLISECOND = "999000"
+_MOST_SHOWN = 60
 _AFTER_ALL = ":"  # as a text, higher than every instant
 
 
-def as_instant(moment: str | date, zone: TimelineZone) -> str:
-    """An instant as text, out of an instant, a date or a datetime, or the text of one.
+@runtime_checkable
+class Written(Protocol):
+    """What a write returns: the ``Commit``."""
 
-    A date is its first moment.  A time in whole seconds is the last millisecond of its second; an instant of fourteen
-    digits stays as it is, and so comes before all instants of its second.  Ten digits are seconds since 1970, thirteen
-    milliseconds, of which *zone* shows the wall clock.
+    @property
+    def instant(self) -> str:
+        """When it was requested."""
+
+    @property
+    def completion_time(self) -> str | None:
+        """When it became visible."""
+
+
+Moment = str | date | Instant | Written
+"""What names a moment: an instant, as text or out of the timeline, a commit, a date, a datetime, or ISO 8601."""
+
+
+def as_instant(moment: Moment, zone: TimelineZone) -> str:
+    """An instant as text, out of whatever names a moment.
+
+    A datetime with a time zone is converted to *zone*, one without is of that zone.  A date is its first moment.  Text
+    in whole seconds is the last millisecond of its second; an instant of fourteen digits stays as it is, and so comes
+    before all instants of its second.  Ten digits are seconds since 1970, thirteen milliseconds.  A commit is its
+    instant.
 
     Raises:
-        NameFormatError: a text that is none of these.
+        NameFormatError: none of these.
 
-    Source: HoodieSqlCommonUtils.formatQueryInstant, Hudi 1.2.0.
+    Source: HoodieSqlCommonUtils.formatQueryInstant, Hudi 1.2.0, which takes fewer forms.
     """
     if isinstance(moment, datetime):
-        return format_instant(moment)
+        return format_instant(_wall_clock(moment, zone))
     if isinstance(moment, date):
         return format_instant(datetime(moment.year, moment.month, moment.day))  # noqa: DTZ001 - the table's own zone
+    if not isinstance(moment, str):
+        return named_instant(moment)
+    if match := _EPOCH.fullmatch(moment):
+        seconds = datetime.fromtimestamp(int(match[1]), tz=timezone.utc)
+        return format_instant(_wall_clock(seconds + timedelta(milliseconds=int(match[2] or 0)), zone))
     try:
-        if _DATE.fullmatch(moment):
-            return format_instant(datetime.fromisoformat(moment))
-        if match := _TIME.fullmatch(moment):
-            return format_instant(datetime.fromisoformat(f"{match[1]} {match[2]}{match[3] or _LAST_MILLISECOND}"))
-        if match := _EPOCH.fullmatch(moment):
-            return _of_epoch(int(match[1]), int(match[2] or 0), zone)
-    except ValueError as error:
+        if match := _ISO.fullmatch(moment):
+            return format_instant(_wall_clock(_parsed(match), zone))
+    except (ValueError, OverflowError) as error:
         raise NameFormatError(f"{moment!r} is no time: {error}", name=moment) from None
-    if "-" in moment or ":" in moment:
+    if not is_instant(moment) and any(sign in moment for sign in "-:"):
         raise NameFormatError(
-            f"expected an instant, yyyy-MM-dd or yyyy-MM-dd HH:mm:ss[.SSS], found {moment!r}", name=moment
+            f"expected an instant, a date such as 2024-02-29, or a time such as 2024-02-29T12:00:00.123+01:00; found "
+            f"{moment!r}",
+            name=moment,
         )
     parse_instant(moment)
     return moment
 
 
-def _of_epoch(seconds: int, milliseconds: int, zone: TimelineZone) -> str:
-    moment = datetime.fromtimestamp(seconds, tz=timezone.utc) + timedelta(milliseconds=milliseconds)
-    return format_instant(moment if zone is TimelineZone.UTC else moment.astimezone())
+def moment_text(moment: Moment) -> str:
+    """A moment as text that :func:`as_instant` takes for the same."""
+    if isinstance(moment, datetime):
+        return moment.isoformat(timespec="microseconds")
+    return moment.isoformat() if isinstance(moment, date) else named_instant(moment)
+
+
+def named_instant(named: str | Instant | Written) -> str:
+    """The instant that *named* is, or that it is of: text is taken as it is.
+
+    Raises:
+        NameFormatError: it is something else.
+    """
+    if isinstance(named, str):
+        return named
+    if isinstance(named, Instant):
+        return named.time
+    if isinstance(named, Written):
+        return named.instant
+    raise NameFormatError(f"expected an instant, a Commit, a date, a datetime or text, found {_shown(named)}")
+
+
+def _shown(value: object) -> str:
+    text = f"{type(value).__name__} {value!r}"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:
+    """What the clock of the table's zone shows."""
+    if moment.tzinfo is None:
+        return moment
+    return moment.astimezone(timezone.utc if zone is TimelineZone.UTC else None)
+
+
+def _parsed(match: re.Match[str]) -> datetime:
+    hours, minutes, seconds, fraction = match["hours"], match["minutes"], match["seconds"], match["fraction"]
+    if hours is None:
+        return datetime.fromisoformat(match["date"])
+    # A fraction of any length; without one all of the second counts.
+    microseconds = f"{fraction:0<6}"[:6] if fraction else _LAST_MILLISECOND
+    zone = match["zone"] or ""
+    if zone == "Z":
+        zone = "+00:00"
+    elif zone and ":" not in zone:
+        zone = f"{zone[:3]}:{zone[3:] or '00'}"
+    return datetime.fromisoformat(f"{match['date']}T{hours}:{minutes or '00'}:{seconds or '00'}.{microseconds}{zone}")
 
 
 def check_as_of(state: TableState, moment: str) -> None:
@@ -77,11 +147,13 @@ def check_as_of(state: TableState, moment: str) -> None:
     work.
 
     Raises:
+        BeforeFirstCommitError: the table had no commits at *moment*.
         TableError: *moment* is not before the first pending write, or it is before what a clean kept.
 
     Source: TimelineUtils.validateTimestampAsOf, Hudi 1.2.0.
     """
     root = state.storage.root
+    _refuse_before_all(state, moment)
     pending = first_pending_write(state)
     if pending is not None and moment >= pending.time:
         raise TableError(
@@ -97,6 +169,19 @@ def check_as_of(state: TableState, moment: str) -> None:
                 f" {clean.time}",
                 path=root,
             )
+
+
+def _refuse_before_all(state: TableState, moment: str) -> None:
+    done = state.timeline.completed_writes
+    if not done or done[0].time <= moment:
+        return
+    archived = [one.instant.time for one in read_archived(state.storage, state.config) if one.instant.action.is_write]
+    first = min([*archived, done[0].time])
+    if moment < first:
+        raise BeforeFirstCommitError(
+            f"{state.storage.root}: as of {moment} is before the first commit, {first}: ask for a later moment",
+            path=state.storage.root,
+        )
 
 
 def refuse_cleaned(state: TableState, slices: Sequence[FileSlice], moment: str, pruner: PartitionPruner | None) -> None:

@@ -117,7 +117,7 @@ def complete_claimed(
     if LOG.isEnabledFor(logging.INFO):
         name = metadata.operation_type or instant.action.value
         log_commit(storage.root, done, name, metadata.write_stats, began=claimed.began, written=written)
-    return Commit(done.time, done.action.value, metadata.write_stats)
+    return Commit(done.time, done.action.value, metadata.write_stats, done.completion_time)
 
 
 def _schemas(state: TableState, instant: Instant) -> dict[str, str]:

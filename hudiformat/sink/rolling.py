@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import SchemaError
-from hudiformat.naming import partition_paths
+from hudiformat.naming import one_or_more, partition_paths
 from hudiformat.sink.formats import file_kind, rows_writer
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
@@ -65,7 +65,7 @@ class TaskWriter:
         task: int,
         batch: int | None = None,
         tasks: int | None = None,
-        partition_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         options: SinkOptions | None = None,
         layout: Layout | None = None,
         attempt: str | None = None,
@@ -75,8 +75,8 @@ class TaskWriter:
         self._options = options or SinkOptions()
         self._layout = layout or Layout()
         self._schema = schema
-        self._partition_by = list(partition_by)
-        self._file_schema = file_schema(schema, partition_by)
+        self._partition_by = one_or_more(partition_by)
+        self._file_schema = file_schema(schema, self._partition_by)
         self._begin = rows_writer(self._file_schema, self._options)
         self._kind = file_kind(self._file_schema, self._options)
         self._batch, self._task, self._tasks = batch, task, tasks

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hudiformat import services
 from hudiformat.maintenance import TableFinding, verify_table
-from hudiformat.naming import WriteToken
+from hudiformat.naming import WriteToken, one_or_more
 from hudiformat.services import Part
 from hudiformat.shuffle import decode_stats, encode_stats, phase, tasks_at_once, write_token
 from hudiformat.spark.errors import reraised
@@ -93,7 +93,7 @@ def create_index(
     path: str,
     name: str,
     *,
-    columns: Sequence[str] = (),
+    columns: str | Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> list[Instant]:
     """Build an index of the metadata table of the table at *path*, as ``hudiformat.Table.create_index`` does.
@@ -106,7 +106,7 @@ def create_index(
     Source: RunIndexActionExecutor, Hudi 1.2.0.
     """
     with reraised():
-        return services.create_index(_by_tasks(spark, path, options), name, columns=columns)
+        return services.create_index(_by_tasks(spark, path, options), name, columns=one_or_more(columns))
 
 
 def with_tasks(spark: SparkSession, context: TableContext) -> TableContext:

@@ -84,7 +84,8 @@ Replaced = Mapping[str, tuple[str, ...]]
 class Commit:
     """A write that is visible.
 
-    ``stats`` has an entry for every file that was made; sizes in it are bytes.
+    ``stats`` has an entry for every file that was made; sizes in it are bytes.  ``completion_time`` is when it became
+    visible; below table version 8 it may be unknown.
 
     Source: HoodieCommitMetadata; spec/timeline.md.
     """
@@ -92,6 +93,11 @@ class Commit:
     instant: str
     action: str
     stats: tuple[WriteStat, ...]
+    completion_time: str | None = None
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.stats)} files, {self.num_writes} records written, {self.num_deletes} deleted"
+        return f"<Commit {self.instant} {self.action}: {counts}>"
 
     @property
     def num_writes(self) -> int:
@@ -222,7 +228,7 @@ class Transaction:
         if LOG.isEnabledFor(logging.INFO):
             name = self.plan.operation.value
             log_commit(storage.root, done, name, metadata.write_stats, began=self._began, written=written)
-        return Commit(done.time, done.action.value, metadata.write_stats)
+        return Commit(done.time, done.action.value, metadata.write_stats, done.completion_time)
 
     @contextmanager
     def unless_overtaken(self) -> Iterator[None]:

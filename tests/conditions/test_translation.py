@@ -160,7 +160,7 @@ def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are() -> N
     with pytest.raises(SchemaError, match=r"no column 'I'; did you mean 'i'\?; the columns are row, i, f") as caught:
         as_expression("I = 1", ROWS.schema)
     assert caught.value.column == "I"
-    with pytest.raises(SchemaError, match=r"no column 'st.b'; the columns are a$"):
+    with pytest.raises(SchemaError, match=r"no column 'st.b'; did you mean 'st.a'.; the columns are st.a$"):
         as_expression("st.b = 1", ROWS.schema)
     with pytest.raises(SchemaError, match=r"no column 'i.b'; the columns are none$"):
         as_expression("i.b = 1", ROWS.schema)

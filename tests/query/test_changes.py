@@ -66,7 +66,7 @@ def test_columns_of_some_changes(golden: Callable[[str], GoldenTable], monkeypat
         assert expected.num_rows
         assert table.cdc("000", filter=condition) == expected
         assert table.cdc("000", columns=["after", "op"], filter=condition) == expected.select(["after", "op"])
-    with pytest.raises(SchemaError, match="no column 'k'; the columns of changes are op, ts_ms, before, after"):
+    with pytest.raises(SchemaError, match="no column 'k'; the columns are op, ts_ms, before, after"):
         table.cdc("000", columns=["k"])
     with pytest.raises(SchemaError, match="does not fit the columns"):
         table.cdc("000", filter=pc.field("k") == "a")

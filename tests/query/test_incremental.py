@@ -10,7 +10,7 @@ import pytest
 
 from hudiformat import NameFormatError, Table, UnsupportedFeatureError, open_table
 from hudiformat.query.incremental import Span, completion_times, writes_within
-from hudiformat.timeline import ArchiveLimits, TimelineZone, archive
+from hudiformat.timeline import ArchiveLimits, archive
 from tests.tables import GoldenTable, new_table, rows
 
 
@@ -29,8 +29,10 @@ def test_without_meta_fields_there_is_no_incremental_query(golden: Callable[[str
         (date(2024, 2, 29), "2024-03-01", Span("20240229000000000", "20240301000000000")),
     ],
 )
-def test_a_span_lies_between_two_moments(begin: str | date, end: str | date | None, expected: Span) -> None:
-    assert Span.of(TimelineZone.UTC, begin, end) == expected
+def test_a_span_lies_between_two_moments(
+    table: Table, begin: str | date, end: str | date | None, expected: Span
+) -> None:
+    assert Span.of(table.config, begin, end) == expected
 
 
 def test_a_span_leaves_its_begin_out_and_takes_its_end_in() -> None:
@@ -47,9 +49,9 @@ def test_a_span_leaves_its_begin_out_and_takes_its_end_in() -> None:
 
 
 @pytest.mark.parametrize(("begin", "end"), [("yesterday", None), ("000", "now")])
-def test_a_text_that_is_no_moment_is_refused(begin: str, end: str | None) -> None:
+def test_a_text_that_is_no_moment_is_refused(table: Table, begin: str, end: str | None) -> None:
     with pytest.raises(NameFormatError):
-        Span.of(TimelineZone.UTC, begin, end)
+        Span.of(table.config, begin, end)
 
 
 def test_writes_are_within_a_span_by_their_completion_and_in_the_order_of_their_instants(table: Table) -> None:

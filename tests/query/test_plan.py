@@ -227,7 +227,7 @@ def test_a_change_plan_has_the_writes_of_its_span_in_order(tmp_path: Path) -> No
     assert plan.schema.names == ["op"]
     for _ in range(2):
         assert [op for batch in plan.changes() for op in batch["op"].to_pylist()] == ["i", "u"]
-    with pytest.raises(SchemaError, match="no column 'k'; the columns of changes are"):
+    with pytest.raises(SchemaError, match="no column 'k'; the columns are"):
         _ = plan_changes(table.context, EVERYTHING, columns=["k"]).schema
 
 

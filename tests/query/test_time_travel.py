@@ -8,11 +8,12 @@ from collections.abc import Callable
 from datetime import date, datetime, timezone
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import NameFormatError, Table, TableError, open_table
-from hudiformat.query.time_travel import as_instant
+from hudiformat import BeforeFirstCommitError, Commit, NameFormatError, Table, TableError, create_table, open_table
+from hudiformat.query.time_travel import Moment, as_instant
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
@@ -42,12 +43,23 @@ from tests.tables import GoldenTable, content, new_table, rows
         ("2024-02-29T12:00:01.250", "20240229120001250"),
         ("1709208001", "20240229120001000"),
         ("1709208001250", "20240229120001250"),
+        ("2024-02-29T12:00:01.250125", "20240229120001250"),
+        ("2024-02-29T12:00:01.2", "20240229120001200"),
+        ("2024-02-29T12:00:01Z", "20240229120001999"),
+        ("2024-02-29T12:00:01.250+01:00", "20240229110001250"),
+        ("2024-02-29 12:00:01.250-0530", "20240229173001250"),
+        ("2024-02-29T12:00:01.250000+05:30:15", "20240229062946250"),
+        ("2024-02-29T12:00", "20240229120000999"),
+        ("2024-02-29T12", "20240229120000999"),
+        (Instant("20240229120000010", Action.COMMIT, State.COMPLETED, "20240229120000500"), "20240229120000010"),
+        (Commit("20240229120000010", "commit", ()), "20240229120000010"),
+        (datetime(2024, 2, 29, 12, tzinfo=timezone(dt.timedelta(hours=9))), "20240229030000000"),
         (date(2024, 2, 29), "20240229000000000"),
         (datetime(2024, 2, 29, 12, 0, 1, 250000, tzinfo=timezone.utc), "20240229120001250"),
     ],
     ids=str,
 )
-def test_a_moment_is_an_instant(moment: str | date, instant: str) -> None:
+def test_a_moment_is_an_instant(moment: Moment, instant: str) -> None:
     assert as_instant(moment, TimelineZone.UTC) == instant
 
 
@@ -67,8 +79,10 @@ def test_seconds_since_1970_are_shown_by_the_clock_of_the_tables_zone(monkeypatc
     [
         ("2024-02-30", "no time"),
         ("2024-02-29 25:00:00", "no time"),
-        ("2024-02-29 12:00", "expected an instant, yyyy-MM-dd or"),
-        ("12:00:00", "expected an instant, yyyy-MM-dd or"),
+        ("2024-02-29 12:00:01+25:00", "no time"),
+        ("0001-01-01T00:00:00+01:00", "no time"),
+        ("12:00:00", "expected an instant, a date such as 2024-02-29, or a time such as"),
+        ([1] * 1000, r"expected an instant, a Commit, a date, a datetime or text, found list \[1, 1.{40,60}\.\.\.$"),
         ("20240229", "17 .or 14. digits"),
         ("yesterday", "17 .or 14. digits"),
     ],
@@ -76,6 +90,74 @@ def test_seconds_since_1970_are_shown_by_the_clock_of_the_tables_zone(monkeypatc
 def test_other_texts_are_no_moments(moment: str, message: str) -> None:
     with pytest.raises(NameFormatError, match=message):
         as_instant(moment, TimelineZone.UTC)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York", "UTC"])
+@pytest.mark.parametrize("kind", ["UTC", "LOCAL"])
+def test_a_moment_with_a_zone_is_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, kind: str
+) -> None:
+    """Whatever the zones of the machine, of the timeline, and of the datetime."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        table = create_table(
+            tmp_path / "t", name="t", schema=pa.schema([("id", pa.int64())]), record_key="id",
+            options={"hoodie.table.timeline.timezone": kind},
+        )  # fmt: skip
+        before = datetime.now(timezone.utc)
+        time.sleep(0.01)
+        table.insert(pa.table({"id": [1]}))
+        after = datetime.now(timezone.utc)
+        time.sleep(0.01)
+        table.insert(pa.table({"id": [2]}))
+        for moment in (
+            after,
+            after.astimezone(timezone(dt.timedelta(hours=-3))),
+            after.isoformat(),
+            after.astimezone(),
+        ):
+            assert table.snapshot(as_of=moment)["id"].to_pylist() == [1]
+            assert table.incremental(moment)["id"].to_pylist() == [2]
+        with pytest.raises(BeforeFirstCommitError):
+            table.snapshot(as_of=before)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_what_a_write_returned_names_its_moment(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path / "t", version=version)
+    commits = [table.upsert(rows((key, 1, "x", 1))) for key in "abc"]
+    assert content(table, as_of=commits[1]) == [("a", 1, "x", 1), ("b", 1, "x", 1)]
+    assert table.incremental(commits[0], commits[1])["k"].to_pylist() == ["b"]
+    assert table.incremental(table.timeline.completed[1])["k"].to_pylist() == ["c"]
+    table.savepoint(commits[1])
+    table.restore(commits[1])
+    assert content(table) == [("a", 1, "x", 1), ("b", 1, "x", 1)]
+    table.delete_savepoint(commits[1])
+    table.rollback(commits[1])
+    assert content(table) == [("a", 1, "x", 1)]
+    with pytest.raises(NameFormatError, match="expected an instant, a Commit"):
+        table.rollback(commits)  # type: ignore[arg-type]
+
+
+def test_before_the_first_commit_there_are_no_rows(table: Table) -> None:
+    assert content(table, as_of="2020-01-01") == []  # nobody has written anything
+    first = table.insert(rows(("a", 1, "x", 1)))
+    with pytest.raises(
+        BeforeFirstCommitError, match=f"as of 20200101000000000 is before the first commit, {first.instant}"
+    ):
+        table.snapshot(as_of="2020-01-01")
+
+
+def test_the_first_commit_may_be_archived(table: Table) -> None:
+    commits = [table.insert(rows((str(number), 1, "x", 1))) for number in range(6)]
+    archive(table.context.storage, table.config, ArchiveLimits(3, 2))
+    assert len(content(table, as_of=commits[1])) == 2
+    with pytest.raises(BeforeFirstCommitError):
+        table.snapshot(as_of="2020-01-01")
 
 
 def put(table: Table, instant: Instant, data: bytes = b"") -> None:
@@ -130,7 +212,8 @@ def test_what_has_been_cleaned_away_cannot_be_told(table: Table, says: bool) -> 
     )
     clean = Instant("20240229130000000", Action.CLEAN, State.COMPLETED, "20240229130000001")
     put(table, clean, encode_content(metadata, table.config))
-    with pytest.raises(TableError, match=f"cleaned away; the earliest that was kept is {kept}"):
+    expected = f"cleaned away; the earliest that was kept is {kept}" if says else f"before the first commit, {kept}"
+    with pytest.raises(TableError, match=expected):
         table.snapshot(as_of=str(int(kept) - 1))
     assert table.snapshot(as_of=kept).num_rows == (2 if says else 1)
 
@@ -226,7 +309,8 @@ def test_time_travel_to_every_commit(table: Table) -> None:
     assert content(table, as_of=dt.date(2024, 3, 1)) == content(table)
     assert content(table, as_of=dt.datetime(2024, 3, 1)) == content(table)  # noqa: DTZ001
     assert content(table, as_of="20240301000000") == content(table)
-    assert content(table, as_of=dt.date(2024, 2, 29)) == []
+    with pytest.raises(BeforeFirstCommitError):
+        table.snapshot(as_of=dt.date(2024, 2, 29))
     assert [len(table.file_slices(as_of=commit.instant)) for commit in (first, second)] == [1, 2]
     with pytest.raises(NameFormatError, match="yesterday"):
         table.snapshot(as_of="yesterday")
@@ -235,7 +319,8 @@ def test_time_travel_to_every_commit(table: Table) -> None:
 def test_whole_seconds_stand_for_their_last_millisecond_but_in_an_instant(table: Table) -> None:
     commit = table.insert(rows(("a", 1, "x", 1)))
     assert content(table, as_of="2024-02-29 12:00:00") == [("a", 1, "x", 1)]
-    assert content(table, as_of=commit.instant[:14]) == []
+    with pytest.raises(BeforeFirstCommitError):
+        table.snapshot(as_of=commit.instant[:14])
 
 
 def test_time_travel_past_a_write_in_flight_is_refused(golden: Callable[[str], GoldenTable]) -> None:

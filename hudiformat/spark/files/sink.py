@@ -17,6 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.errors import SchemaError
+from hudiformat.naming import one_or_more
 from hudiformat.shuffle import arrow_schema, cut_by_rows
 from hudiformat.sink import (
     BatchCommit,
@@ -109,7 +110,7 @@ class FileBatches:
 def file_sink(
     path: str,
     *,
-    partition_by: Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
     options: Mapping[str, str] | None = None,
     name: str = "default",
     event_time: str | None = None,
@@ -131,7 +132,8 @@ def file_sink(
 
     Source: StreamingSink, CompactFileWriter, CompactCoordinator and CompactOperator, Flink 1.20.0.
     """
-    share = Share(path, tuple(partition_by), parse_sink_options(options), Layout(name), event_time, lateness)
+    columns = tuple(one_or_more(partition_by))
+    share = Share(path, columns, parse_sink_options(options), Layout(name), event_time, lateness)
     make_sink = partial(
         FileSink,
         open_storage(path),

@@ -90,7 +90,7 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
         begin = options.get(BEGIN)
         if begin is None:
             raise OptionError(f"a query with {QUERY}={query} needs {BEGIN}", option=BEGIN)
-        return pieces_within(options, Span.of(table.config.timeline_zone, begin, options.get(END)), columns)
+        return pieces_within(options, Span.of(table.config, begin, options.get(END)), columns)
     plan = plan_snapshot(
         table.context,
         as_of=options.get(AS_OF),

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.conditions import columns_named
-from hudiformat.query import plan_snapshot
+from hudiformat.naming import one_or_more
+from hudiformat.query import Moment, moment_text, plan_snapshot
 from hudiformat.shuffle import arrow_schema, quoted, spark_schema, tasks_at_once
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import AS_OF, COLUMNS, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
@@ -26,8 +27,8 @@ def read(
     spark: SparkSession,
     path: str,
     *,
-    as_of: str | None = None,
-    columns: Sequence[str] | None = None,
+    as_of: Moment | None = None,
+    columns: str | Sequence[str] | None = None,
     filter: str | None = None,  # noqa: A002 - the name that the other readers have
     query: str = SNAPSHOT,
     options: Mapping[str, str] | None = None,
@@ -49,8 +50,8 @@ def read(
     Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
     """
     given = {**(options or {}), "path": path, QUERY: query}
-    given |= {} if as_of is None else {AS_OF: as_of}
-    given |= {} if columns is None else {COLUMNS: ",".join(columns)}
+    given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
+    given |= {} if columns is None else {COLUMNS: ",".join(one_or_more(columns))}
     asked = SourceOptions(given)
     with reraised():
         every = every_column(asked)

@@ -41,7 +41,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {_OFFSET: _BEFORE_ALL}
         if start == _LATEST:
             return {_OFFSET: self._newest() or _BEFORE_ALL}
-        return {_OFFSET: Span.of(self._options.table().config.timeline_zone, start, None).begin}
+        return {_OFFSET: Span.of(self._options.table().config, start, None).begin}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         # Of the limits that Spark knows, the nearest; it counts commits here.

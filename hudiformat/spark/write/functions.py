@@ -95,7 +95,7 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
 
 
 def delete_partitions(
-    spark: SparkSession, path: str, partitions: Sequence[str], *, options: Mapping[str, str] | None = None
+    spark: SparkSession, path: str, partitions: str | Sequence[str], *, options: Mapping[str, str] | None = None
 ) -> Commit:
     """Remove all rows of these partition paths from the table at *path*, in one commit; no file is read.
 

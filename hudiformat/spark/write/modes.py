@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from hudiformat.api import Table, create_from_keys
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
+from hudiformat.naming import one_or_more
 from hudiformat.options import Operation
 from hudiformat.shuffle import arrow_schema, paths_of
 from hudiformat.spark.errors import reraised
@@ -44,7 +45,7 @@ def write(
     path: str,
     *,
     mode: str = "append",
-    partition_by: Sequence[str] | None = None,
+    partition_by: str | Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Commit | None:
     """Write the rows of *df* in one commit, to a table that is made where there is none; None where nothing is done.
@@ -62,6 +63,7 @@ def write(
     Source: HoodieSparkSqlWriter.write, Hudi 1.2.0.
     """
     asked = SourceOptions({**(options or {}), "path": path})
+    partition_by = None if partition_by is None else one_or_more(partition_by)
     with reraised():
         if mode.lower() not in _MODES:
             raise OptionError(f"mode: expected one of {', '.join(_MODES)}, found {mode!r}", option="mode")
