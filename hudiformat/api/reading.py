@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from hudiformat.api.history import history
+from hudiformat.basefile import RECORD_KEY
+from hudiformat.conditions import Filter
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.naming import join_path
 from hudiformat.query import (
     Moment,
     Scan,
@@ -41,6 +47,14 @@ class ReadableTable:
     def __init__(self, context: TableContext) -> None:
         self.context = context
 
+    def __repr__(self) -> str:
+        config = self.config
+        return f"<Table {config.name!r}: {config.table_type.value}, version {config.version}, at {self.path}>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The newest rows, for whatever speaks Arrow's C stream: ``pa.table(table)``, DuckDB, Polars, pandas."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
     @property
     def path(self) -> str:
         """The base path."""
@@ -61,6 +75,68 @@ class ReadableTable:
         """The table's own columns, without the meta fields."""
         return on_one_state(self.context, lambda state: state.schema.arrow, lists=False)
 
+    def history(self) -> pa.Table:
+        """The commits of the active timeline, the newest first: what each did, to how many rows, files and bytes."""
+        return on_one_state(self.context, history, lists=False)
+
+    def partitions(self) -> list[str]:
+        """The partition paths that have file slices, in order; ``[""]`` of a table without partitions."""
+        return sorted({one.partition_path for one in self.file_slices()})
+
+    def files(self, partition: str | None = None) -> list[str]:
+        """The base and log files of the newest file slices, by their paths below the table's."""
+        return [
+            join_path(one.partition_path, name) for one in self.file_slices(partition) for name in _names_of_files(one)
+        ]
+
+    def count(self, filter: Filter | None = None) -> int:  # noqa: A002
+        """How many rows the table has, or those for which *filter* is true.
+
+        Raises:
+            SchemaError: *filter* does not fit the columns.
+        """
+        key = [RECORD_KEY] if self.config.populate_meta_fields else list(self.config.record_key_fields[:1])
+        return sum(batch.num_rows for batch in self.scan(columns=key, filter=filter))
+
+    def head(
+        self,
+        n: int = 5,
+        columns: str | Sequence[str] | None = None,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """The first *n* rows that are read; what follows them is not.
+
+        Raises:
+            SchemaError: the table has no such column, or *filter* does not fit the columns.
+        """
+        scan = self.scan(columns=columns, filter=filter)
+        found: list[pa.RecordBatch] = []
+        for batch in scan:
+            found.append(batch.slice(0, n - sum(map(len, found))))
+            if sum(map(len, found)) >= n:
+                break
+        return pa.Table.from_batches(found, scan.schema)
+
+    def to_pandas(self, **query: Any) -> Any:
+        """A snapshot as a pandas data frame; *query* is what :meth:`snapshot` takes."""
+        return self.snapshot(**query).to_pandas()
+
+    def to_polars(self, **query: Any) -> Any:
+        """A snapshot as a Polars data frame; *query* is what :meth:`snapshot` takes.
+
+        Raises:
+            UnsupportedFeatureError: Polars is not installed.
+        """
+        return _module("polars").from_arrow(self.snapshot(**query))
+
+    def to_duckdb(self, connection: Any = None, **query: Any) -> Any:
+        """A snapshot as a relation of DuckDB, in *connection* or in that of the module; *query* is as in :meth:`scan`.
+
+        Raises:
+            UnsupportedFeatureError: DuckDB is not installed.
+        """
+        return (connection or _module("duckdb")).from_arrow(self.scan(**query).reader())
+
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:
         """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
 
@@ -79,12 +155,13 @@ class ReadableTable:
         self,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002 - the name that pyarrow uses too
+        filter: Filter | None = None,  # noqa: A002 - the name that pyarrow uses too
     ) -> pa.Table:
         """The newest rows, base files and log files merged.
 
         *as_of* is an instant, a date or a datetime: rows as of that moment.  *columns* picks columns, meta fields
-        included.  *filter* is a pyarrow expression over the columns that are read.
+        included.  *filter* is a pyarrow expression, text such as ``"p = 'x' and v > 0"``, or tuples as in
+        ``[("v", ">", 0)]``; it may use all columns.
 
         Raises:
             SchemaError: the table has no such column, or *filter* does not fit the columns.
@@ -98,7 +175,7 @@ class ReadableTable:
         self,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
         """The rows of the newest base files alone, without their log files; arguments as for :meth:`snapshot`.
 
@@ -114,7 +191,7 @@ class ReadableTable:
         *,
         as_of: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
         with_logs: bool = True,
     ) -> Scan:
         """As :meth:`snapshot`, read batch by batch when the rows are asked for, file slice after file slice.
@@ -133,7 +210,7 @@ class ReadableTable:
         self,
         as_of: Moment | None,
         columns: str | Sequence[str] | None,
-        condition: pc.Expression | None,
+        condition: Filter | None,
         *,
         with_logs: bool,
     ) -> Callable[[], SlicePlan]:
@@ -144,7 +221,7 @@ class ReadableTable:
         begin: Moment,
         end: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
         """The rows that were written after *begin* and up to *end*, or up to now, in the state of the last of them.
 
@@ -167,7 +244,7 @@ class ReadableTable:
         begin: Moment,
         end: Moment | None = None,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
         """What was done to each record after *begin* and up to *end*, or up to now; moments as for :meth:`incremental`.
 
@@ -192,3 +269,16 @@ class ReadableTable:
             TableError: the rows of the table at *as_of* are not known, or were cleaned.
         """
         return on_one_state(self.context, lambda state: slice_reader(state, as_of), lists=False)
+
+
+def _names_of_files(one: FileSlice) -> list[str]:
+    base = [] if one.base_file is None else [str(one.base_file.name)]
+    return [*base, *(str(log.name) for log in one.log_files)]
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        message = f"{name} is not installed: pip install {name}"
+        raise UnsupportedFeatureError(message, feature=name) from error

@@ -10,7 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from hudiformat import services
+from hudiformat.api.changing import delete_where, update_where
 from hudiformat.api.reading import ReadableTable
+from hudiformat.conditions import Filter
+from hudiformat.errors import OptionError
 from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import one_or_more
@@ -101,18 +104,38 @@ class Table(ReadableTable):
         """
         return services.write_and_serve(self.context, partial(write_rows, operation=Operation.BULK_INSERT, data=data))
 
-    def delete(self, keys: Any) -> Commit:
-        """Delete the rows with the record keys and partitions of *keys*, whatever their ordering values.
+    def delete(self, keys: Any = None, *, where: Filter | None = None) -> Commit:
+        """Delete the rows with the record keys and partitions of *keys*, or those for which *where* is true.
 
         *keys* is anything with ``__arrow_c_stream__`` that has the columns which record key and partition path are
-        made of; further columns are ignored.
+        made of; further columns are ignored.  *where* is a filter as for :meth:`snapshot`.  Ordering values do not
+        matter.
 
         Raises:
+            OptionError: both are given, or neither.
             SchemaError, DataError, CommitError: as for :meth:`insert`.
 
-        Source: SparkDeleteDeltaCommitActionExecutor.
+        Source: SparkDeleteDeltaCommitActionExecutor, DeleteHoodieTableCommand.
         """
+        if (keys is None) == (where is None):
+            raise OptionError("delete: expected either keys or where=", option="where")
+        if where is not None:
+            return services.write_and_serve(self.context, partial(delete_where, where=where))
         return services.write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))
+
+    def update(self, set: Mapping[str, Any], *, where: Filter | None = None) -> Commit:  # noqa: A002 - SQL's word
+        """Give the columns in *set* other values in the rows for which *where* is true, or in all rows, in one commit.
+
+        A value is a literal, or a pyarrow expression over the row as it was.  A row keeps its record key and partition
+        path.  As in any upsert, a row whose ordering value became lower stays as it was.
+
+        Raises:
+            SchemaError: no such column, one that keys are made of, or a value that does not fit.
+            DataError, CommitError: as for :meth:`insert`.
+
+        Source: UpdateHoodieTableCommand.
+        """
+        return services.write_and_serve(self.context, partial(update_where, values=set, where=where))
 
     def insert_overwrite(self, data: Any) -> Commit:
         """Replace all rows of the partitions that *data* has rows for by *data*.

@@ -103,6 +103,9 @@ class LogReader:
     def __iter__(self) -> Iterator[LogBlock]:
         return scan_blocks(self._bytes())
 
+    def __repr__(self) -> str:
+        return f"<LogReader of {self.path or 'a buffer'}>"
+
     def __reversed__(self) -> Iterator[LogBlock]:
         return scan_blocks_reversed(self._bytes())
 

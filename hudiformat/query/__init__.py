@@ -14,6 +14,7 @@ from hudiformat.query.plan import (
     plan_incremental,
     plan_snapshot,
     read_rows,
+    rows_of_state,
     slice_reader,
 )
 from hudiformat.query.pruning import PartitionPruner
@@ -54,6 +55,7 @@ __all__ = [
     "plan_incremental",
     "plan_snapshot",
     "read_rows",
+    "rows_of_state",
     "scan_batches",
     "scan_rows",
     "slice_reader",

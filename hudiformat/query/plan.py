@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.query.changes import ChangeReader, change_schema, refuse_without_changes
+from hudiformat.conditions import Filter, as_filter
+from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.query.explain import explain
 from hudiformat.query.explanation import ScanExplanation
 from hudiformat.query.gone import FilesGoneError
@@ -109,7 +110,7 @@ def plan_snapshot(
     *,
     as_of: Moment | None = None,
     columns: str | Sequence[str] | None = None,
-    filter: pc.Expression | None = None,  # noqa: A002 - the name that users know
+    filter: Filter | None = None,  # noqa: A002 - the name that users know
     with_logs: bool = True,
 ) -> SlicePlan:
     """A snapshot query, or without logs a read-optimized one, as of a moment or now.
@@ -122,11 +123,12 @@ def plan_snapshot(
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
         reader = slice_reader(state, as_of)
-        pruner = _pruner(reader, filter)
+        condition = None if filter is None else as_filter(filter, reader.output_schema)
+        pruner = _pruner(reader, condition)
         slices = state.slices(as_of=reader.as_of, pruner=pruner)
         if reader.as_of is not None:
             refuse_cleaned(state, slices, reader.as_of, pruner)
-        return _sliced(state, SliceQuery(reader, names, filter, with_logs), slices)
+        return _sliced(state, SliceQuery(reader, names, condition, with_logs), slices)
 
     return on_one_state(context, plan, of_the_past=as_of is not None)
 
@@ -135,7 +137,7 @@ def explain_snapshot(
     context: TableContext,
     *,
     as_of: Moment | None = None,
-    filter: pc.Expression | None = None,  # noqa: A002
+    filter: Filter | None = None,  # noqa: A002
     with_logs: bool = True,
 ) -> ScanExplanation:
     """What :func:`plan_snapshot` leaves out, and by what, on the table as it is now.
@@ -147,9 +149,11 @@ def explain_snapshot(
 
     def explained(state: TableState) -> ScanExplanation:
         refuse_unreadable(state.config)
-        query = SliceQuery(slice_reader(state, as_of), None, filter, with_logs)
+        reader = slice_reader(state, as_of)
+        condition = None if filter is None else as_filter(filter, reader.output_schema)
+        query = SliceQuery(reader, None, condition, with_logs)
         slices = state.slices(as_of=query.reader.as_of)
-        return explain(state, query, slices, _pruner(query.reader, filter))
+        return explain(state, query, slices, _pruner(reader, condition))
 
     return on_one_state(context, explained, of_the_past=as_of is not None)
 
@@ -159,7 +163,7 @@ def plan_incremental(
     span: Span,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: pc.Expression | None = None,  # noqa: A002
+    filter: Filter | None = None,  # noqa: A002
 ) -> SlicePlan:
     """An incremental query: the rows that were written within *span*, as the last of its writes left them.
 
@@ -175,7 +179,7 @@ def plan_incremental(
         written = written_by(state.config, state.storage.root, span, writes)
         slices = written_slices(state, writes)
         reader = replace(slice_reader(state), incremental=True)
-        query = SliceQuery(reader, names, filter, written_by=written)
+        query = SliceQuery(reader, names, as_filter(filter, reader.output_schema), written_by=written)
         return _sliced(state, query, state.slices() if slices is None else slices)
 
     return on_one_state(context, plan)
@@ -186,7 +190,7 @@ def plan_changes(
     span: Span,
     *,
     columns: str | Sequence[str] | None = None,
-    filter: pc.Expression | None = None,  # noqa: A002
+    filter: Filter | None = None,  # noqa: A002
 ) -> ChangePlan:
     """A change query: what the writes within *span* did to each record.
 
@@ -199,9 +203,20 @@ def plan_changes(
         refuse_unreadable(state.config)
         refuse_without_changes(state.config, state.storage.root)
         reader = ChangeReader(state.storage, slice_reader(state))
-        return ChangePlan(reader, writes_within(state, span), names, filter)
+        return ChangePlan(reader, writes_within(state, span), names, as_filter(filter, CHANGE_SCHEMA))
 
     return on_one_state(context, plan, lists=False)
+
+
+def rows_of_state(state: TableState, columns: Sequence[str], filter: Filter | None) -> pa.Table:  # noqa: A002
+    """The newest rows of the table as it is in *state*, for a write that begins from there.
+
+    Raises:
+        SchemaError, FilterError: the table has no such column, or the filter does not fit the columns.
+    """
+    reader = slice_reader(state)
+    query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
+    return _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter))).read_all(state.storage)
 
 
 def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:

@@ -16,6 +16,9 @@ from hudiformat.query.slice_reader import SliceReader
 from hudiformat.storage import Storage
 from hudiformat.view import FileSlice
 
+_SHOWN = 8
+"""Columns that the repr of a scan names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -34,6 +37,11 @@ class Scan:
     schema: pa.Schema
     batches: Callable[[], Iterator[pa.RecordBatch]]
     explain: Callable[[], ScanExplanation] = field(repr=False)
+
+    def __repr__(self) -> str:
+        names = self.schema.names
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"<Scan of {', '.join(names[:_SHOWN])}{more}>"
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()

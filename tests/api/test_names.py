@@ -20,6 +20,7 @@ CALLS: dict[tuple[str, str], Callable[[hf.Table], Any]] = {
     ("Table.snapshot", "columns"): lambda table: table.snapshot(columns="ts").column_names == ["ts"],
     ("Table.read_optimized", "columns"): lambda table: table.read_optimized(columns="ts").column_names == ["ts"],
     ("Table.scan", "columns"): lambda table: table.scan(columns="ts").schema.names == ["ts"],
+    ("Table.head", "columns"): lambda table: table.head(columns="ts").column_names == ["ts"],
     ("Table.incremental", "columns"): lambda table: table.incremental("0", columns="ts").column_names == ["ts"],
     ("Table.cdc", "columns"): lambda table: table.cdc("0", columns="op").column_names == ["op"],
     ("Table.delete_partitions", "partitions"): lambda table: (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import SchemaError, Table, open_table
-from tests.tables import GoldenTable, multiset, rows
+from hudiformat import SchemaError, Table, UnsupportedFeatureError, open_table
+from tests.tables import GoldenTable, multiset, new_table, rows
 
 
 def test_columns_and_filters(table: Table) -> None:
@@ -47,3 +50,40 @@ def test_slices_of_one_partition_and_of_all(golden: Callable[[str], GoldenTable]
         slices, key=lambda item: (item.partition_path, item.file_id)
     )
     assert table.file_slices("no/such/partition") == []
+
+
+def test_a_table_is_looked_at_quickly(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2), ("c", 1, "x", 3)))
+    table.upsert(rows(("a", 2, "x", 5)))
+    assert (table.count(), table.count("v > 2"), table.count([("k", "=", "z")])) == (3, 2, 0)
+    assert table.head(2).num_rows == 2
+    assert table.head(0, columns="k").to_pydict() == {"k": []}
+    assert table.head(9, columns="k", filter="p = 'y'").to_pydict() == {"k": ["b"]}
+    assert table.partitions() == ["x", "y"]
+    assert all((tmp_path / "t" / name).is_file() for name in table.files())
+    assert len(table.files()) == 3
+    assert len(table.files("y")) == 1
+    assert pa.table(table).num_rows == 3
+    for shown in (repr(table), repr(table.scan()), repr(table.upsert(rows(("a", 3, "x", 6))))):
+        assert len(shown) < 200
+    assert repr(table).startswith("<Table 't")
+    assert repr(table.scan(columns=["k", "v"])) == "<Scan of k, v>"
+    with pytest.raises(SchemaError, match=r"no column 'K'; did you mean 'k'\?"):
+        table.head(columns="K")
+
+
+def test_data_frames_of_others(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
+    assert sorted(table.to_pandas(columns="k")["k"]) == ["a", "b"]
+    assert sorted(table.to_polars(filter="v > 1")["k"].to_list()) == ["b"]
+    assert table.to_duckdb(columns=["k"]).order("k").fetchall() == [("a",), ("b",)]
+
+
+@pytest.mark.parametrize("name", ["polars", "duckdb"])
+def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    table = new_table(tmp_path / "t")
+    with pytest.raises(UnsupportedFeatureError, match=f"{name} is not installed: pip install {name}"):
+        getattr(table, f"to_{name}")()

@@ -1,0 +1,81 @@
+"""Updates and deletes of the rows for which a condition is true: they are read, changed and written in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import acero
+
+from hudiformat.conditions import Filter
+from hudiformat.errors import SchemaError, unknown_column
+from hudiformat.options import Operation
+from hudiformat.query import rows_of_state
+from hudiformat.table import RowKeys, TableState
+from hudiformat.transaction import Commit
+from hudiformat.write import write_rows
+
+
+def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableState]:
+    """Delete the rows for which *where* is true, and the table after it.
+
+    Raises:
+        SchemaError, FilterError: *where* does not fit the table.
+        HudiFormatError: as for a delete by keys.
+    """
+    keys = RowKeys.of(state.config)
+    names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    return write_rows(state, operation=Operation.DELETE, data=_matching(state, where, names))
+
+
+def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter | None) -> tuple[Commit, TableState]:
+    """Give columns of the rows for which *where* is true other values, and the table after it.
+
+    Raises:
+        SchemaError: no such column, one that the record key or partition path is made of, or a value that does not fit.
+        HudiFormatError: as for an upsert.
+    """
+    schema = state.schema.arrow
+    keys = RowKeys.of(state.config)
+    for name in values:
+        if name not in schema.names:
+            raise unknown_column(name, schema.names, prefix="update: ")
+        if name in (*keys.key_fields, *keys.partition_fields):
+            raise SchemaError(
+                f"update: the column {name!r} is of the record key or partition path, which a row keeps; delete the "
+                "row and insert it anew",
+                column=name,
+            )
+    changed = _changed(_matching(state, where, schema.names), values)
+    return write_rows(state, operation=Operation.UPSERT, data=changed)
+
+
+def _matching(state: TableState, where: Filter | None, names: list[str]) -> pa.Table:
+    return rows_of_state(state, names, where)
+
+
+def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+    """The rows with *values*, literals or expressions over the rows as they were."""
+    expressions = [_value(rows.schema.field(name), values) for name in rows.schema.names]
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    projected = acero.Declaration("project", acero.ProjectNodeOptions(expressions, rows.schema.names), [source])
+    try:
+        return projected.to_table(use_threads=False).cast(rows.schema)
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaError(f"update: {error}") from None
+
+
+def _value(field: pa.Field, values: Mapping[str, Any]) -> pc.Expression:
+    if field.name not in values:
+        return pc.field(field.name)
+    value = values[field.name]
+    if isinstance(value, pc.Expression):
+        return value.cast(field.type)
+    try:
+        return pc.scalar(pa.scalar(value, field.type))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"update: column {field.name!r} of type {field.type} cannot be {value!r}: {error}", column=field.name
+        ) from None

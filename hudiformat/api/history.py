@@ -1,0 +1,63 @@
+"""What was done to a table, commit by commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from hudiformat.naming import parse_instant
+from hudiformat.table import TableState
+from hudiformat.timeline import CommitMetadata, Instant
+
+HISTORY_SCHEMA = pa.schema(
+    [
+        ("instant", pa.string()),
+        ("completed", pa.string()),
+        ("action", pa.string()),
+        ("operation", pa.string()),
+        ("inserted", pa.int64()),
+        ("updated", pa.int64()),
+        ("deleted", pa.int64()),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+        ("seconds", pa.float64()),
+    ]
+)
+
+
+def history(state: TableState) -> pa.Table:
+    """The completed writes of the active timeline, the newest first."""
+    return pa.Table.from_pylist(list(_rows(state)), HISTORY_SCHEMA)
+
+
+def _rows(state: TableState) -> Iterator[dict[str, Any]]:
+    for done in reversed(state.timeline.completed_writes):
+        metadata = state.metadata(done)
+        yield {
+            "instant": done.time,
+            "completed": done.completion_time,
+            "action": done.action.value,
+            "operation": (metadata.operation_type or "unknown").lower(),
+            **_counts(metadata),
+            "seconds": _seconds(done),
+        }
+
+
+def _counts(metadata: CommitMetadata) -> dict[str, int]:
+    stats = metadata.write_stats
+    return {
+        "inserted": sum(stat.num_inserts for stat in stats),
+        "updated": sum(stat.num_update_writes for stat in stats),
+        "deleted": sum(stat.num_deletes for stat in stats),
+        "files": len(stats),
+        "bytes": sum(stat.total_write_bytes for stat in stats),
+    }
+
+
+def _seconds(done: Instant) -> float | None:
+    """From the request to the completion; None where that is not known."""
+    if done.completion_time is None:
+        return None
+    return (parse_instant(done.completion_time) - parse_instant(done.time)).total_seconds()

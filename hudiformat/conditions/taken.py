@@ -1,0 +1,82 @@
+"""Filters in the three forms that people give them: expressions of Arrow, text, and tuples."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.errors import FilterError, unknown_column
+
+Filter: TypeAlias = pc.Expression | str | Sequence[Any]
+"""An expression of Arrow; text such as ``"p = 'x' and v > 0"``; or tuples such as ``[("p", "=", "x"), ("v", ">", 0)]``,
+all of which have to hold, and in a list of such lists those of one."""
+
+_OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda column, values: column.isin(list(values)),
+    "not in": lambda column, values: ~column.isin(list(values)),
+}
+
+
+def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
+    """What *given* asks of rows with the columns of *schema*; None stays None.
+
+    Raises:
+        FilterError: it has none of the forms.
+        SchemaError: it names a column that *schema* does not have.
+        UnsupportedFeatureError: it is text, and sqlglot is not installed.
+    """
+    if given is None or isinstance(given, pc.Expression):
+        return given
+    if isinstance(given, str):
+        from hudiformat.conditions.translation import as_expression  # noqa: PLC0415 - only for text
+
+        return as_expression(given, schema)
+    groups = _sequence(given)
+    groups = [given] if isinstance(groups[0], tuple) else groups
+    return reduce(operator.or_, [_all_of(group, schema) for group in groups])
+
+
+def _sequence(given: object) -> Sequence[object]:
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise _no_filter(given)
+    return given
+
+
+def _all_of(given: object, schema: pa.Schema) -> pc.Expression:
+    group = _sequence(given)
+    return reduce(operator.and_, [_comparison(one, schema) for one in group])
+
+
+def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
+    if not isinstance(one, tuple) or len(one) != len(("column", "operator", "value")) or not isinstance(one[0], str):
+        raise _no_filter(one)
+    name, sign, value = one
+    path = [name] if name in schema.names else name.split(".")
+    if path[0] not in schema.names:
+        raise unknown_column(name, schema.names)
+    compare = _OPERATORS.get(sign.lower() if isinstance(sign, str) else "")
+    if compare is None:
+        raise FilterError(f"filter: expected one of {', '.join(_OPERATORS)}, found {sign!r} in {one!r}")
+    try:
+        return compare(pc.field(*path), value)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise FilterError(f"filter {one!r}: {error}") from None
+
+
+def _no_filter(given: object) -> FilterError:
+    return FilterError(
+        "filter: expected an expression of pyarrow, text such as \"p = 'x' and v > 0\", or tuples such as "
+        f"[('p', '=', 'x'), ('v', '>', 0)]; found {str(given)[:80]!r}"
+    )

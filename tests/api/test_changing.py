@@ -1,0 +1,66 @@
+"""Rows are updated and deleted by a condition, in one commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+
+from hudiformat import FilterError, OptionError, SchemaError, Table
+from tests.tables import content, new_table, rows
+
+KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
+
+
+@pytest.fixture(params=KINDS, ids=" ".join)
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    kind, index = request.param
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path / "t", table_type=kind, options=options)
+    table.insert(rows(("a", 1, "x", 1), ("b", 2, "y", 2), ("c", 3, "x", 3)))
+    return table
+
+
+def test_rows_get_other_values(table: Table) -> None:
+    commit = table.update({"v": pc.field("v") + pc.field("ts"), "ts": 9}, where=[("k", "!=", "b")])
+    assert (commit.num_writes, commit.num_deletes) == (2, 0)
+    assert content(table) == [("a", 9, "x", 2), ("b", 2, "y", 2), ("c", 9, "x", 6)]
+    table.update({"v": None})
+    assert [row[3] for row in content(table)] == [None, None, None]
+    assert len(table.timeline.completed_writes) == 3
+
+
+def test_rows_are_deleted(table: Table) -> None:
+    commit = table.delete(where="p = 'x' and v > 1")
+    assert commit.num_deletes == 1
+    assert content(table) == [("a", 1, "x", 1), ("b", 2, "y", 2)]
+    table.delete(where=pc.field("v") > 100)
+    assert len(content(table)) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"V": 1}, r"update: no column 'V'; did you mean 'v'\?"),
+        ({"k": "x"}, "update: the column 'k' is of the record key"),
+        ({"p": "x"}, "update: the column 'p' is of the record key"),
+        ({"v": "many"}, "update: column 'v' of type int32 cannot be 'many'"),
+        ({"v": pc.field("k")}, "update: Failed to parse string"),
+        ({"v": pc.field("none")}, "update: No match for FieldRef"),
+    ],
+)
+def test_what_an_update_cannot_set(table: Table, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        table.update(values)
+    assert len(table.timeline.instants) == 1
+
+
+def test_a_delete_is_by_keys_or_by_a_condition(table: Table) -> None:
+    for given in ({}, {"keys": rows(("a", 1, "x", 1)), "where": "v = 1"}):
+        with pytest.raises(OptionError, match="expected either keys or where="):
+            table.delete(**given)
+    with pytest.raises(FilterError):
+        table.delete(where="v >")
+    assert len(table.timeline.instants) == 1

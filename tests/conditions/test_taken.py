@@ -1,0 +1,71 @@
+"""Filters as expressions, text and tuples find the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from hudiformat.conditions import as_filter
+from hudiformat.errors import FilterError, SchemaError
+
+ROWS = pa.table(
+    {
+        "id": ["a", "b", "c", None],
+        "v": [1, 2, None, 4],
+        "s": pa.array([{"x": 1}, {"x": 2}, {"x": 3}, None], pa.struct([("x", pa.int64())])),
+    }
+)
+
+
+def found(given: Any) -> list[str | None]:
+    kept: list[str | None] = ROWS.filter(as_filter(given, ROWS.schema))["id"].to_pylist()
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        (pc.field("v") > 1, ["b", None]),
+        ("v > 1", ["b", None]),
+        ([("v", ">", 1)], ["b", None]),
+        ([("v", ">", 1), ("id", "=", "b")], ["b"]),
+        ([[("v", ">", 1), ("id", "==", "b")], [("id", "!=", "b")]], ["a", "b", "c"]),
+        ((("v", "<=", 1),), ["a"]),
+        ([("v", "<", 2)], ["a"]),
+        ([("v", ">=", 2)], ["b", None]),
+        ([("id", "in", {"a", "c"})], ["a", "c"]),
+        ([("id", "NOT IN", ["a", "c"])], ["b", None]),
+        ([("s.x", ">", 1)], ["b", "c"]),
+    ],
+)
+def test_each_form_finds_its_rows(given: Any, ids: list[str | None]) -> None:
+    assert found(given) == ids
+
+
+def test_none_asks_for_nothing() -> None:
+    assert as_filter(None, ROWS.schema) is None
+
+
+@pytest.mark.parametrize("given", [5, [], [[]], ["v > 1"], [("v", ">")], [("v", ">", 1), "x"], [(1, ">", 1)], [[5]]])
+def test_what_is_no_filter_is_refused(given: Any) -> None:
+    with pytest.raises(FilterError, match="expected an expression of pyarrow, text such as"):
+        as_filter(given, ROWS.schema)
+
+
+@pytest.mark.parametrize("sign", ["~", "like", 1])
+def test_other_operators_are_refused(sign: Any) -> None:
+    with pytest.raises(FilterError, match="expected one of =, ==, !="):
+        as_filter([("v", sign, 1)], ROWS.schema)
+
+
+def test_a_value_that_arrow_does_not_take_is_refused() -> None:
+    with pytest.raises(FilterError, match=r"filter \('v', '=', <object"):
+        as_filter([("v", "=", object())], ROWS.schema)
+
+
+def test_the_closest_column_is_named() -> None:
+    with pytest.raises(SchemaError, match=r"no column 'ID'; did you mean 'id'\?; the columns are id, v, s"):
+        as_filter([("ID", "=", "a")], ROWS.schema)
