@@ -11,6 +11,7 @@ import click
 
 import hudiformat
 from hudiformat.cli.blocks import blocks
+from hudiformat.cli.history import history
 from hudiformat.cli.index import index
 from hudiformat.cli.maintain import maintain
 from hudiformat.cli.output import warn
@@ -19,7 +20,7 @@ from hudiformat.cli.read import read
 from hudiformat.cli.records import records
 from hudiformat.cli.salvage import salvage
 from hudiformat.cli.schema import schema
-from hudiformat.cli.services import clean, cluster, compact, rollback
+from hudiformat.cli.services import clean, cluster, compact, restore, rollback, savepoint
 from hudiformat.cli.slices import slices
 from hudiformat.cli.stats import stats
 from hudiformat.cli.timeline import timeline
@@ -53,7 +54,7 @@ def app() -> None:
 
 for command in (
     *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, cluster, clean, rollback),
-    *(index, maintain, schema, version),
+    *(history, index, maintain, restore, savepoint, schema, version),
 ):
     app.add_command(command)
 

@@ -28,6 +28,7 @@ _DAMAGE = "hudiformat.damage"
 _EPILOG = """\b
 Examples:
   hudiformat read --columns id,fare --limit 10 TABLE
+  hudiformat read --where "city = 'chennai' and fare > 10" TABLE
   hudiformat read --query incremental --begin 20260101000000000 --json TABLE
   hudiformat read --as-of 2026-01-01 -o january.parquet TABLE
 """
@@ -41,6 +42,7 @@ Batches = Iterator[pa.RecordBatch]
 @click.option("--begin", metavar="MOMENT", help="Changes after this moment; without it, all there are.")
 @click.option("--end", metavar="MOMENT", help="Changes up to this moment.")
 @click.option("--columns", callback=split, metavar="A,B", help="Only these columns, in this order.")
+@click.option("--where", metavar="CONDITION", help="Only rows for which this is true, such as \"p = 'x' and v > 0\".")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a .parquet, .arrow or .jsonl file.")
 @click.option(
@@ -60,6 +62,7 @@ def read(
     begin: str | None,
     end: str | None,
     columns: list[str] | None,
+    where: str | None,
     limit: int | None,
     output: str | None,
     damage: str,
@@ -77,7 +80,9 @@ def read(
         raise click.UsageError(f"--begin and --end go with incremental and cdc, not with {query}")
     with printed_warnings():  # a metadata table that cannot be read, and what is lost to damage
         opened = open_table(table, options={_DAMAGE: damage, **dict(map(key_and_value, options))})
-        schema, batches = _run_query(opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns)
+        schema, batches = _run_query(
+            opened, query, as_of=as_of, begin=begin or _EVER, end=end, columns=columns, where=where
+        )
         limited = _limited(batches, limit)
         if output is None:
             _print(limited, as_json=as_json)
@@ -91,15 +96,22 @@ def read(
 
 
 def _run_query(
-    table: HudiTable, query: str, *, as_of: str | None, begin: str, end: str | None, columns: list[str] | None
+    table: HudiTable,
+    query: str,
+    *,
+    as_of: str | None,
+    begin: str,
+    end: str | None,
+    columns: list[str] | None,
+    where: str | None,
 ) -> tuple[pa.Schema, Batches]:
     if query == "incremental":
-        rows = table.incremental(begin, end, columns=columns)
+        rows = table.incremental(begin, end, columns=columns, filter=where)
         return rows.schema, iter(rows.to_batches())
     if query == "cdc":
-        rows = table.cdc(begin, end, columns=columns)
+        rows = table.cdc(begin, end, columns=columns, filter=where)
         return rows.schema, iter(rows.to_batches())
-    scan = table.scan(as_of=as_of, columns=columns, with_logs=query == "snapshot")
+    scan = table.scan(as_of=as_of, columns=columns, filter=where, with_logs=query == "snapshot")
     return scan.schema, iter(scan)
 
 

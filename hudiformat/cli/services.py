@@ -1,4 +1,4 @@
-"""``hudiformat compact``, ``cluster``, ``clean`` and ``rollback``: the services that maintain a table."""
+"""``hudiformat compact``, ``cluster``, ``clean``, ``rollback``, ``savepoint`` and ``restore``."""
 
 from __future__ import annotations
 
@@ -114,6 +114,49 @@ def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: boo
     files = {path: partition.success_delete_files for path, partition in partitions.items()}
     _print_deleted(completed, files, as_json=as_json)
     return 0
+
+
+@click.command(short_help="Keep the files of a commit, so that the table can be restored to it.")
+@_table
+@click.argument("instant")
+@_options
+@click.option("--user", default="", metavar="NAME", help="Who asks for it; stays in the savepoint.")
+@click.option("--comment", default="", metavar="TEXT", help="What it is for; stays in the savepoint.")
+@click.option("--delete", is_flag=True, help="Let the files be cleaned again.")
+@json_option
+def savepoint(
+    table: str, instant: str, *, options: tuple[str, ...], user: str, comment: str, delete: bool, as_json: bool
+) -> int:
+    """Keep the files of the commit INSTANT of a TABLE from being cleaned."""
+    opened = _open(table, options)
+    with printed_warnings():
+        if delete:
+            opened.delete_savepoint(instant)
+        else:
+            opened.savepoint(instant, user=user, comment=comment)
+    _say(instant, "no longer kept" if delete else "kept", as_json=as_json)
+    return 0
+
+
+@click.command(short_help="Go back to a commit.")
+@_table
+@click.argument("instant")
+@_options
+@json_option
+def restore(table: str, instant: str, *, options: tuple[str, ...], as_json: bool) -> int:
+    """Roll back every write of a TABLE that was completed after the commit INSTANT."""
+    opened = _open(table, options)
+    with printed_warnings():
+        completed = opened.restore(instant)
+    _say(completed.time, f"restored to {instant}", as_json=as_json)
+    return 0
+
+
+def _say(instant: str, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"instant": instant})
+    else:
+        print_line(f"{instant}: {what}")
 
 
 def _open(table: str, options: tuple[str, ...]) -> HudiTable:

@@ -101,3 +101,14 @@ def test_damage_is_skipped_or_fails_or_gives_a_warning(command: Command, tmp_pat
     failed = command("read", "--json", "--damage", "fail", path)
     assert failed.code == 2
     assert "are no block" in failed.err
+
+
+def test_rows_by_a_condition(command: Command, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
+    for query in ([], ["--query", "incremental"]):
+        found = command("read", "--where", "p = 'y' and v > 1", "--columns", "k", "--json", *query, table.path).json
+        assert found == [{"k": "b"}]
+    result = command("read", "--where", "P = 'y'", table.path)
+    assert result.code == 2
+    assert "no column 'P'; did you mean 'p'?" in result.err

@@ -1,0 +1,29 @@
+"""``hudiformat history``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.support import Command
+from tests.tables import new_table, rows
+
+
+def test_each_commit_is_a_line(command: Command, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    first = table.upsert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
+    second = table.delete(where="k = 'b'")
+    result = command("history", table.path)
+    assert (result.code, result.err) == (0, "")
+    heads, newest, oldest = (line.split() for line in result.lines)
+    assert heads == ["instant", "action", "operation", "inserted", "updated", "deleted", "files", "bytes", "seconds"]
+    assert newest[:7] == [second.instant, "deltacommit", "delete", "0", "0", "1", "1"]
+    assert oldest[:7] == [first.instant, "deltacommit", "upsert", "2", "0", "0", "1"]
+    found = command("history", "--limit", 1, "--json", table.path).json
+    assert [one["instant"] for one in found] == [second.instant]
+    assert found == table.history().slice(0, 1).to_pylist()
+
+
+def test_a_folder_that_is_no_table(command: Command, tmp_path: Path) -> None:
+    result = command("history", tmp_path)
+    assert result.code == 2
+    assert "is not a Hudi table" in result.err
