@@ -112,13 +112,13 @@ class Table(ReadableTable):
         matter.
 
         Raises:
-            OptionError: both are given, or neither.
+            OptionError: both are given.
             SchemaError, DataError, CommitError: as for :meth:`insert`.
 
         Source: SparkDeleteDeltaCommitActionExecutor, DeleteHoodieTableCommand.
         """
-        if (keys is None) == (where is None):
-            raise OptionError("delete: expected either keys or where=", option="where")
+        if keys is not None and where is not None:
+            raise OptionError("delete: expected either keys or where=, found both", option="where")
         if where is not None:
             return services.write_and_serve(self.context, partial(delete_where, where=where))
         return services.write_and_serve(self.context, partial(write_rows, operation=Operation.DELETE, data=keys))

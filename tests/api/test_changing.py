@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import FilterError, OptionError, SchemaError, Table
+from hudiformat import DataError, FilterError, OptionError, SchemaError, Table
 from tests.tables import content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
@@ -58,9 +58,10 @@ def test_what_an_update_cannot_set(table: Table, values: dict[str, Any], message
 
 
 def test_a_delete_is_by_keys_or_by_a_condition(table: Table) -> None:
-    for given in ({}, {"keys": rows(("a", 1, "x", 1)), "where": "v = 1"}):
-        with pytest.raises(OptionError, match="expected either keys or where="):
-            table.delete(**given)
+    with pytest.raises(OptionError, match="expected either keys or where=, found both"):
+        table.delete(rows(("a", 1, "x", 1)), where="v = 1")
+    with pytest.raises(DataError, match="expected rows.*found NoneType"):
+        table.delete()
     with pytest.raises(FilterError):
         table.delete(where="v >")
     assert len(table.timeline.instants) == 1
