@@ -33,6 +33,7 @@ from hudiformat.table import (
     RowKeys,
     TableClock,
     TableSchema,
+    check_table_name,
     new_table_config,
     save_bucket_rules,
 )
@@ -74,12 +75,14 @@ def create_table(
     Raises:
         TableExistsError: there is a table at *path*.
         SchemaError: a column that Avro cannot hold, or a key column that the schema does not have.
-        OptionError: an unknown option, a bad value, or several ordering columns below version 9.
+        OptionError: a name that Avro does not take, an unknown option, a bad value, or several ordering columns below
+            version 9.
         UnsupportedFeatureError: another table type or version than those supported.
 
     Source: HoodieTableMetaClient.TableBuilder; spec/table-properties.md.
     """
     _refuse_unsupported(table_type, version)
+    check_table_name(name)
     record_key, ordering, partition_by = one_or_more(record_key), one_or_more(ordering), one_or_more(partition_by)
     options = dict(options or {})
     parse_write_options(options)

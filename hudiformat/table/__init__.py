@@ -5,7 +5,7 @@ from hudiformat.table.column_changes import ColumnChanges
 from hudiformat.table.effective import restore_plan
 from hudiformat.table.internal_schema import LATEST_SCHEMA, InternalSchema, SchemaHistory
 from hudiformat.table.listing import PartitionFiles, list_files
-from hudiformat.table.new_table import new_table_config
+from hudiformat.table.new_table import check_table_name, new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
@@ -41,6 +41,7 @@ __all__ = [
     "TableContext",
     "TableSchema",
     "TableState",
+    "check_table_name",
     "column_type",
     "config_of_other_layout",
     "config_of_version",

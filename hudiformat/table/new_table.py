@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from hudiformat.errors import OptionError
@@ -103,9 +104,21 @@ def new_table_config(
     return config_of({**properties, **(extra or {})}, path="hoodie.properties")
 
 
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+"""The schema's name is made of it, which Avro limits."""
+
+
+def check_table_name(table: str) -> None:
+    """Raise an OptionError for what is no name of a table."""
+    if _NAME.fullmatch(table) is None:
+        raise OptionError(
+            f"a table needs a name of letters, digits and _, with no digit first; found {table!r}",
+            option="hoodie.table.name",
+        )
+
+
 def _check_names(table: str, fields: Sequence[str]) -> None:
-    if not table:
-        raise OptionError("a table needs a name", option="hoodie.table.name")
+    check_table_name(table)
     for field in fields:
         if not field or "," in field or ":" in field:
             raise OptionError(f"expected the name of a column, found {field!r}", option="hoodie.table.recordkey.fields")

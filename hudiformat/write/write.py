@@ -29,6 +29,7 @@ from hudiformat.table import (
 from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.upkeep import refuse_changes_of_indexed
+from hudiformat.write.incoming import suited
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
 from hudiformat.write.rows import combined_rows
@@ -181,6 +182,8 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
         SchemaError, DataError: the rows cannot be written.
     """
     reader = as_reader(data)
+    if not reader.schema.equals(state.schema.arrow):
+        reader = suited(reader, state.schema.arrow)
     checked = check_rows(state, operation, reader.schema)
     schema = checked.schema
     names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]

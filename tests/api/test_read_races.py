@@ -421,7 +421,7 @@ def moments(case: Case, name: str, count: int) -> Iterator[tuple[int, bool]]:
     Between two requests a query reads nothing but files that are open, so just after a request is the same as just
     before the next one: only a long run tries both.
     """
-    step = 1 if LONG else 3 if name == "snapshot" else 7 if THOROUGH else 9
+    step = 1 if LONG else 4 if name == "snapshot" else 13
     for moment in range(zlib.crc32(f"{case} {name}".encode()) % step, count, step):
         yield moment, False
         if LONG:

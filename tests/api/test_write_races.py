@@ -16,7 +16,7 @@ import pytest
 
 from hudiformat import CommitError, Table, open_storage, open_table
 from hudiformat.timeline import ArchiveLimits, archive
-from tests.effort import LONG, THOROUGH
+from tests.effort import LONG
 from tests.racing import SHARED
 from tests.requests import RecordingStorage
 from tests.tables import Clock, content, new_table, rows
@@ -98,7 +98,7 @@ def opened(path: Path | RecordingStorage, **options: str) -> Table:
 
 
 def moments(name: str, count: int) -> Iterator[int]:
-    step = 1 if LONG else 11 if THOROUGH else 13
+    step = 1 if LONG else 17
     return iter(range(zlib.crc32(name.encode()) % step, count, step))
 
 

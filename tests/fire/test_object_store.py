@@ -17,7 +17,7 @@ FAULTS = 2
 
 
 def test_faults_of_an_object_store_lose_and_double_nothing(s3: S3Server) -> None:
-    cases, bucket = CASES[:: every(24, thorough=24)], f"faults-{uuid.uuid4()}"
+    cases, bucket = CASES[:: every(48, thorough=48)], f"faults-{uuid.uuid4()}"
     expected = prepared(s3.port, bucket, cases)
     work = chosen(expected, FAULTS * len(cases), seed=11)
     results = run(s3.port, bucket, expected, work)

@@ -108,7 +108,7 @@ names = st.sampled_from(["a", "b", "c"])
 writes = st.dictionaries(st.sampled_from(["p", "q"]), st.dictionaries(names, st.sampled_from([1, 2, 3, GONE])))
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20 if not LONG else 40), deadline=None)
 @given(history=st.lists(st.tuples(writes, st.booleans()), max_size=5))
 def test_any_history_of_writes_is_listed(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[dict[str, dict[str, int]], bool]]

@@ -31,7 +31,7 @@ RECORDS = {
 KINDS = [("MERGE_ON_READ", True), ("MERGE_ON_READ", False), ("COPY_ON_WRITE", True)]
 
 
-@pytest.mark.parametrize(("table_type", "few"), KINDS if LONG else KINDS[:2])
+@pytest.mark.parametrize(("table_type", "few"), KINDS if LONG else KINDS[:1])
 def test_tasks_write_what_one_process_does(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str, few: bool
 ) -> None:

@@ -20,5 +20,5 @@ OTHERS = [Kind(COW, "default"), Kind(COW, "all"), Kind(MOR, "default"), Kind(MOR
 @pytest.mark.parametrize("kind", FIRST + OTHERS if LONG else FIRST, ids=str)
 def test_hudi_and_hudiformat_take_turns(hudi: RealHudi, tmp_path: Path, kind: Kind) -> None:
     machine = Machine(hudi, tmp_path / "t", kind, seed=1)
-    run(machine, steps=100 if LONG else 3)
+    run(machine, steps=100 if LONG else 2)
     machine.theirs.drop_table()

@@ -1,0 +1,84 @@
+"""Rows as data frames of others give them -> columns of types that a table can store.
+
+Categories and run-ends become plain values, moments get the unit of the table's column or microseconds, columns of
+nulls the type of the table's, and an index of pandas that the table does not have is left out.  No value changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from hudiformat.errors import DataError
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+_STORED_UNITS = ("us", "ms")
+
+
+def suited(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchReader:
+    """The rows of *reader* for a table with the columns of *table*; the same reader where nothing has to be done.
+
+    Raises:
+        DataError: from the reader, a moment that loses something in the unit that is stored.
+    """
+    names = [name for name in reader.schema.names if name in table.names or _PANDAS_INDEX.fullmatch(name) is None]
+    fields = [_suited_field(reader.schema.field(index), table) for index in _indices(reader.schema, names)]
+    schema = pa.schema(fields)
+    if schema.equals(reader.schema):
+        return reader
+    return pa.RecordBatchReader.from_batches(schema, _batches(reader, schema))
+
+
+def _indices(schema: pa.Schema, names: list[str]) -> list[int]:
+    """Each column, also those of one name, which are refused later."""
+    kept = set(names)
+    return [index for index, name in enumerate(schema.names) if name in kept]
+
+
+def _batches(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    indices = _indices(reader.schema, schema.names)
+    for batch in reader:
+        columns = [_suited(batch.column(at), field) for at, field in zip(indices, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _suited_field(field: pa.Field, table: pa.Schema) -> pa.Field:
+    there = table.field(field.name).type if field.name in table.names else None
+    return field.with_type(_stored(field.type, there))
+
+
+def _stored(kind: pa.DataType, there: pa.DataType | None) -> pa.DataType:
+    """The type that a column gets; *there* is that of the table's column."""
+    if pat.is_run_end_encoded(kind) or pat.is_dictionary(kind):
+        value_type = kind.value_type
+        return pa.string() if value_type == pa.string_view() else _stored(value_type, there)
+    if pat.is_null(kind) and there is not None:
+        return there
+    if pat.is_timestamp(kind) and kind.unit not in _STORED_UNITS:
+        unit = there.unit if there is not None and pat.is_timestamp(there) else "us"
+        return pa.timestamp(unit, kind.tz)
+    if kind == pa.time64("ns"):
+        return pa.time64("us")
+    return pa.time32("ms") if kind == pa.time32("s") else kind
+
+
+def _suited(array: pa.Array, field: pa.Field) -> pa.Array:
+    if array.type == field.type:
+        return array
+    if pat.is_run_end_encoded(array.type):
+        return _suited(pc.run_end_decode(array), field)
+    if pat.is_dictionary(array.type):
+        values = array.dictionary
+        values = values.cast(pa.string()) if values.type == pa.string_view() else values  # Arrow takes no views
+        return _suited(values.take(array.indices), field)
+    try:
+        return array.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"column {field.name}: {error}; round its values first, as with .dt.floor('{field.type.unit}') in pandas",
+            column=field.name,
+        ) from None
