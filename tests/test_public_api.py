@@ -13,6 +13,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -95,3 +97,23 @@ def test_every_public_function_has_a_docstring_with_units_and_errors(
     assert doc
     assert not SIZES.search(doc) or UNITS.search(doc), "speaks of a size without a unit"
     assert not raises(function) or re.search(r"\bRaises\b", doc + class_doc), "raises, and does not say what"
+
+
+def test_names_are_imported_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, hudiformat as hf; assert 'pyarrow' not in sys.modules; assert set(hf.__all__) <= set(dir(hf)); "
+        "[getattr(hf, name) for name in hf.__all__]; sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_public_name_has_one_room() -> None:
+    assert sorted(hudiformat._ROOMS) == sorted(hudiformat.__all__)
+    with pytest.raises(AttributeError, match="module 'hudiformat' has no attribute 'Tabel'"):
+        _ = hudiformat.Tabel  # type: ignore[attr-defined]
+
+
+def test_a_part_that_is_missing_is_named() -> None:
+    code = "import sys; sys.modules['pyspark'] = None; import hudiformat.spark"
+    process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'" in process.stderr

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from hudiformat.conditions import Filter
 from hudiformat.errors import SchemaError, unknown_column
@@ -58,6 +57,8 @@ def _matching(state: TableState, where: Filter | None, names: list[str]) -> pa.T
 
 def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
     """The rows with *values*, literals or expressions over the rows as they were."""
+    from pyarrow import acero  # noqa: PLC0415 - it imports pandas
+
     expressions = [_value(rows.schema.field(name), values) for name in rows.schema.names]
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
     projected = acero.Declaration("project", acero.ProjectNodeOptions(expressions, rows.schema.names), [source])

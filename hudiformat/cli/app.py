@@ -6,33 +6,22 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
+from click.shell_completion import shell_complete
 
 import hudiformat
-from hudiformat.cli.blocks import blocks
-from hudiformat.cli.history import history
-from hudiformat.cli.index import index
-from hudiformat.cli.maintain import maintain
 from hudiformat.cli.output import warn
-from hudiformat.cli.plan import plan
-from hudiformat.cli.read import read
-from hudiformat.cli.records import records
-from hudiformat.cli.salvage import salvage
-from hudiformat.cli.schema import schema
-from hudiformat.cli.services import clean, cluster, compact, restore, rollback, savepoint
-from hudiformat.cli.slices import slices
-from hudiformat.cli.stats import stats
-from hudiformat.cli.timeline import timeline
-from hudiformat.cli.verify import verify
-from hudiformat.cli.version import version
-from hudiformat.cli.write import write
 from hudiformat.errors import HudiFormatError
 
 UNREADABLE = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 """The exit codes that a shell reports for a program that ended by Ctrl-C or by a closed pipe."""
+_COMPLETE = "_HUDIFORMAT_COMPLETE"
+"""The variable by which a shell asks for completions: eval "$(_HUDIFORMAT_COMPLETE=bash_source hudiformat)"."""
+
 _EPILOG = """\b
 Exit codes:
   0  fine
@@ -41,7 +30,50 @@ Exit codes:
 """
 
 
-@click.group(epilog=_EPILOG, no_args_is_help=False)
+_COMMANDS = {
+    "blocks": ("blocks", "List the blocks of a log file."),
+    "clean": ("services", "Delete files that are no longer kept."),
+    "cluster": ("services", "Rewrite small files into larger, sorted ones."),
+    "compact": ("services", "Merge log files into base files."),
+    "history": ("history", "List the commits of a table, and what each did."),
+    "index": ("index", "Show, build or drop indexes of a table."),
+    "maintain": ("maintain", "Run all services that are due, once or regularly."),
+    "plan": ("plan", "Say where new rows would go, and why."),
+    "read": ("read", "Print the rows of a table, or write them to a file."),
+    "records": ("records", "Print the records and deletes of a log file."),
+    "restore": ("services", "Go back to a commit."),
+    "rollback": ("services", "Take the newest write out of a table again."),
+    "salvage": ("salvage", "Copy what is intact of a log file to a new one."),
+    "savepoint": ("services", "Keep the files of a commit, so that the table can be restored to it."),
+    "schema": ("schema", "Show or change the columns of a table."),
+    "slices": ("slices", "List the file slices of a table."),
+    "stats": ("stats", "Add up the files of a table."),
+    "timeline": ("timeline", "List what happened to a table."),
+    "verify": ("verify", "Say what is wrong with a log file or a table."),
+    "version": ("version", "Show or change the version of a table."),
+    "write": ("write", "Write the rows of a file into a table."),
+}
+"""Each command with its module, which is imported when the command is asked for, and what the help says of it."""
+
+
+class _Commands(click.Group):
+    """The commands, none of which is imported for the help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"hudiformat.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(epilog=_EPILOG, cls=_Commands, no_args_is_help=False)
 @click.version_option(hudiformat.__version__, prog_name="hudiformat")
 def app() -> None:
     """Look into Apache Hudi's log files, sound ones and damaged ones, and into its tables.
@@ -52,19 +84,15 @@ def app() -> None:
     """
 
 
-for command in (
-    *(blocks, records, read, timeline, slices, stats, verify, salvage, plan, write, compact, cluster, clean, rollback),
-    *(history, index, maintain, restore, savepoint, schema, version),
-):
-    app.add_command(command)
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with *arguments*, by default those of the process, and return the exit code."""
+    if asked := os.environ.get(_COMPLETE):
+        return shell_complete(app, {}, "hudiformat", _COMPLETE, asked)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # characters that a terminal cannot show are escaped
     try:
-        return _invoke(sys.argv[1:] if arguments is None else list(arguments))
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        return _invoke(given or ["--help"])
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

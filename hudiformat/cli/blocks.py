@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="List the blocks of a log file.")
+@click.command(epilog=_EPILOG)
 @file_argument
 @click.option("--reverse", is_flag=True, help="From the last block to the first, numbered -1, -2 and on.")
 @click.option("--headers", is_flag=True, help="Print every entry of the blocks' headers and footers.")

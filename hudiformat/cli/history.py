@@ -24,7 +24,7 @@ _COLUMNS = (
 _NUMBERS = ("inserted", "updated", "deleted", "files", "bytes")
 
 
-@click.command(short_help="List the commits of a table, and what each did.")
+@click.command()
 @click.argument("table", type=click.Path())
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many commits.")
 @json_option

@@ -23,7 +23,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Show, build or drop indexes of a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--create", "created", metavar="NAME", help="Build this index for the rows that are there.")
 @click.option("--columns", default="", metavar="A,B", help="The columns of column_stats; the default is the first 32.")

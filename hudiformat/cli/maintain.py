@@ -64,7 +64,7 @@ def _parse_interval(_context: click.Context, _parameter: click.Parameter, value:
     return seconds
 
 
-@click.command(epilog=_EPILOG, short_help="Run all services that are due, once or regularly.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option(
     "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options; may be repeated."

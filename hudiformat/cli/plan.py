@@ -29,7 +29,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Say where new rows would go, and why.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--inserts", type=click.IntRange(min=0), default=1, show_default=True, help="New rows per partition.")
 @click.option("--partition", metavar="PATH", help='Only this partition path; "" in a table without partitions.')

@@ -35,7 +35,7 @@ Examples:
 Batches = Iterator[pa.RecordBatch]
 
 
-@click.command(epilog=_EPILOG, short_help="Print the rows of a table, or write them to a file.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--query", type=click.Choice(_QUERIES), default="snapshot", show_default=True, help="What to ask for.")
 @click.option("--as-of", metavar="MOMENT", help="The rows as of an instant, a date or a datetime.")

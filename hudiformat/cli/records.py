@@ -29,7 +29,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Print the records and deletes of a log file.")
+@click.command(epilog=_EPILOG)
 @file_argument
 @click.option("--block", type=int, metavar="N", help="Only the block of this number, as in 'blocks'; -1 is the last.")
 @click.option("--columns", callback=split, metavar="A,B", help="Only these columns of records, in this order.")

@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Copy what is intact of a log file to a new one.")
+@click.command(epilog=_EPILOG)
 @file_argument
 @click.option(
     "-o", "--output", required=True, type=click.Path(), metavar="OUT", help="The new file; there is none yet."

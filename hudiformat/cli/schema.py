@@ -40,7 +40,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _COLUMNS = (Column("column", 32), Column("type", 24), Column("null", 4), Column("comment"))
 
 
-@click.command(epilog=_EPILOG, short_help="Show or change the columns of a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--add", multiple=True, metavar="COLUMN=TYPE", help="A new column, the last one; it may be null.")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Another name for a column.")

@@ -24,7 +24,7 @@ _options = click.option(
 )
 
 
-@click.command(short_help="Merge log files into base files.")
+@click.command()
 @_table
 @_options
 @click.option("--schedule", is_flag=True, help="Plan only, for whoever runs the compaction later.")
@@ -39,7 +39,7 @@ def compact(table: str, *, options: tuple[str, ...], schedule: bool, as_json: bo
     return _planned_or_run(plan, opened.compact, "nothing to compact", as_json=as_json)
 
 
-@click.command(short_help="Rewrite small files into larger, sorted ones.")
+@click.command()
 @_table
 @_options
 @click.option("--sort", metavar="COLUMNS", help="Sort the rows by these columns, with commas between them.")
@@ -80,7 +80,7 @@ def _planned_or_run(
     return 0
 
 
-@click.command(short_help="Delete files that are no longer kept.")
+@click.command()
 @_table
 @_options
 @json_option
@@ -99,7 +99,7 @@ def clean(table: str, *, options: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
-@click.command(short_help="Take the newest write out of a table again.")
+@click.command()
 @_table
 @click.argument("instant")
 @_options
@@ -116,7 +116,7 @@ def rollback(table: str, instant: str, *, options: tuple[str, ...], as_json: boo
     return 0
 
 
-@click.command(short_help="Keep the files of a commit, so that the table can be restored to it.")
+@click.command()
 @_table
 @click.argument("instant")
 @_options
@@ -138,7 +138,7 @@ def savepoint(
     return 0
 
 
-@click.command(short_help="Go back to a commit.")
+@click.command()
 @_table
 @click.argument("instant")
 @_options

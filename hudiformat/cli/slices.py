@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="List the file slices of a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--partition", metavar="PATH", help='Only this partition path; "" in a table without partitions.')
 @click.option("--as-of", metavar="INSTANT", help="As of this instant instead of now.")

@@ -32,7 +32,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Add up the files of a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--as-of", metavar="INSTANT", help="As of this instant instead of now.")
 @click.option(

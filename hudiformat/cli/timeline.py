@@ -26,7 +26,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="List what happened to a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.option("--archived", is_flag=True, help="Begin with the instants that have been archived.")
 @json_option

@@ -23,7 +23,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Say what is wrong with a log file or a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("path", type=click.Path())
 @click.option("--contents/--no-contents", default=True, help="Whether to decode every block; the default is yes.")
 @json_option

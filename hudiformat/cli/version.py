@@ -12,7 +12,7 @@ from hudiformat.timeline import SUPPORTED_VERSIONS
 _VERSIONS = click.Choice([str(version) for version in SUPPORTED_VERSIONS])
 
 
-@click.command(short_help="Show or change the version of a table.")
+@click.command()
 @click.argument("table", type=click.Path())
 @click.option("--to", "wanted", type=_VERSIONS, help="Upgrade or downgrade the table to this version.")
 @json_option

@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, short_help="Write the rows of a file into a table.")
+@click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
 @click.argument("input_", metavar="INPUT", type=click.Path())
 @click.option("--operation", type=click.Choice(_OPERATIONS), default="upsert", show_default=True)

@@ -25,7 +25,6 @@ from hudiformat.errors import FilterError, SchemaError, unknown_column
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
-_NOTHING, _EVERYTHING = pc.scalar(False), pc.scalar(True)
 _NEGATED = {"EQ": "NEQ", "NEQ": "EQ", "LT": "GTE", "GTE": "LT", "GT": "LTE", "LTE": "GT"}
 _MIRRORED = {"EQ": "EQ", "NEQ": "NEQ", "LT": "GT", "GTE": "LTE", "GT": "LT", "LTE": "GTE"}
 _COMPARED: dict[str, Callable[[pc.Expression, Any], pc.Expression]] = {
@@ -123,7 +122,7 @@ class _Translator:
         if kind in of_kind:
             return of_kind[kind](node, negated=negated)
         if kind == "Boolean":
-            return _EVERYTHING if bool(node.this) != negated else _NOTHING
+            return pc.scalar(bool(node.this) != negated)
         if _is_column(node):
             return self._with_literal(node, "EQ", not negated)
         raise FilterError(
@@ -141,7 +140,7 @@ class _Translator:
         if node.args.get("query") or not values:
             raise FilterError(f"{node.sql('spark')}: expected literals")
         if negated and None in values:
-            return _NOTHING
+            return pc.scalar(False)
         if pat.is_floating(kind):
             each = [self._with_literal(node.this, "NEQ" if negated else "EQ", value) for value in values]
             return _joined(each, all_of=negated)
@@ -163,7 +162,7 @@ class _Translator:
     def _with_literal(self, node: Expression, op: str, value: Any) -> pc.Expression:
         column, kind = self._column(node)
         if value is None:
-            return _NOTHING
+            return pc.scalar(False)
         if pat.is_integer(kind) and isinstance(value, Decimal) and value != value.to_integral_value():
             return _with_fraction(column, op, value)
         try:
@@ -250,7 +249,7 @@ def _joined(parts: Sequence[pc.Expression | None], *, all_of: bool) -> pc.Expres
 def _with_fraction(column: pc.Expression, op: str, value: Decimal) -> pc.Expression:
     """A column of integers compared with a number that is none."""
     if op in ("EQ", "NEQ"):
-        return column.is_valid() if op == "NEQ" else _NOTHING
+        return column.is_valid() if op == "NEQ" else pc.scalar(False)
     below = int(value.to_integral_value(ROUND_FLOOR))
     if not -(1 << 63) <= below < (1 << 63):
         raise FilterError(f"{value} is not compared with a column of integers")

@@ -37,7 +37,6 @@ from hudiformat.transaction import WritePlan
 from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
 
 _DELETED_KEY = "record_key"
-_NO_KEYS = pa.array([], pa.string())
 _KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _READ_ROWS = 1 << 18
 _FEW_KEYS = 20_000
@@ -79,7 +78,7 @@ class GroupKeys:
 
     def __init__(self, *, among: pa.Array | None = None) -> None:
         self._among = among
-        self._chunks = [_NO_KEYS]
+        self._chunks = [_no_keys()]
         self._positions = [np.empty(0, np.int64)]
         self._base_rows = 0
 
@@ -349,15 +348,15 @@ class PartitionIndex:
     def deleted_keys(self, file_slice: FileSlice | None) -> pa.Array:
         """The record keys that log files of a slice have deleted, whether or not that counts."""
         if file_slice is None:
-            return _NO_KEYS
+            return _no_keys()
         if file_slice.file_id not in self._deleted:
             blocks = (block for block in self._log_blocks(file_slice) if block.type is BlockType.DELETE)
             deleted = [block.deletes()[_DELETED_KEY] for block in blocks]
-            self._deleted[file_slice.file_id] = pa.chunked_array([_NO_KEYS, *deleted]).combine_chunks()
+            self._deleted[file_slice.file_id] = pa.chunked_array([_no_keys(), *deleted]).combine_chunks()
         return self._deleted[file_slice.file_id]
 
     def _keys_of(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> GroupKeys:
-        found, deleted = GroupKeys(among=among), [_NO_KEYS]
+        found, deleted = GroupKeys(among=among), [_no_keys()]
         if file_slice.base_file is not None:
             path = join_path(self._path, str(file_slice.base_file.name))
             for batch in scan_base_file(self._storage, path, _KEY_SCHEMA, batch_rows=_READ_ROWS):
@@ -375,3 +374,8 @@ class PartitionIndex:
         for log in file_slice.log_files:
             reader = LogReader(join_path(self._path, str(log.name)), storage=self._storage)
             yield from counting_blocks(reader, counts=self._plan.visibility.counts_block)
+
+
+def _no_keys() -> pa.Array:
+    """None at the import: the first array that Arrow makes imports pandas."""
+    return pa.array([], pa.string())

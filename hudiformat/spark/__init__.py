@@ -6,7 +6,11 @@ work on PySpark 3.5 and 4, the data source on PySpark 4.
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+try:
+    from pyspark.sql import SparkSession
+except ModuleNotFoundError as error:
+    message = "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'"
+    raise ModuleNotFoundError(message, name=error.name) from error
 
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink

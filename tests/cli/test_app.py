@@ -56,7 +56,6 @@ def test_the_help_of_a_command_has_examples(command: Command, name: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Missing command (see hudiformat --help)"),
         (("block",), "No such command 'block'"),
         (("blocks",), "Missing argument 'FILE' (see hudiformat blocks --help)"),
         (("blocks", "--nope", "x"), "No such option"),
@@ -190,3 +189,35 @@ def test_golden_files_are_read_by_every_command(command: Command, log: Log, tmp_
 def test_there_are_golden_files_with_damage() -> None:
     assert zipfile.is_zipfile(ARCHIVES[0])
     assert sum("damaged" in path.stem for path in ARCHIVES) > 5
+
+
+def test_without_a_command_there_is_help(command: Command) -> None:
+    result = command()
+    assert (result.code, result.err) == (0, "")
+    assert result.out == command("--help").out
+
+
+def test_every_command_is_imported_when_it_is_asked_for(command: Command) -> None:
+    listed = command("--help").out.partition("Commands:\n")[2].partition("\n\n")[0]
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert names == sorted(names)
+    assert len(names) >= 21
+    for name in names:
+        result = command(name, "--help")
+        assert result.code == 0
+        assert result.out.startswith(f"Usage: hudiformat {name} ")
+
+
+def test_the_help_needs_no_arrow() -> None:
+    code = "import sys; from hudiformat.cli import run; run(['--help']); sys.exit('pyarrow' in sys.modules)"
+    process = start(code=code)
+    assert "Commands:" in process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+
+
+def test_a_shell_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("_HUDIFORMAT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "hudiformat re")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert run([]) == 0
+    assert capsys.readouterr().out.splitlines() == ["plain,read", "plain,records", "plain,restore"]
