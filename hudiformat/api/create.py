@@ -62,6 +62,7 @@ def create_table(
     version: int = 9,
     options: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Table:
     """A new, empty table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
@@ -70,7 +71,8 @@ def create_table(
     folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
     and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
     of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
-    them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table.  *clock* is as for ``open_table``.
+    them too.  With ``hoodie.metadata.enable`` true the table gets a metadata table.  *clock* and
+    *storage_options* are as for ``open_table``.
 
     Raises:
         TableExistsError: there is a table at *path*.
@@ -86,7 +88,7 @@ def create_table(
     record_key, ordering, partition_by = one_or_more(record_key), one_or_more(ordering), one_or_more(partition_by)
     options = dict(options or {})
     parse_write_options(options)
-    storage = open_storage(path)
+    storage = open_storage(path, storage_options=storage_options)
     if has_table(storage):
         raise TableExistsError(f"{storage.root}: there is a table already", path=storage.root)
     _check_columns(schema, record_key, ordering, partition_by)

@@ -33,9 +33,11 @@ def open_table(
     options: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     merger: RecordMerger | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Table:
     """The table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
+    *storage_options* are as for ``open_storage``.
     *options* are Hudi's keys for what this table object writes and, as ``hoodie.memory.merge.max.size``, how it reads.
     *clock* gives the present moment in the table's time zone; without it the machine's clock does.  *merger* merges
     records instead of what the table's properties define; a table with a custom merge mode needs it.
@@ -48,7 +50,7 @@ def open_table(
 
     Source: HoodieTableMetaClient; spec/table-properties.md.
     """
-    storage = open_storage(path)
+    storage = open_storage(path, storage_options=storage_options)
     config = load_table_config(storage)
     chosen = options_of(config, options or {})
     return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger))

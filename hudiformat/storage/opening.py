@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
-from hudiformat.errors import StorageError
+from hudiformat.errors import OptionError, StorageError
 from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.options import filesystem_of
 from hudiformat.storage.protocol import Capabilities, Storage
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def open_storage(
     *,
     filesystem: fs.FileSystem | AbstractFileSystem | None = None,
     capabilities: Capabilities | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Storage:
     """The storage whose root is *path*: a local path, or a URI (``s3://bucket/table``).
 
@@ -36,14 +39,22 @@ def open_storage(
     ``AWS_ENDPOINT_URL``.  Other schemes are fsspec's, if fsspec is installed.  With *filesystem*, one of ``pyarrow.fs``
     or of fsspec, *path* is a path in it.
 
+    *storage_options* are credentials and the like for a URI, by the names that object-store libraries share
+    (``{"aws_region": "eu-central-1", "aws_access_key_id": ...}``) or by pyarrow's; for fsspec those of its file system.
+    They stay in this process: tasks of Spark read their environment.
+
     *capabilities* declares what a file system can do that hudiformat does not know; without it such a file system can
     only be read.
 
     Raises:
         StorageError: the scheme is unknown, or the file system cannot be reached.
+        OptionError: an unknown option of the storage, or options for a path that is no URI.
 
     Source: spec/storage.md.
     """
+    is_uri = not isinstance(path, Storage) and filesystem is None and "://" in os.fspath(path)
+    if storage_options and not is_uri:
+        raise OptionError(f"storage_options are for URIs; found {path}", option="storage_options")
     if isinstance(path, Storage):
         return path
     text = os.fspath(path)
@@ -53,7 +64,7 @@ def open_storage(
         text = "/" + text.removeprefix("file:").lstrip("/")
     if "://" not in text:
         return LocalStorage(text)
-    opened, base = _from_uri(text)
+    opened, base = _from_uri(text) if not storage_options else _with_options(text, storage_options)
     return ArrowStorage(opened, base, root=_without_secrets(text), capabilities=capabilities)
 
 
@@ -78,6 +89,19 @@ def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
     return _with_delayed_open(opened), base
 
 
+def _with_options(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
+    scheme, rest = uri.split("://", 1)
+    try:
+        opened = filesystem_of(_HADOOP_SCHEMES.get(scheme, scheme), options)
+    except (OSError, TypeError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, OptionError):
+            raise
+        raise _not_opened(uri, error) from error
+    if opened is None:
+        return _fsspec_from_uri(uri, options)
+    return _with_delayed_open(opened), rest.partition("?")[0]
+
+
 def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:
     """The same file system; on S3 with the setting that creates a small object in one request instead of three."""
     if not isinstance(filesystem, fs.S3FileSystem):
@@ -87,7 +111,7 @@ def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:
     return make({**settings, "allow_delayed_open": True}) if known else filesystem
 
 
-def _fsspec_from_uri(uri: str) -> tuple[fs.FileSystem, str]:
+def _fsspec_from_uri(uri: str, options: Mapping[str, str] | None = None) -> tuple[fs.FileSystem, str]:
     scheme = uri.split("://", 1)[0]
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
@@ -98,8 +122,8 @@ def _fsspec_from_uri(uri: str) -> tuple[fs.FileSystem, str]:
             path=_without_secrets(uri),
         ) from error
     try:
-        opened, base = url_to_fs(uri)
-    except (OSError, ValueError, ImportError) as error:  # ImportError: fsspec knows the scheme, its package is missing
+        opened, base = url_to_fs(uri, **(options or {}))
+    except (OSError, TypeError, ValueError, ImportError) as error:  # the last where the scheme's package is missing
         raise _not_opened(uri, error) from error
     return _arrow(opened), base
 

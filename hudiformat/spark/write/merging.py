@@ -137,10 +137,11 @@ def _fixed_columns(plan: WritePlan) -> Sequence[str]:
 def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     """The rows with their tags; with a global index they match wherever they belong, and need not say where."""
     missing = set(key_columns(plan)) - set(_fixed_columns(plan)) - set(source.columns)
+    if not missing:
+        return with_tags(source, plan, schema)
     kinds = {field.name: field.dataType for field in spark_schema(schema.arrow)}
     nothing = {name: functions.lit(None).cast(kinds[name]) for name in missing}
-    tagged = with_tags(source.withColumns(nothing), plan, schema)
-    return tagged.drop(*missing)
+    return with_tags(source.withColumns(nothing), plan, schema).drop(*missing)
 
 
 def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:
