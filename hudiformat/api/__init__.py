@@ -1,7 +1,8 @@
 """What users hold in their hands: tables, opened and created, with their queries, writes and services."""
 
+from hudiformat.api.changing import check_updated
 from hudiformat.api.create import create_table
 from hudiformat.api.from_keys import create_from_keys
 from hudiformat.api.table import Table, open_table
 
-__all__ = ["Table", "create_from_keys", "create_table", "open_table"]
+__all__ = ["Table", "check_updated", "create_from_keys", "create_table", "open_table"]

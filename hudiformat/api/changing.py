@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
     """
     keys = RowKeys.of(state.config)
     names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
-    return write_rows(state, operation=Operation.DELETE, data=_matching(state, where, names))
+    return write_rows(state, operation=Operation.DELETE, data=rows_of_state(state, names, where))
 
 
 def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter | None) -> tuple[Commit, TableState]:
@@ -38,21 +38,22 @@ def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter 
     """
     schema = state.schema.arrow
     keys = RowKeys.of(state.config)
-    for name in values:
-        if name not in schema.names:
-            raise unknown_column(name, schema.names, prefix="update: ")
-        if name in (*keys.key_fields, *keys.partition_fields):
+    check_updated(values, schema.names, [*keys.key_fields, *keys.partition_fields])
+    changed = _changed(rows_of_state(state, schema.names, where), values)
+    return write_rows(state, operation=Operation.UPSERT, data=changed)
+
+
+def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str]) -> None:
+    """Raise a SchemaError for a column that an update cannot set: one that is not there, or one of the *keys*."""
+    for name in names:
+        if name not in known:
+            raise unknown_column(name, known, prefix="update: ")
+        if name in keys:
             raise SchemaError(
                 f"update: the column {name!r} is of the record key or partition path, which a row keeps; delete the "
                 "row and insert it anew",
                 column=name,
             )
-    changed = _changed(_matching(state, where, schema.names), values)
-    return write_rows(state, operation=Operation.UPSERT, data=changed)
-
-
-def _matching(state: TableState, where: Filter | None, names: list[str]) -> pa.Table:
-    return rows_of_state(state, names, where)
 
 
 def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 
-from hudiformat.errors import SchemaError, unknown_column
+from hudiformat.api import check_updated
 from hudiformat.options import Operation
 from hudiformat.query import PartitionPruner
 from hudiformat.services import write_and_serve
@@ -64,7 +64,7 @@ def update(
     """
 
     def changed(found: DataFrame, plan: WritePlan) -> DataFrame:
-        _check(set, plan)
+        check_updated(set, plan.schema.arrow.names, key_columns(plan))
         kinds = {field.name: field.dataType for field in spark_schema(plan.schema.arrow).fields}
         values = {name: one if isinstance(one, Column) else functions.lit(one) for name, one in set.items()}
         columns = {name: values[name].cast(kinds[name]) for name in values}
@@ -86,19 +86,6 @@ def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping
     Source: DeleteHoodieTableCommand, Hudi 1.2.0.
     """
     return _changed(spark, path, where, lambda found, _: found, options, deletes=True)
-
-
-def _check(names: Mapping[str, Any], plan: WritePlan) -> None:
-    keys, known = key_columns(plan), plan.schema.arrow.names
-    for name in names:
-        if name not in known:
-            raise unknown_column(name, known, prefix="update: ")
-        if name in keys:
-            raise SchemaError(
-                f"update: the column {name!r} is of the record key or partition path, which a row keeps; delete the "
-                "row and insert it anew",
-                column=name,
-            )
 
 
 def _changed(

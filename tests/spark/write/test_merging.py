@@ -41,7 +41,13 @@ def options(index: str) -> dict[str, str]:
 
 
 def create(
-    folder: Path, table_type: str = "MERGE_ON_READ", index: str = "BUCKET", *, ordering: bool = True
+    folder: Path,
+    table_type: str = "MERGE_ON_READ",
+    index: str = "BUCKET",
+    *,
+    ordering: bool = True,
+    more: dict[str, str] | None = None,
+    ts: int = 1,
 ) -> hf.Table:
     table = hf.create_table(
         folder,
@@ -51,9 +57,9 @@ def create(
         ordering=["ts"] if ordering else [],
         partition_by=["p"],
         table_type=table_type,
-        options=options(index),
+        options={**options(index), **(more or {})},
     )
-    rows = [{"id": f"k{i}", "ts": 1, "p": f"p{i % 2}", "price": float(i)} for i in range(8)]
+    rows = [{"id": f"k{i}", "ts": ts, "p": f"p{i % 2}", "price": float(i)} for i in range(8)]
     table.insert(pa.Table.from_pylist(rows, SCHEMA))
     return table
 
@@ -152,20 +158,8 @@ STAYS = {
 def everywhere(
     folder: Path, table_type: str, index: str, more: dict[str, str], *, ordering: bool = True
 ) -> tuple[hf.Table, dict[str, str]]:
-    options = {"hoodie.index.type": index, **more}
-    table = hf.create_table(
-        folder,
-        name="things",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"] if ordering else [],
-        partition_by=["p"],
-        table_type=table_type,
-        options=options,
-    )
-    rows = [{"id": f"k{i}", "ts": 5, "p": f"p{i % 2}", "price": float(i)} for i in range(8)]
-    table.insert(pa.Table.from_pylist(rows, SCHEMA))
-    return table, options
+    table = create(folder, table_type, index, ordering=ordering, more=more, ts=5)
+    return table, {"hoodie.index.type": index, **more}
 
 
 def places(table: hf.Table) -> dict[str, tuple[str, str, float]]:
