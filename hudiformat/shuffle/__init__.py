@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudiformat.shuffle.batches import cut_by_rows, tasks_at_once
+from hudiformat.shuffle.batches import cut_by_rows, planned_once, tasks_at_once
 from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffled
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
@@ -32,6 +32,7 @@ __all__ = [
     "one_per_key",
     "paths_of",
     "phase",
+    "planned_once",
     "quoted",
     "routed",
     "rows_everywhere",

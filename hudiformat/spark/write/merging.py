@@ -32,6 +32,7 @@ from hudiformat.shuffle import (
     location,
     newest_slices,
     one_per_key,
+    planned_once,
     quoted,
     routed,
     rows_everywhere,
@@ -49,6 +50,9 @@ from hudiformat.write import check_rows
 
 SOURCE, TARGET = "source", "target"
 _CLAUSE, _DELETED = "_hudiformat_clause", "_hudiformat_deleted"
+_JOIN = "merge"
+"""How Spark joins with the table's rows: it takes them for as few as their slices, and would send all to all tasks."""
+
 _THERE = "_hudiformat_there"
 """The partition path of the row that a source row matches, wherever that is."""
 
@@ -107,16 +111,17 @@ def merge(
     def write_files(schema: TableSchema, plan: WritePlan) -> Iterator[WriteStat]:
         _check(clauses, schema, _fixed_columns(plan))
         with ExitStack() as stack:
+            stack.enter_context(planned_once(source.sparkSession, 0))
             rows = cached(_one_per_key(_tagged(source, plan, schema), plan), stack)
             reader = plan.slice_reader(context.merger)
             if plan.options.is_global:
                 target = rows_everywhere(rows, plan, reader, schema.arrow, stack, group=OUT)
-                target = target.withColumnRenamed(PATH, _THERE)
+                target = target.withColumnRenamed(PATH, _THERE).hint(_JOIN)
                 joined, slices = rows.alias(SOURCE).join(target.alias(TARGET), KEY, "left"), None
             else:
                 slices = newest_slices(rows, plan)
                 target = live_rows(source.sparkSession, table.path, reader, slices, schema.arrow, group=OUT)
-                joined = rows.alias(SOURCE).join(target.alias(TARGET), [PATH, KEY], "left")
+                joined = rows.alias(SOURCE).join(target.hint(_JOIN).alias(TARGET), [PATH, KEY], "left")
             found = cached(_found(joined, clauses, schema, plan), stack)
             return write_found(found, plan, schema, slices)
 
