@@ -12,7 +12,7 @@ import click
 from click.shell_completion import shell_complete
 
 import hudiformat
-from hudiformat.cli.output import warn
+from hudiformat.cli.printing.output import warn
 from hudiformat.errors import HudiFormatError
 
 UNREADABLE = 2
@@ -31,7 +31,7 @@ Exit codes:
 
 
 _COMMANDS = {
-    "blocks": ("blocks", "List the blocks of a log file."),
+    "blocks": ("log.blocks", "List the blocks of a log file."),
     "clean": ("services", "Delete files that are no longer kept."),
     "cluster": ("services", "Rewrite small files into larger, sorted ones."),
     "compact": ("services", "Merge log files into base files."),
@@ -40,10 +40,10 @@ _COMMANDS = {
     "maintain": ("maintain", "Run all services that are due, once or regularly."),
     "plan": ("plan", "Say where new rows would go, and why."),
     "read": ("read", "Print the rows of a table, or write them to a file."),
-    "records": ("records", "Print the records and deletes of a log file."),
+    "records": ("log.records", "Print the records and deletes of a log file."),
     "restore": ("services", "Go back to a commit."),
     "rollback": ("services", "Take the newest write out of a table again."),
-    "salvage": ("salvage", "Copy what is intact of a log file to a new one."),
+    "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),
     "savepoint": ("services", "Keep the files of a commit, so that the table can be restored to it."),
     "schema": ("schema", "Show or change the columns of a table."),
     "slices": ("slices", "List the file slices of a table."),

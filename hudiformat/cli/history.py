@@ -7,7 +7,7 @@ from itertools import islice
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, print_json
+from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.source import json_option
 
 _COLUMNS = (

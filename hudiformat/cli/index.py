@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import print_json, print_line, printed_warnings
-from hudiformat.cli.progress import progress_bar
+from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.services import create_index
 

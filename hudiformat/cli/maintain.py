@@ -14,7 +14,7 @@ from types import FrameType
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, print_json, print_line, printed_warnings, warn
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings, warn
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import LockError, StorageError
 from hudiformat.maintenance import MaintenanceReport, Service, ServiceReport, TableSize, services_named

@@ -9,7 +9,7 @@ import click
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.options import SizingEngine
 from hudiformat.sizing import PartitionPlan

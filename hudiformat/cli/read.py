@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
-from hudiformat.cli.output import print_json, print_line, printed_warnings
-from hudiformat.cli.rows import print_rows
+from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.printing.rows import print_rows
+from hudiformat.cli.printing.values import Row, rows_of
 from hudiformat.cli.source import json_option, key_and_value, split
-from hudiformat.cli.values import Row, rows_of
 from hudiformat.options import DamageMode
 
 _QUERIES = ("snapshot", "read_optimized", "incremental", "cdc")

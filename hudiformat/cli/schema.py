@@ -10,7 +10,7 @@ import click
 import pyarrow as pa
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, print_json, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.table import TableSchema
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import Column, Table, print_json, printed_warnings
+from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.view import BaseFile, FileSlice, LogFile
 

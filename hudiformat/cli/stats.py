@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hudiformat.cli.output import Column, Table, print_json
+from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.slices import newest_slices
 from hudiformat.cli.source import json_option
 from hudiformat.view import SliceTotals

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hudiformat.cli.output import Column, Table, print_json
+from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.source import json_option
 from hudiformat.storage import Storage, open_storage
 from hudiformat.timeline import Instant, TableConfig, load_table_config, load_timeline, read_archived

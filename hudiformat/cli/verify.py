@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.findings import FindingTable, finding_as_json
-from hudiformat.cli.output import Column, Table, print_json, print_line
-from hudiformat.cli.progress import progress_bar
+from hudiformat.cli.printing.findings import FindingTable, finding_as_json
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line
+from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, open_log
 from hudiformat.logfile import findings_of
 from hudiformat.maintenance import verify_table

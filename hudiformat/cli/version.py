@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hudiformat.api import open_table
-from hudiformat.cli.output import print_json, print_line, printed_warnings
+from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.source import json_option
 from hudiformat.timeline import SUPPORTED_VERSIONS
 

@@ -11,8 +11,8 @@ import pyarrow.json as json_files
 import pyarrow.parquet as pq
 
 from hudiformat.api import open_table
-from hudiformat.cli.commits import print_commit
-from hudiformat.cli.output import printed_warnings
+from hudiformat.cli.printing.commits import print_commit
+from hudiformat.cli.printing.output import printed_warnings
 from hudiformat.cli.source import json_option, key_and_value
 from hudiformat.errors import DataError, StorageError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hudiformat.cli.blocks import blocks
+from hudiformat.cli.log.blocks import blocks
 from hudiformat.cli.source import key_and_value, open_log, split
 from hudiformat.errors import StorageError
 from tests.cli.support import DATA

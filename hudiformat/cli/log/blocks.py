@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hudiformat.blocks import BlockHeader, BlockType, LogBlock
-from hudiformat.cli.output import Column, Table, print_json, print_line, printable
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line, printable
 from hudiformat.cli.source import file_argument, json_option, open_log
 from hudiformat.errors import DecodeError, UnsupportedFeatureError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hudiformat.cli.output import Column, Table, print_json, print_line
+from hudiformat.cli.printing.output import Column, Table, print_json, print_line
 from hudiformat.naming import base_name
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from hudiformat import logfile
-from hudiformat.cli.findings import FindingTable, finding_as_json
-from hudiformat.cli.output import print_json, print_line, printable
-from hudiformat.cli.progress import progress_bar
+from hudiformat.cli.printing.findings import FindingTable, finding_as_json
+from hudiformat.cli.printing.output import print_json, print_line, printable
+from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import file_argument, json_option, open_log
 from hudiformat.logfile import SalvageReport
 

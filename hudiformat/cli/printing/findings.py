@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hudiformat.cli.output import Column, Table
+from hudiformat.cli.printing.output import Column, Table
 from hudiformat.logfile import LogFinding
 
 _COLUMNS = (

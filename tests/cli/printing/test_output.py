@@ -14,7 +14,7 @@ import pytest
 
 import hudiformat
 from hudiformat.blocks import data_block, encode_block
-from hudiformat.cli.output import Column, Table, printable, printed_warnings, shortened
+from hudiformat.cli.printing.output import Column, Table, printable, printed_warnings, shortened
 from hudiformat.errors import HudiFormatWarning
 from tests.cli.support import DAMAGED, Command
 

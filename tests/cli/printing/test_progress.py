@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.cli import progress, run
+from hudiformat.cli import run
+from hudiformat.cli.printing import progress
 from tests.cli.support import HIDDEN, SOUND, Command
 
 Log = Callable[[bytes], Path]

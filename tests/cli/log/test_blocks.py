@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudiformat.blocks import BlockHeader, BlockType, LogBlock, data_block, encode_block, encode_block_parts
-from hudiformat.cli import blocks
+from hudiformat.cli.log import blocks
 from tests.blocks.vectors import entry, envelope
 from tests.cli.support import DAMAGED, DATA, DELETES, EVOLVED, JUNK, ROLLBACK, SOUND, Command
 

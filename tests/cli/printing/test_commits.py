@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hudiformat import Commit
-from hudiformat.cli.commits import print_commit
+from hudiformat.cli.printing.commits import print_commit
 from hudiformat.timeline import WriteStat
 
 PATH = "p/a_0-1-1_1.parquet"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hudiformat.cli.rows import print_rows
-from hudiformat.cli.values import Row
+from hudiformat.cli.printing.rows import print_rows
+from hudiformat.cli.printing.values import Row
 
 
 def test_the_first_rows_determine_the_widths(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from hudiformat.avro import avro_to_arrow
 from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.cli.output import print_json, print_line, printable, warn
-from hudiformat.cli.rows import print_rows
+from hudiformat.cli.printing.output import print_json, print_line, printable, warn
+from hudiformat.cli.printing.rows import print_rows
+from hudiformat.cli.printing.values import Row, rows_of
 from hudiformat.cli.source import file_argument, json_option, open_log, split
-from hudiformat.cli.values import Row, rows_of
 from hudiformat.errors import DecodeError, HudiFormatError, SchemaError, did_you_mean
 from hudiformat.logfile import LogReader
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from hudiformat.cli.output import Column, Table, printable, shortened
-from hudiformat.cli.values import Row
+from hudiformat.cli.printing.output import Column, Table, printable, shortened
+from hudiformat.cli.printing.values import Row
 
 _MAX_WIDTH = 40
 _MEASURED = 100  # rows that determine the widths of the columns
