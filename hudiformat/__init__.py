@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         rollback_block,
     )
     from hudiformat.errors import (
+        ArgumentError,
         BeforeFirstCommitError,
         CommitError,
         CorruptBlockError,
@@ -71,6 +72,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "DEFAULT_LOG_MAX_SIZE",
     "AppendResult",
+    "ArgumentError",
     "BaseFileName",
     "BeforeFirstCommitError",
     "BlockHeader",
@@ -144,6 +146,7 @@ _NAMES = {
         "rollback_block",
     ),
     "errors": (
+        "ArgumentError",
         "BeforeFirstCommitError",
         "CommitError",
         "CorruptBlockError",

@@ -10,6 +10,7 @@
     ├── SchemaError (ValueError)         a schema or type that cannot be mapped, or contradicts the table's
     ├── DataError (ValueError)           rows that cannot be written: a key that is missing or null
     ├── OptionError (ValueError)         an unknown option, or a bad value for a known one
+    │   └── ArgumentError (TypeError)        an argument of a type that the call does not take
     ├── UnsupportedFeatureError (NotImplementedError)   sound, named, and not supported
     ├── StorageError (OSError)           a file that is missing, exists already or cannot be written
     └── TableError                       the table at a path does not allow the call
@@ -26,6 +27,8 @@ Exceptions cross process borders in Spark, so all arguments besides the message 
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -42,7 +45,7 @@ class DecodeError(HudiFormatError, ValueError):
 
     def shifted(self, by: int) -> DecodeError:
         """The same error with an offset that is *by* bytes larger; a missing offset counts as 0."""
-        return type(self)(str(self).removeprefix(f"at byte {self.offset}: "), offset=(self.offset or 0) + by)
+        return type(self)(without_offset(str(self)), offset=(self.offset or 0) + by)
 
 
 class TruncatedBlockError(DecodeError, EOFError):
@@ -104,6 +107,14 @@ class OptionError(HudiFormatError, ValueError):
         self.option = option
 
 
+class ArgumentError(OptionError, TypeError):
+    """An argument of a type that the call does not take; ``argument`` is the parameter's name."""
+
+    def __init__(self, message: str, *, argument: str | None = None, option: str | None = None) -> None:
+        super().__init__(message, option=option or argument)
+        self.argument = argument
+
+
 class UnsupportedFeatureError(HudiFormatError, NotImplementedError):
     """Something sound that hudiformat does not support; ``feature`` names it."""
 
@@ -160,6 +171,17 @@ class HudiFormatWarning(UserWarning):
     """A call was done in another way than asked, or an option has no effect."""
 
 
+def warn(message: str) -> None:
+    """Warn whoever called this library: the warning names the line of the caller, not one in here."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - the module warnings has no public way below Python 3.12
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, HudiFormatWarning, stacklevel=level)
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
 def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> SchemaError:
     """The error about a column that is not among *known*: it names the one that is closest."""
     names = list(known)
@@ -169,11 +191,39 @@ def unknown_column(name: str, known: Iterable[str], *, prefix: str = "") -> Sche
     )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown *name*: which of *known* is like it; nothing where none is."""
+_FAMILIES = ("hoodie", "hudiformat")
+
+
+def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
+    """The end of a sentence about an unknown *name*: at most *most* of *known* that are like it; nothing where none is.
+
+    What all keys of a family begin with says nothing about how alike two of them are.
+    """
     import difflib  # noqa: PLC0415 - of errors only
 
     names = sorted(known)
-    alike = [one for one in names if one.lower() == name.lower()]
-    close = alike or difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    first = name.lower().partition(".")[0]
+    family = f"{first}." if first in _FAMILIES else ""
+    rest = {one: one.lower().removeprefix(family) for one in names}
+    same = [one for one in names if one.lower() == name.lower()]
+    close = difflib.get_close_matches(name.lower().removeprefix(family), rest.values(), n=most)
+    alike = same or [one for text in dict.fromkeys(close) for one in names if rest[one] == text][:most]
+    if not alike:
+        return ""
+    quoted = [repr(one) for one in alike]
+    return f"; did you mean {' or '.join([', '.join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)}?"
+
+
+def without_offset(message: str) -> str:
+    """The message of a DecodeError without its offset, for a sentence that has one already."""
+    offset, found, rest = message.partition(": ")
+    return rest if found and offset.startswith("at byte ") else message
+
+
+_MOST_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A value in a message: its type and its first characters."""
+    text = f"{type(value).__name__} {value!r}" if value is not None else "None"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

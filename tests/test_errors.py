@@ -2,11 +2,19 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from pathlib import Path
 
 import pytest
 
 from hudiformat import errors
-from hudiformat.errors import CorruptBlockError, DecodeError, HudiFormatError, StorageError, TruncatedBlockError
+from hudiformat.errors import (
+    CorruptBlockError,
+    DecodeError,
+    HudiFormatError,
+    HudiFormatWarning,
+    StorageError,
+    TruncatedBlockError,
+)
 
 EXCEPTIONS: list[type[Exception]] = [
     value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, Exception)
@@ -68,3 +76,11 @@ def test_an_error_can_be_moved_to_where_its_bytes_stand_in_the_file(kind: type[D
 def test_who_knows_only_python_can_catch_it_too(kind: type[Exception], builtin: type[Exception]) -> None:
     with pytest.raises(builtin):
         raise kind("what happened")
+
+
+def test_a_warning_names_the_line_of_whoever_called(tmp_path: Path) -> None:
+    table = tmp_path / "caller.py"
+    table.write_text("from hudiformat.errors import warn\nwarn('mind')\n")
+    with pytest.warns(HudiFormatWarning, match="mind") as caught:
+        exec(compile(table.read_text(), str(table), "exec"), {"__name__": "caller"})  # noqa: S102
+    assert caught[0].filename == str(table)

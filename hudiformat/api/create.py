@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column
-from hudiformat.naming import one_or_more
+from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import (
     KEEP_OPERATIONS,
     TABLE_KEYS,
@@ -50,6 +50,7 @@ from hudiformat.timeline import (
 from hudiformat.upkeep import refuse_partitioned_index, set_up_metadata_table
 
 
+@checks_arguments
 def create_table(
     path: Location,
     *,

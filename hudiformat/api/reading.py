@@ -12,8 +12,8 @@ import pyarrow as pa
 from hudiformat.api.history import history
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.conditions import Filter
-from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.naming import join_path
+from hudiformat.errors import OptionError, UnsupportedFeatureError
+from hudiformat.naming import checks_arguments, join_path
 from hudiformat.query import (
     Moment,
     Scan,
@@ -83,6 +83,7 @@ class ReadableTable:
         """The partition paths that have file slices, in order; ``[""]`` of a table without partitions."""
         return sorted({one.partition_path for one in self.file_slices()})
 
+    @checks_arguments
     def files(self, partition: str | None = None) -> list[str]:
         """The base and log files of the newest file slices, by their paths below the table's."""
         return [
@@ -98,6 +99,7 @@ class ReadableTable:
         key = [RECORD_KEY] if self.config.populate_meta_fields else list(self.config.record_key_fields[:1])
         return sum(batch.num_rows for batch in self.scan(columns=key, filter=filter))
 
+    @checks_arguments
     def head(
         self,
         n: int = 5,
@@ -109,6 +111,8 @@ class ReadableTable:
         Raises:
             SchemaError: the table has no such column, or *filter* does not fit the columns.
         """
+        if n < 0:
+            raise OptionError(f"n: expected 0 or more rows, found {n}", option="n")
         scan = self.scan(columns=columns, filter=filter)
         found: list[pa.RecordBatch] = []
         for batch in scan:
@@ -137,6 +141,7 @@ class ReadableTable:
         """
         return (connection or _module("duckdb")).from_arrow(self.scan(**query).reader())
 
+    @checks_arguments
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:
         """The newest file slice of each file group, of one partition path or of all, as of an instant or now.
 
@@ -186,6 +191,7 @@ class ReadableTable:
         """
         return read_rows(self.context, self._planned(as_of, columns, filter, with_logs=False))
 
+    @checks_arguments
     def scan(
         self,
         *,
@@ -216,6 +222,7 @@ class ReadableTable:
     ) -> Callable[[], SlicePlan]:
         return partial(plan_snapshot, self.context, as_of=as_of, columns=columns, filter=condition, with_logs=with_logs)
 
+    @checks_arguments
     def incremental(
         self,
         begin: Moment,
@@ -239,6 +246,7 @@ class ReadableTable:
         span = Span.of(self.config, begin, end)
         return read_rows(self.context, partial(plan_incremental, self.context, span, columns=columns, filter=filter))
 
+    @checks_arguments
     def cdc(
         self,
         begin: Moment,

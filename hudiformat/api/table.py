@@ -5,28 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from hudiformat import services
 from hudiformat.api.changing import delete_where, update_where
+from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
 from hudiformat.conditions import Filter
-from hudiformat.errors import OptionError
+from hudiformat.errors import NotATableError, OptionError
 from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
 from hudiformat.merge import RecordMerger
-from hudiformat.naming import one_or_more
+from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import Operation, options_of
 from hudiformat.query import named_instant
 from hudiformat.sizing import PartitionPlan
-from hudiformat.storage import Location, open_storage
+from hudiformat.storage import Location, Storage, open_storage
 from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
-from hudiformat.timeline import Instant, load_table_config
+from hudiformat.timeline import Instant, TableConfig, load_table_config
 from hudiformat.transaction import Commit
 from hudiformat.write import delete_partitions, evolve_table, overwrite, plan_inserts, write_rows
 
+Version: TypeAlias = int
+"""The version of a table: the call that takes one knows which there are."""
 
+
+@checks_arguments
 def open_table(
     path: Location,
     *,
@@ -51,11 +56,19 @@ def open_table(
     Source: HoodieTableMetaClient; spec/table-properties.md.
     """
     storage = open_storage(path, storage_options=storage_options)
-    config = load_table_config(storage)
+    config = _config_of(storage)
     chosen = options_of(config, options or {})
     return Table(TableContext(storage, config, chosen, clock or TableClock(config.timeline_zone), merger=merger))
 
 
+def _config_of(storage: Storage) -> TableConfig:
+    try:
+        return load_table_config(storage)
+    except NotATableError:
+        raise NotATableError(why_no_table(storage), path=storage.root) from None
+
+
+@checks_arguments
 class Table(ReadableTable):
     """A Hudi table: its timeline, its file slices, its rows, and the writes and services to it.
 
@@ -389,7 +402,7 @@ class Table(ReadableTable):
         """
         return services.restore(self.context, named_instant(instant))
 
-    def change_version(self, to: int) -> None:
+    def change_version(self, to: Version) -> None:
         """Make this a table of version *to* (6, 8 or 9), so that an older or newer Hudi can go on with it.
 
         All log files are merged first.  A process that dies leaves the table in the one version or the other; the same

@@ -17,13 +17,12 @@ import socket
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hudiformat.errors import HudiFormatWarning, LockError, StorageError, UnsupportedFeatureError
+from hudiformat.errors import LockError, StorageError, UnsupportedFeatureError, warn
 from hudiformat.exclusion.ticking import Ticker
 from hudiformat.naming import join_path
 from hudiformat.options import FILE_SYSTEM_PROVIDER, ConcurrencyOptions
@@ -298,7 +297,7 @@ def _release(hold: Hold) -> None:
             hold.lock.release()
             return
         message = f"the lock could not be given back, others wait until it expires or is deleted: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=4)
+        warn(message)
 
 
 def _owner() -> str:

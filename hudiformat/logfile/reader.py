@@ -44,7 +44,15 @@ from hudiformat.blocks.frame import (
     parse_frame,
     parse_header,
 )
-from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, StorageError, TruncatedBlockError
+from hudiformat.errors import (
+    ArgumentError,
+    CorruptBlockError,
+    DecodeError,
+    SchemaError,
+    StorageError,
+    TruncatedBlockError,
+    shown,
+)
 from hudiformat.storage import Storage, Trail, open_parent, reading
 from hudiformat.wire import INT32_MAX, Cursor
 
@@ -61,10 +69,15 @@ def map_source(source: Source, storage: Storage | None = None) -> tuple[str | No
     """The path, if there is one, and the bytes of *source*; a mapped file is read as its bytes are used.
 
     Raises:
+        ArgumentError: *source* is neither.
         StorageError: the file does not exist, or cannot be read.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return None, memoryview(source).cast("B")
+    given: object = source
+    if not isinstance(given, str | os.PathLike):
+        message = f"source: expected a path, a URI, or the bytes of a log file, found {shown(source)}"
+        raise ArgumentError(message, argument="source")
     path = os.fspath(source)
     storage, name = locate(path, storage)
     return path, storage.map(name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hudiformat.logfile.reader import Source, locate, map_source
 from hudiformat.logfile.verify import FindingKind, LogFinding, parts_of
+from hudiformat.naming import checks_arguments
 from hudiformat.storage import OutputFile, Storage
 
 _LOST = (FindingKind.TORN_TAIL, FindingKind.CORRUPT, FindingKind.JUNK)
@@ -35,6 +36,7 @@ class SalvageReport:
         return tuple(dict.fromkeys(instant for finding in self.lost for instant in finding.instants))
 
 
+@checks_arguments
 def salvage(
     source: Source,
     target: str | os.PathLike[str],

@@ -23,6 +23,7 @@ from hudiformat.blocks.frame import (
 )
 from hudiformat.errors import DecodeError, SchemaError, TruncatedBlockError, UnsupportedFeatureError
 from hudiformat.logfile.reader import Source, map_source, scan_blocks
+from hudiformat.naming import checks_arguments
 from hudiformat.storage import Storage, Trail
 from hudiformat.wire import Cursor
 
@@ -69,6 +70,7 @@ class LogFinding:
     instants: tuple[str, ...] = ()
 
 
+@checks_arguments
 def verify_log(source: Source, *, contents: bool = True, storage: Storage | None = None) -> list[LogFinding]:
     """The findings about a log file, in file order; empty if it is sound.
 

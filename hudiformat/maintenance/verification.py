@@ -13,7 +13,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.errors import HudiFormatError, NameFormatError
+from hudiformat.errors import HudiFormatError, NameFormatError, without_offset
 from hudiformat.logfile import findings_of
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.query import old_spill_folders, scan_batches
@@ -178,7 +178,8 @@ def _of_slice(
     for log in file_slice.log_files:
         path = join_path(file_slice.partition_path, str(log.name))
         for finding in findings_of(path, storage=storage):
-            message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
+            place = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}"
+            message = f"{place}: {without_offset(finding.message)}"
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
 
 

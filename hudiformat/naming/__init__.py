@@ -11,6 +11,8 @@ from hudiformat.naming.checks import (
     checked_instant,
     checked_partition,
     checked_path_in_table,
+    checks_arguments,
+    one_or_more,
 )
 from hudiformat.naming.file_names import (
     BaseFileName,
@@ -38,7 +40,6 @@ from hudiformat.naming.keys import (
     unescape_path_name,
 )
 from hudiformat.naming.ring_hash import RING_END, ring_places
-from hudiformat.naming.several import one_or_more
 
 __all__ = [
     "DEFAULT_PARTITION",
@@ -54,6 +55,7 @@ __all__ = [
     "checked_instant",
     "checked_partition",
     "checked_path_in_table",
+    "checks_arguments",
     "escape_file_name",
     "first_missing_key",
     "fixed_bucket_file_id",

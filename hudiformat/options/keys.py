@@ -6,12 +6,11 @@ that is refused is an error, and one that has no effect here warns once, unless 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hudiformat.errors import HudiFormatWarning, OptionError, UnsupportedFeatureError, did_you_mean
+from hudiformat.errors import OptionError, UnsupportedFeatureError, did_you_mean, warn
 from hudiformat.options.answers import Answer, asks_for_nothing, current_name, hudi_keys, rule_of
 from hudiformat.options.buckets import BUCKETING_KEYS, BucketEngine
 from hudiformat.options.clustering import CLUSTERING_KEYS
@@ -94,7 +93,7 @@ def _judge(key: str, value: str) -> None:
     """Raise for an unknown or a refused key; warn once for a key of Hudi's that has no effect here."""
     if key not in hudi_keys():
         known = {*_KEYS, *TABLE_KEYS}.union(*_PARTS.values())
-        hint = did_you_mean(key, known | hudi_keys().keys()) or f"; known are {', '.join(sorted(known))}"
+        hint = did_you_mean(key, known | hudi_keys().keys(), most=3) or _NOTHING_ALIKE
         raise OptionError(f"unknown option {key!r}{hint}", option=key)
     if asks_for_nothing(key, value):
         return
@@ -104,10 +103,11 @@ def _judge(key: str, value: str) -> None:
     if key not in _warned:
         _warned.add(key)
         message = f"the option {key!r} of Hudi's means nothing to hudiformat and is left out: {rule.why}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=4)
+        warn(message)
 
 
 _warned: set[str] = set()
+_NOTHING_ALIKE = "; no option has a name like it: see docs/options.md"
 
 
 def _drops_duplicates(key: str, value: str) -> DuplicatePolicy:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.conditions import Filter, as_filter
+from hudiformat.naming import one_or_more
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.query.explain import explain
 from hudiformat.query.explanation import ScanExplanation
@@ -118,7 +119,7 @@ def plan_snapshot(
     Raises:
         TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every attempt.
     """
-    names = [columns] if isinstance(columns, str) else columns
+    names = None if columns is None else one_or_more(columns)
 
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
@@ -171,7 +172,7 @@ def plan_incremental(
         TableError: in a table of version 6, a write is pending that later ones have overtaken; or as for a snapshot.
         UnsupportedFeatureError: the table has no meta fields.
     """
-    names = [columns] if isinstance(columns, str) else columns
+    names = None if columns is None else one_or_more(columns)
 
     def plan(state: TableState) -> SlicePlan:
         refuse_unreadable(state.config)
@@ -197,7 +198,7 @@ def plan_changes(
     Raises:
         UnsupportedFeatureError: the table keeps no change data.
     """
-    names = [columns] if isinstance(columns, str) else columns
+    names = None if columns is None else one_or_more(columns)
 
     def plan(state: TableState) -> ChangePlan:
         refuse_unreadable(state.config)

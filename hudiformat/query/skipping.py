@@ -7,7 +7,6 @@ nothing is opened.  Rules: spec/queries.md.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 from hudiformat.avro import keeps_order, resolve
 from hudiformat.basefile import possible
 from hudiformat.blocks.wanted import columns_of
-from hudiformat.errors import DataError, HudiFormatError, HudiFormatWarning, SchemaError
+from hudiformat.errors import DataError, HudiFormatError, SchemaError, warn
 from hudiformat.metadata import (
     BLOOM_FILTERS,
     COLUMN_STATS,
@@ -86,7 +85,7 @@ def skipped_by_index(
             skipped |= dict.fromkeys(find(state, left, pruner, with_logs=with_logs), partition)
         except HudiFormatError as error:
             message = f"{state.storage.root}: {partition} are not used, as they cannot be read: {error}"
-            warnings.warn(message, HudiFormatWarning, stacklevel=5)
+            warn(message)
     return skipped
 
 

@@ -5,7 +5,6 @@ The option ``hudiformat.damage`` decides what a damaged file leads to: what Hudi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,10 +27,11 @@ from hudiformat.errors import (
     CorruptBlockError,
     CorruptTableError,
     DecodeError,
-    HudiFormatWarning,
     SchemaError,
     StorageError,
     unknown_column,
+    warn,
+    without_offset,
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
@@ -70,14 +70,20 @@ def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[L
     for block in reader:
         if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
             yield block
-        elif damage is DamageMode.FAIL:
+            continue
+        why = without_offset(block.reason or "")
+        if damage is DamageMode.FAIL:
             raise CorruptBlockError(
-                f"{storage.root}/{path}: {block.size} bytes are no block: {block.reason}; Hudi passes over them, and so"
+                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
                 " does reading without hudiformat.damage=fail",
                 offset=block.offset,
             )
         else:
-            _warn_of(f"{block.size} bytes at byte {block.offset}, which are no block: {block.reason}", storage, path)
+            _warn_of(
+                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
+                storage,
+                path,
+            )
 
 
 def sound_blocks(blocks: list[LogBlock], storage: Storage, folder: str) -> list[LogBlock]:
@@ -107,7 +113,7 @@ def sound_rows(rows: Iterator[pa.RecordBatch], storage: Storage, path: str) -> I
 
 
 def _warn_of(lost: str, storage: Storage, path: str) -> None:
-    warnings.warn(f"{storage.root}/{path}: lost to damage: {lost}", HudiFormatWarning, stacklevel=3)
+    warn(f"{storage.root}/{path}: lost to damage: {lost}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Protocol, runtime_checkable
 
-from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError
+from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError, shown
 from hudiformat.naming import BaseFileName, LogFileName, format_instant, is_instant, join_path, parse_instant
 from hudiformat.query.gone import deleted_files
 from hudiformat.query.pruning import PartitionPruner
@@ -33,7 +33,6 @@ _ISO = re.compile(
 )
 _EPOCH = re.compile(r"(\d{10})(\d{3})?", re.ASCII)
 _LAST_MILLISECOND = "999000"
-_MOST_SHOWN = 60
 _AFTER_ALL = ":"  # as a text, higher than every instant
 
 
@@ -110,12 +109,9 @@ def named_instant(named: str | Instant | Written) -> str:
         return named.time
     if isinstance(named, Written):
         return named.instant
-    raise NameFormatError(f"expected an instant, a Commit, a date, a datetime or text, found {_shown(named)}")
-
-
-def _shown(value: object) -> str:
-    text = f"{type(value).__name__} {value!r}"
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    given: object = named
+    hint = "; columns are given as columns=" if isinstance(given, list | tuple) else ""
+    raise NameFormatError(f"expected an instant, a Commit, a date, a datetime or text, found {shown(named)}{hint}")
 
 
 def _wall_clock(moment: datetime, zone: TimelineZone) -> datetime:

@@ -7,10 +7,9 @@ Source: BaseHoodieWriteClient.postCommit, runTableServicesInline, initTable, Hud
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
-from hudiformat.errors import CorruptTableError, HudiFormatWarning
+from hudiformat.errors import CorruptTableError, warn
 from hudiformat.metadata import FILES
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
@@ -68,7 +67,7 @@ def serve(state: TableState) -> None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, HudiFormatWarning, stacklevel=4)
+    warn(message)
 
 
 def _serve(state: TableState) -> None:

@@ -5,11 +5,10 @@ Source: UpgradeDowngrade, UpgradeDowngradeUtils.rollbackFailedWritesAndCompact, 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from hudiformat.errors import CommitError, HudiFormatWarning, OptionError
+from hudiformat.errors import CommitError, OptionError, warn
 from hudiformat.services.cleaning import clean
 from hudiformat.services.compaction import compact
 from hudiformat.services.execution import mergeable_slices
@@ -61,7 +60,7 @@ def change_version(context: TableContext, to: int) -> TableConfig:
     """
     if type(to) is not int or to not in SUPPORTED_VERSIONS:
         known = ", ".join(map(str, SUPPORTED_VERSIONS))
-        raise OptionError(f"expected a table version of {known}, found {to!r}", option="hoodie.table.version")
+        raise OptionError(f"expected a table version of {known}, found {to!r:.60}", option="hoodie.table.version")
     state = context.state()
     refuse_unwritable(state)
     path = f"{context.storage.root}/{PROPERTIES_FILE}"
@@ -136,12 +135,10 @@ def _without_metadata_table(state: TableState) -> TableContext:
     partitions = state.config.metadata_partitions
     left = [name for name in partitions if name not in KEPT_UP] if state.options.metadata_enable else partitions
     if left and state.options.metadata_enable is not False:
-        warnings.warn(
+        warn(
             f"{state.storage.root}: the metadata table ({', '.join(left)}) belongs to table version "
             f"{state.config.version}, and is deleted; it is built again by a writer that has it on: Hudi's by default, "
             "and here by the same call with hoodie.metadata.enable=true",
-            HudiFormatWarning,
-            stacklevel=4,
         )
     return replace(state.context, options=replace(state.options, metadata_enable=False))
 

@@ -123,7 +123,7 @@ def parse_sink_options(options: Mapping[str, str] | None) -> SinkOptions:
 def _unknown(key: str) -> OptionError:
     if key in _JAVA_CLASSES:
         return OptionError(f"option {key!r} names a Java class: {_JAVA_CLASSES[key]}", option=key)
-    hint = did_you_mean(key, _KEYS) or f"; known are {', '.join(sorted(_KEYS))}"
+    hint = did_you_mean(key, _KEYS, most=3) or f"; known are {', '.join(sorted(_KEYS))}"
     return OptionError(f"unknown option {key!r} of the file sink{hint}", option=key)
 
 

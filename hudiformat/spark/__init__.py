@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
     message = "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'"
     raise ModuleNotFoundError(message, name=error.name) from error
 
+from hudiformat.naming import checks_arguments
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
 from hudiformat.spark.reading.read import read
@@ -60,6 +61,7 @@ __all__ = [
 ]
 
 
+@checks_arguments
 def register(spark: SparkSession) -> None:
     """Make the data sources ``hudiformat``, tables, and ``hudiformat-files``, plain files of streams, known to *spark*.
 

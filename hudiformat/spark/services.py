@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hudiformat import services
 from hudiformat.maintenance import TableFinding, verify_table
-from hudiformat.naming import WriteToken, one_or_more
+from hudiformat.naming import WriteToken, checks_arguments, one_or_more
 from hudiformat.services import Part
 from hudiformat.shuffle import decode_stats, encode_stats, phase, tasks_at_once, write_token
 from hudiformat.spark.errors import reraised
@@ -28,6 +28,7 @@ _TOKENS = 1 << 31
 """Java's integers that are not negative."""
 
 
+@checks_arguments
 def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
     """Cluster the table at *path*, as ``hudiformat.Table.cluster`` does: a task rewrites one group of file slices.
 
@@ -40,6 +41,7 @@ def cluster(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
         return services.cluster(_by_tasks(spark, path, options))
 
 
+@checks_arguments
 def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
     """Compact the table at *path*, as ``hudiformat.Table.compact`` does: a task merges one file slice.
 
@@ -52,6 +54,7 @@ def compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None
         return services.compact(_by_tasks(spark, path, options))
 
 
+@checks_arguments
 def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> list[Commit]:
     """Merge log files of the table at *path*, as ``hudiformat.Table.log_compact`` does: a task merges one file slice.
 
@@ -62,6 +65,7 @@ def log_compact(spark: SparkSession, path: str, *, options: Mapping[str, str] | 
         return services.log_compact(_by_tasks(spark, path, options))
 
 
+@checks_arguments
 def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None = None) -> Instant | None:
     """Clean the table at *path*, as ``hudiformat.Table.clean`` does: tasks delete the files.
 
@@ -74,6 +78,7 @@ def clean(spark: SparkSession, path: str, *, options: Mapping[str, str] | None =
         return services.clean(_by_tasks(spark, path, options))
 
 
+@checks_arguments
 def verify(
     spark: SparkSession, path: str, *, contents: bool = True, options: Mapping[str, str] | None = None
 ) -> list[TableFinding]:
@@ -88,6 +93,7 @@ def verify(
         return list(verify_table(_by_tasks(spark, path, options), contents=contents))
 
 
+@checks_arguments
 def create_index(
     spark: SparkSession,
     path: str,

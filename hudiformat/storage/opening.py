@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from hudiformat.errors import OptionError, StorageError
+from hudiformat.errors import ArgumentError, OptionError, StorageError, shown
 from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.options import filesystem_of
@@ -52,6 +52,12 @@ def open_storage(
 
     Source: spec/storage.md.
     """
+    if not isinstance(path, str | os.PathLike | Storage) or path == "":
+        raise ArgumentError(f"path: expected a path, a URI or a Storage, found {shown(path)}", argument="path")
+    options: object = storage_options or {}
+    if not isinstance(options, Mapping):
+        message = f"storage_options: expected a dict of texts, found {shown(storage_options)}"
+        raise ArgumentError(message, argument="storage_options")
     is_uri = not isinstance(path, Storage) and filesystem is None and "://" in os.fspath(path)
     if storage_options and not is_uri:
         raise OptionError(f"storage_options are for URIs; found {path}", option="storage_options")

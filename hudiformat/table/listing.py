@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Protocol
 
-from hudiformat.errors import HudiFormatError, HudiFormatWarning
+from hudiformat.errors import HudiFormatError, warn
 from hudiformat.metadata import listing
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.timeline import TableConfig, Timeline
@@ -61,5 +60,5 @@ def list_metadata_table(
         return list(found)
     except HudiFormatError as error:
         message = f"{storage.root}: the metadata table is not used, as it cannot be read: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=7)
+        warn(message)
         return None

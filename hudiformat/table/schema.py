@@ -293,8 +293,8 @@ class RowKeys:
         for name in names:
             if name not in rows.schema.names:
                 raise DataError(
-                    f"the column {name!r}, which the table's keys are made of, is missing; the columns are "
-                    f"{', '.join(rows.schema.names)}",
+                    f"the column {name!r}, which the table's keys are made of, is missing"
+                    f"{did_you_mean(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",
                     column=name,
                 )
             if rows.schema.names.count(name) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from hudiformat.basefile import FileIndexer, Indexes
-from hudiformat.errors import HudiFormatWarning
+from hudiformat.errors import warn
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import RecordIndex
 from hudiformat.naming import new_file_id, new_group_uuid
@@ -304,12 +303,10 @@ def _record_index(state: TableState) -> RecordIndex | None:
 
 
 def _warn_of_no_index(state: TableState, asked: IndexType, lacks: str, reads: str, key: str) -> None:
-    warnings.warn(
+    warn(
         f"{state.storage.root}: hoodie.index.type is {asked.value}, but the table has {lacks}: {reads} are read, as "
         f"with {state.options.index_type.value}; create tables with hoodie.metadata.enable=true and "
         f"hoodie.metadata.{key}.level.index.enable=true to have one",
-        HudiFormatWarning,
-        stacklevel=6,
     )
 
 

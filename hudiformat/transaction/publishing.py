@@ -5,7 +5,6 @@ An instant is completed in the metadata table first, and then on the timeline.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,10 +12,10 @@ from contextlib import suppress
 from hudiformat.errors import (
     CommitError,
     HudiFormatError,
-    HudiFormatWarning,
     LockError,
     StorageError,
     WriteConflictError,
+    warn,
 )
 from hudiformat.metadata import FILES
 from hudiformat.naming import next_instant
@@ -205,7 +204,7 @@ def refuse_rolled_back(state: TableState, instant: Instant, done: Instant) -> No
         is_committed = not _is_rolled_back(state.again(), instant, done)
     except HudiFormatError as error:
         message = f"{root}: {instant} is committed; whether another writer was rolling it back is not known: {error}"
-        warnings.warn(message, HudiFormatWarning, stacklevel=5)
+        warn(message)
         return
     if is_committed:
         return

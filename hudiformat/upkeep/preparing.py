@@ -10,15 +10,14 @@ HoodieTableMetadataUtil.deleteMetadataTable, Hudi 1.2.0.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable
 
 from hudiformat.errors import (
     CorruptTableError,
-    HudiFormatWarning,
     NotATableError,
     SchemaError,
     UnsupportedFeatureError,
+    warn,
 )
 from hudiformat.metadata import (
     COLUMN_STATS,
@@ -132,4 +131,4 @@ def _why_not_as_it_is(state: TableState) -> str | None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, HudiFormatWarning, stacklevel=4)
+    warn(message)

@@ -252,7 +252,10 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_stream(data)
         except pa.ArrowInvalid as error:  # a stream of one column's values
             raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
-    raise DataError(f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}")
+    hint = "; pa.Table.from_pylist(rows) makes a table of a list of dicts" if isinstance(data, list) else ""
+    raise DataError(
+        f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}{hint}"
+    )
 
 
 class WriteTask:

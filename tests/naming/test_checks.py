@@ -11,6 +11,7 @@ from hudiformat.naming import (
     checked_instant,
     checked_partition,
     checked_path_in_table,
+    one_or_more,
 )
 
 HOSTILE = ["..", "../..", "/etc", "a/../b", "a//b", ".", "a\0b", "a\ud800", "x" * 100_000 + "/.."]
@@ -39,3 +40,10 @@ def test_a_name_is_returned_or_refused(check: Callable[[str], str], accepted: li
             check(text)
         assert len(str(caught.value)) < 400
         str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("given", "names"), [("id", ["id"]), (["a", "b"], ["a", "b"]), (("a",), ["a"]), ((), []), ("", [""])]
+)
+def test_a_text_is_one_name(given: str | list[str] | tuple[str, ...], names: list[str]) -> None:
+    assert one_or_more(given) == names

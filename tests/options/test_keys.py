@@ -14,9 +14,13 @@ from hudiformat.options.values import IndexType
 from tests.tables import create, new_table, tree
 
 BAD_OPTIONS: dict[str, tuple[dict[str, str], type[HudiFormatError], str]] = {
-    "a slip": ({"hoodie.index.typ": "BUCKET"}, OptionError, "did you mean 'hoodie.index.type'?"),
-    "a slip in the middle": ({"hoodie.logfle.max.size": "1"}, OptionError, "did you mean 'hoodie.logfile.max.size'?"),
-    "nobody's key": ({"zzz": "1"}, OptionError, "unknown option 'zzz'; known are "),
+    "a slip": (
+        {"hoodie.index.typ": "BUCKET"},
+        OptionError,
+        "did you mean 'hoodie.index.type', 'hoodie.index.name'",
+    ),
+    "a slip in the middle": ({"hoodie.logfle.max.size": "1"}, OptionError, "did you mean 'hoodie.logfile.max.size', "),
+    "nobody's key": ({"zzz": "1"}, OptionError, "unknown option 'zzz'; no option has a name like it"),
     "a Spark option": ({"path": "x"}, OptionError, "unknown option 'path'"),
     "an unknown index": ({"hoodie.index.type": "HASH"}, OptionError, "one of SIMPLE, BLOOM, INMEMORY, BUCKET"),
     "no buckets": ({"hoodie.bucket.index.num.buckets": "0"}, OptionError, "expected a positive whole number"),

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.errors import SchemaError
-from hudiformat.naming import one_or_more
+from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.shuffle import arrow_schema, cut_by_rows
 from hudiformat.sink import (
     BatchCommit,
@@ -107,6 +107,7 @@ class FileBatches:
         return self._make_sink().end()
 
 
+@checks_arguments
 def file_sink(
     path: str,
     *,

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.conditions import columns_named
-from hudiformat.naming import one_or_more
+from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.query import Moment, moment_text, plan_snapshot
 from hudiformat.shuffle import arrow_schema, quoted, spark_schema, tasks_at_once
 from hudiformat.spark.errors import reraised
@@ -23,6 +23,7 @@ _LARGEST_TASK, _SMALLEST_TASK = 128 * 1024 * 1024, 4 * 1024 * 1024
 """Bytes of files: spark.sql.files.maxPartitionBytes and openCostInBytes."""
 
 
+@checks_arguments
 def read(
     spark: SparkSession,
     path: str,

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 
 from hudiformat.api import check_updated
+from hudiformat.naming import checks_arguments
 from hudiformat.options import Operation
 from hudiformat.query import PartitionPruner
 from hudiformat.services import write_and_serve
@@ -42,6 +43,7 @@ from hudiformat.write import check_rows
 _ALL = "true"
 
 
+@checks_arguments
 def update(
     spark: SparkSession,
     path: str,
@@ -74,6 +76,7 @@ def update(
     return _changed(spark, path, where, changed, options, deletes=False)
 
 
+@checks_arguments
 def delete_where(spark: SparkSession, path: str, where: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Delete the rows of the table at *path* for which *where*, a condition of Spark SQL, is true, in one commit.
 

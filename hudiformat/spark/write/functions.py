@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.api import Table
 from hudiformat.errors import OptionError
+from hudiformat.naming import checks_arguments
 from hudiformat.options import REPLACING, Operation
 from hudiformat.services import write_and_serve
 from hudiformat.shuffle import QUERY_ID, arrow_schema, cut_by_rows, tasks_at_once, write_everywhere, write_shuffled
@@ -21,6 +22,7 @@ from hudiformat.transaction import Commit, WritePlan, checkpoint, newest_batch, 
 from hudiformat.write import check_rows, overwrite_by
 
 
+@checks_arguments
 def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df* to the table at *path*, in one commit.
 
@@ -36,6 +38,7 @@ def insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return write_by(df, path, Operation.INSERT, options)
 
 
+@checks_arguments
 def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df*, and replace those with the same record key and partition path, in one commit.
 
@@ -47,6 +50,7 @@ def upsert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return write_by(df, path, Operation.UPSERT, options)
 
 
+@checks_arguments
 def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Add the rows of *df* in new file groups, in one commit: every task opens its own.
 
@@ -61,6 +65,7 @@ def bulk_insert(df: DataFrame, path: str, *, options: Mapping[str, str] | None =
     return write_by(df, path, Operation.BULK_INSERT, options)
 
 
+@checks_arguments
 def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Replace all rows of the partitions that *df* has rows for by those of *df*, in one commit.
 
@@ -72,6 +77,7 @@ def insert_overwrite(df: DataFrame, path: str, *, options: Mapping[str, str] | N
     return write_by(df, path, Operation.INSERT_OVERWRITE, options)
 
 
+@checks_arguments
 def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Replace all rows of the table by those of *df*, in one commit.
 
@@ -83,6 +89,7 @@ def insert_overwrite_table(df: DataFrame, path: str, *, options: Mapping[str, st
     return write_by(df, path, Operation.INSERT_OVERWRITE_TABLE, options)
 
 
+@checks_arguments
 def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None) -> Commit:
     """Delete the rows with the record keys and partitions of *df*, in one commit; other columns are ignored.
 
@@ -94,6 +101,7 @@ def delete(df: DataFrame, path: str, *, options: Mapping[str, str] | None = None
     return write_by(df, path, Operation.DELETE, options)
 
 
+@checks_arguments
 def delete_partitions(
     spark: SparkSession, path: str, partitions: str | Sequence[str], *, options: Mapping[str, str] | None = None
 ) -> Commit:
@@ -109,6 +117,7 @@ def delete_partitions(
         return Table(with_tasks(spark, table.context)).delete_partitions(partitions)
 
 
+@checks_arguments
 def write_batch(
     df: DataFrame,
     path: str,

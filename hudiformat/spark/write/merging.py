@@ -16,6 +16,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame, functions
 
 from hudiformat.errors import DataError, SchemaError, unknown_column
+from hudiformat.naming import checks_arguments
 from hudiformat.options import Operation
 from hudiformat.services import write_and_serve
 from hudiformat.shuffle import (
@@ -83,6 +84,7 @@ class Insert:
 Clause = Update | Delete | Insert
 
 
+@checks_arguments
 def merge(
     source: DataFrame,
     path: str,

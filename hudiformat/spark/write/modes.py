@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from hudiformat.api import Table, create_from_keys
 from hudiformat.errors import NotATableError, OptionError, TableExistsError
-from hudiformat.naming import one_or_more
+from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import Operation
 from hudiformat.shuffle import arrow_schema, paths_of
 from hudiformat.spark.errors import reraised
@@ -24,6 +24,7 @@ _ASKS = ("ignore", "errorifexists", "error")
 _MODES = ("append", "overwrite", *_ASKS)
 
 
+@checks_arguments
 def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[str, str]) -> Table:
     """A new, empty table at *path* with the columns of *rows*, a data frame or its schema, as Hudi's keys describe it.
 
@@ -40,6 +41,7 @@ def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[st
         return create_from_keys(path, schema=arrow_schema(schema), options=asked.of_table)
 
 
+@checks_arguments
 def write(
     df: DataFrame,
     path: str,
