@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         encode_block,
         rollback_block,
     )
+    from hudiformat.conditions import Delete, Insert, Update
     from hudiformat.errors import (
         ArgumentError,
         BeforeFirstCommitError,
@@ -83,6 +84,7 @@ __all__ = [
     "CorruptTableError",
     "DataError",
     "DecodeError",
+    "Delete",
     "EncodeError",
     "FileSlice",
     "FilterError",
@@ -90,6 +92,7 @@ __all__ = [
     "HeaderKey",
     "HudiFormatError",
     "HudiFormatWarning",
+    "Insert",
     "LockError",
     "LogBlock",
     "LogDecoder",
@@ -116,6 +119,7 @@ __all__ = [
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",
+    "Update",
     "WriteConflictError",
     "WriteToken",
     "create_table",
@@ -145,6 +149,7 @@ _NAMES = {
         "encode_block",
         "rollback_block",
     ),
+    "conditions": ("Delete", "Insert", "Update"),
     "errors": (
         "ArgumentError",
         "BeforeFirstCommitError",

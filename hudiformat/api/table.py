@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from hudiformat import services
 from hudiformat.api.changing import delete_where, update_where
+from hudiformat.api.merging import checked_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
-from hudiformat.conditions import Filter
+from hudiformat.conditions import Delete, Filter, Insert, Update
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
 from hudiformat.merge import RecordMerger
@@ -151,6 +152,32 @@ class Table(ReadableTable):
         Source: UpdateHoodieTableCommand.
         """
         return services.write_and_serve(self.context, partial(update_where, values=set, where=where))
+
+    def merge(
+        self,
+        source: Any,
+        *,
+        when_matched: Sequence[Update | Delete] = (),
+        when_not_matched: Sequence[Insert] = (),
+    ) -> Commit:
+        """Merge the rows of *source*, anything with ``__arrow_c_stream__``, into the table, in one commit.
+
+        A source row matches the row with its record key and partition path, or with a global index the row with its
+        record key.  Of the clauses the first counts whose condition holds.  Conditions are filters as for
+        :meth:`snapshot`, on the columns ``source.<name>`` and ``target.<name>``, in expressions
+        ``pc.field("source", "<name>")``; values are such expressions or literals.  Of several source rows with one key
+        the one with the greatest ordering values counts.  In memory are the source's rows and those that they match.
+
+        Raises:
+            OptionError: something that is no clause.
+            SchemaError: a clause names a column that the table does not have, or one that keys are made of.
+            DataError: several source rows have one key, and no ordering column decides; the table is as it was.
+            CommitError: as for :meth:`insert`.
+
+        Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
+        """
+        clauses = checked_clauses(when_matched, when_not_matched)
+        return services.write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
 
     def insert_overwrite(self, data: Any) -> Commit:
         """Replace all rows of the partitions that *data* has rows for by *data*.
