@@ -214,7 +214,7 @@ def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
 
 
 def _pieces(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
-    """The rows in pieces, larger ones of many rows: keys that are neighbours in the index are then looked up together."""
+    """The rows in pieces, larger of many rows: keys that are neighbours in the index are then looked up together."""
     start = 0
     size = max(_BATCH_ROWS, len(rows.keys) // _BATCHES)
     for batch in rows.rows.combine_chunks().to_batches(max_chunksize=size):
