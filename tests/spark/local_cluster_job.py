@@ -90,9 +90,7 @@ def by_functions(change: Callable[[SparkSession, str], object]) -> Callable[[Spa
 def merge(spark: SparkSession, path: str) -> object:
     source = rows(spark, 4, ts=3, first=ROWS - 2)
     clauses = [hudi_spark.Update({"v": functions.lit(0.0), "ts": functions.col("source.ts")})]
-    return hudi_spark.merge(
-        source, path, when_matched=clauses, when_not_matched=[hudi_spark.Insert()], options=OPTIONS
-    )
+    return hudi_spark.merge(source, path, when_matched=clauses, when_not_matched=[hudi_spark.Insert()], options=OPTIONS)
 
 
 def data_source(spark: SparkSession, folder: Path) -> list[float]:
