@@ -19,10 +19,10 @@ _COLUMNS = (
     Column("file groups", 11, right=True),
     Column("base files", 10, right=True),
     Column("small", 6, right=True),
-    Column("bytes", 15, right=True),
-    Column("average", 12, right=True),
+    Column("bytes", 15, right=True, is_bytes=True),
+    Column("average", 12, right=True, is_bytes=True),
     Column("log files", 9, right=True),
-    Column("bytes", 15, right=True),
+    Column("bytes", 15, right=True, is_bytes=True),
     Column("logs/base", 9, right=True),
 )
 _EPILOG = """\b
