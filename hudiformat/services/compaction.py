@@ -140,13 +140,15 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             history=schema_history(state),
             indexes=indexes_of(state) if state.config.metadata_partitions else None,
         )
-        return run_claimed(state, claimed, writing, merge=partial(_merge, state.context.merger), name=_COMPACT)
+        return run_claimed(
+            state, claimed, writing, merge=partial(merge_into_base_file, state.context.merger), name=_COMPACT
+        )
 
 
-def _merge(
+def merge_into_base_file(
     merger: RecordMerger | None, file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken
 ) -> Iterator[WriteStat]:
-    """Write the next base file of a file group out of a slice of it."""
+    """Write the next base file of a file group out of a slice of it; the statistic of the file."""
     reader = plan.slice_reader(merger)
     file = OpenBaseFile(GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:
