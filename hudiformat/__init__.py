@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from hudiformat.merge import RecordMerger
     from hudiformat.naming import BaseFileName, LogFileName, WriteToken
     from hudiformat.query import Scan
+    from hudiformat.repair import Repair, RepairKind, RepairStep, StepState, repair_table
     from hudiformat.storage import open_storage
     from hudiformat.transaction import Commit
     from hudiformat.view import FileSlice
@@ -100,10 +101,14 @@ __all__ = [
     "NotATableError",
     "OptionError",
     "RecordMerger",
+    "Repair",
+    "RepairKind",
+    "RepairStep",
     "SalvageReport",
     "Scan",
     "SchemaError",
     "ServiceReport",
+    "StepState",
     "StorageError",
     "Table",
     "TableError",
@@ -122,6 +127,7 @@ __all__ = [
     "encode_block",
     "open_storage",
     "open_table",
+    "repair_table",
     "rollback_block",
     "salvage",
     "verify_log",
@@ -193,6 +199,7 @@ _NAMES = {
         "WriteToken",
     ),
     "query": ("Scan",),
+    "repair": ("Repair", "RepairKind", "RepairStep", "StepState", "repair_table"),
     "storage": ("open_storage",),
     "transaction": ("Commit",),
     "view": ("FileSlice",),

@@ -15,7 +15,7 @@ from hudiformat.services.indexing import (
     rebuild_indexes,
 )
 from hudiformat.services.inline import before_write, serve, write_and_serve
-from hudiformat.services.leftovers import OLD, is_old, temporary_files
+from hudiformat.services.leftovers import OLD, REPAIR_FOLDER, is_old, temporary_files
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.lost_plans import mend_lost_plans
 from hudiformat.services.metadata_services import may_serve_metadata_table, serve_metadata_table
@@ -25,6 +25,7 @@ from hudiformat.services.versions import change_version
 
 __all__ = [
     "OLD",
+    "REPAIR_FOLDER",
     "SORT_COLUMNS",
     "Part",
     "archivable",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken
-from hudiformat.options import Operation
+from hudiformat.options import DamageMode, Operation
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
@@ -146,10 +147,15 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
 
 
 def merge_into_base_file(
-    merger: RecordMerger | None, file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken
+    merger: RecordMerger | None,
+    file_slice: FileSlice,
+    plan: WritePlan,
+    storage: Storage,
+    token: WriteToken,
+    damage: DamageMode = DamageMode.HUDI,
 ) -> Iterator[WriteStat]:
     """Write the next base file of a file group out of a slice of it; the statistic of the file."""
-    reader = plan.slice_reader(merger)
+    reader = replace(plan.slice_reader(merger), damage=damage)
     file = OpenBaseFile(GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:
         for batch in reader.scan_stored(storage, file_slice):
