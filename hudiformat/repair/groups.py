@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+import pyarrow as pa
+
 from hudiformat.basefile import read_footer
 from hudiformat.errors import HudiFormatError
 from hudiformat.maintenance import TableFinding, TableFindingKind
@@ -25,9 +27,7 @@ from hudiformat.storage import Storage
 from hudiformat.table import TableState, schema_history
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan, exclusive, write_and_commit
-from hudiformat.view import FileSlice, build_slices
-
-import pyarrow as pa  # isort: skip
+from hudiformat.view import FileSlice, LogFile, build_slices
 
 Group = tuple[str, str]
 """A partition path and a file id."""
@@ -53,9 +53,9 @@ def damaged_logs(findings: Iterable[TableFinding], groups: Iterable[Group]) -> I
     for finding in findings:
         name = parse_data_file(base_name(finding.path))
         group = finding.path.rpartition("/")[0], "" if name is None else name.file_id
-        if finding.kind is TableFindingKind.DAMAGED and isinstance(name, LogFileName) and group not in known:
-            if not finding.path.startswith(".hoodie/"):
-                messages.setdefault(finding.path, []).append(finding.message)
+        is_log = isinstance(name, LogFileName) and not finding.path.startswith(".hoodie/")
+        if finding.kind is TableFindingKind.DAMAGED and is_log and group not in known:
+            messages.setdefault(finding.path, []).append(finding.message)
     return ((path, "; ".join(found)) for path, found in messages.items())
 
 
@@ -64,7 +64,7 @@ def plan_groups(state: TableState, found: dict[Group, list[TableFinding]], patie
     writing = patience.of_writers(state)
     for group, findings in found.items():
         source = source_of(state, group, [finding.path for finding in findings])
-        step = _step(state, group, findings, source)
+        step = _step(state, findings, source)
         recent = (patience.of_file(finding.path) for finding in findings)
         reason = writing or next(filter(None, recent), None)
         run = partial(_write_anew, state, group, findings)
@@ -79,7 +79,7 @@ def source_of(state: TableState, group: Group, bad: Sequence[str]) -> FileSlice 
     path, file_id = group
     entries = [entry for entry in state.storage.list(path) if not entry.is_dir]
     slices = [one for one in build_slices(path, entries, state.visibility) if one.file_id == file_id]
-    logs: tuple = ()
+    logs: tuple[LogFile, ...] = ()
     for one in reversed(slices):
         logs = (*one.log_files, *logs)
         base = one.base_file
@@ -109,17 +109,15 @@ def _opens(storage: Storage, path: str, one: FileSlice) -> bool:
     return True
 
 
-def _step(state: TableState, group: Group, findings: Sequence[TableFinding], source: FileSlice | None) -> RepairStep:
+def _step(state: TableState, findings: Sequence[TableFinding], source: FileSlice | None) -> RepairStep:
     path = findings[0].path
     why = "; ".join(f"{base_name(one.path)}: {one.message}" if one.path != path else one.message for one in findings)
     bad = {base_name(finding.path) for finding in findings}
     if source is None:
         what, lost = "nothing of the file group can be read: it is removed from the table", "all of its rows"
     elif source.base_file is None:
-        what, lost = (
-            f"the file group is written anew from its {len(source.log_files)} log files",
-            "rows of its base file",
-        )
+        what = f"the file group is written anew from its {len(source.log_files)} log files"
+        lost = "rows of its base file"
     elif str(source.base_file.name) in bad:
         what = "the file group is written anew from the rows that can be read"
         lost = "rows of the base file from where it is damaged"
@@ -157,10 +155,9 @@ def _write_anew(state: TableState, group: Group, findings: Sequence[TableFinding
     source = source_of(context.state(), group, bad)
     path, file_id = group
     if source is None:
-        replaced = {path: (file_id,)}
-        write_and_commit(
-            context, Operation.DELETE_PARTITION, lambda _plan: (), in_tasks=False, replace=lambda *_: replaced
-        )
+        gone = {path: (file_id,)}
+        operation = Operation.DELETE_PARTITION
+        write_and_commit(context, operation, lambda _plan: (), in_tasks=False, replace=lambda *_: gone)
     else:
         write_and_commit(context, Operation.UPSERT, partial(_written, state, source), in_tasks=False)
     with exclusive(context) as owning:
@@ -170,6 +167,5 @@ def _write_anew(state: TableState, group: Group, findings: Sequence[TableFinding
 
 
 def _written(state: TableState, source: FileSlice, plan: WritePlan) -> list[WriteStat]:
-    return list(
-        merge_into_base_file(state.context.merger, source, plan, state.storage, WriteToken(0, 0, 0), DamageMode.SKIP)
-    )
+    merge = partial(merge_into_base_file, state.context.merger, damage=DamageMode.SKIP)
+    return list(merge(source, plan, state.storage, WriteToken(0, 0, 0)))

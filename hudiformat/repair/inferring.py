@@ -158,8 +158,8 @@ def _of_rows(rows: pa.Table) -> dict[str, str]:
     """Which columns the record keys and partition paths are made of, where only one choice fits all rows."""
     if _KEY not in rows.column_names or rows[_KEY].null_count:
         return {"hoodie.populate.meta.fields": "false"}
-    own = {name: _texts(rows[name]) for name in rows.column_names if not name.startswith("_hoodie_")}
-    own = {name: texts for name, texts in own.items() if texts is not None}
+    columns = [name for name in rows.column_names if not name.startswith("_hoodie_")]
+    own = {name: texts for name in columns if (texts := _texts(rows[name])) is not None}
     keys = _key_columns(rows[_KEY].to_pylist(), own)
     return {**({RECORD_KEYS: keys} if keys else {}), **_partition_columns(rows[_PATH].to_pylist(), own)}
 

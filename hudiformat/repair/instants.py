@@ -9,7 +9,7 @@ from functools import partial
 from hudiformat import services
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.maintenance import TableFinding, TableFindingKind
-from hudiformat.naming import parse_data_file
+from hudiformat.naming import LogFileName, join_path, parse_data_file
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.commits import made_again, saved_again
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
@@ -151,10 +151,7 @@ def _ending(
         what = f"the {instant.action.value} is finished; copies of what it deletes are kept"
         return RepairStep(kind, path, what, why), partial(_finish, context, instant, why)
     if _is_merge(state, instant):
-        busy = (
-            {group.key for group in state.pending_groups if group.instant.time == instant.time} if has_plan else set()
-        )
-        if has_plan and not busy & set(damaged_groups):
+        if has_plan and not set(damaged_groups) & _groups_of(state, instant):
             what = f"the {instant.action.value} is run, as planned"
             return RepairStep(kind, path, what, why), partial(_run_service, context, instant.action)
         if instant.action is Action.COMPACTION and state.logs_name_slices:
@@ -168,9 +165,13 @@ def _ending(
 
 
 def _is_merge(state: TableState, instant: Instant) -> bool:
-    return instant.action in _MERGES or (
-        instant.action is Action.REPLACE_COMMIT and instant not in state.pending_writes
-    )
+    is_replace = instant.action is Action.REPLACE_COMMIT
+    return instant.action in _MERGES or (is_replace and instant not in state.pending_writes)
+
+
+def _groups_of(state: TableState, instant: Instant) -> set[tuple[str, str]]:
+    """The file groups that the plan of a pending instant names."""
+    return {group.key for group in state.pending_groups if group.instant.time == instant.time}
 
 
 def _keep_files(state: TableState, times: Iterable[str], why: str, taken: TakenAway) -> None:
@@ -188,17 +189,20 @@ def _of_write_6(storage: Storage, time: str) -> Iterator[str]:
     """The files that a rollback deletes in table version 6: those whose rows are all of the write."""
     for path, entries in list_partitions(storage, incomplete=True):
         for entry in entries:
-            name = parse_data_file(entry.name)
-            target = f"{path}/{entry.name}".lstrip("/")
-            if name is not None and (name.instant == time or entry.name.startswith(".")):
-                if not entry.name.startswith(".") or log_instants(storage, target) <= {time}:
-                    yield target
+            name, target = parse_data_file(entry.name), join_path(path, entry.name)
+            is_log = isinstance(name, LogFileName)
+            is_whole = is_log and log_instants(storage, target) <= {time}
+            if name is not None and (is_whole or (not is_log and name.instant == time)):
+                yield target
+
+
+def _seen(context: TableContext) -> TableState:
+    """The table as its files say, whatever a restore is about to do."""
+    return TableState(context, context.config, load_timeline(context.storage, context.config))
 
 
 def _roll_back(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    _keep_files(
-        TableState(context, context.config, load_timeline(context.storage, context.config)), [instant.time], why, taken
-    )
+    _keep_files(_seen(context), [instant.time], why, taken)
     with changing(context) as state:
         pending = [one for one in state.timeline.pending if one.time == instant.time and one.action is instant.action]
         for one in pending:
@@ -206,7 +210,7 @@ def _roll_back(context: TableContext, instant: Instant, why: str, taken: TakenAw
 
 
 def _finish(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    state = TableState(context, context.config, load_timeline(context.storage, context.config))
+    state = _seen(context)
     plan = state.plan(instant)
     if isinstance(plan, RollbackPlan) and plan.instant_to_rollback is not None:
         _keep_files(state, [plan.instant_to_rollback.commit_time], why, taken)
@@ -236,8 +240,7 @@ def _plan_again(context: TableContext, instant: Instant, why: str, taken: TakenA
 
 
 def _unplan(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
-    state = TableState(context, context.config, load_timeline(context.storage, context.config))
-    _keep_files(state, [instant.time], why, taken)
+    _keep_files(_seen(context), [instant.time], why, taken)
     with exclusive(context) as owning:
         owning.confirm()
         delete_files(owning.storage, context.config, instant.time)

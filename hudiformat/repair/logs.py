@@ -20,18 +20,23 @@ _WHAT = "is replaced by a copy of its blocks that can be read"
 
 @dataclass(frozen=True, slots=True)
 class _Salvaged:
-    """The blocks of a log file that can be read, one after the other, and what the others were."""
+    """The blocks of a log file that can be read, one after the other, and what the others were.
+
+    ``hidden`` of the blocks were skipped by queries, because of the bytes around them.
+    """
 
     data: bytes
     lost: tuple[str, ...]
+    hidden: int
 
 
 def plan_logs(state: TableState, paths: Iterable[tuple[str, str]], patience: Patience) -> Iterator[Job]:
     """The jobs for damaged log files, which are given with what is wrong with each."""
     writing = patience.of_writers(state) if state.logs_name_slices else None  # which may add to any log file
     for path, why in paths:
-        lost = "; ".join(_salvaged(state.storage, path).lost)
-        step = RepairStep(RepairKind.LOG, path, _WHAT, why, lost)
+        found = _salvaged(state.storage, path)
+        more = f"; queries see {found.hidden} of them again" if found.hidden else ""
+        step = RepairStep(RepairKind.LOG, path, f"{_WHAT}{more}", why, "; ".join(found.lost))
         reason = writing or patience.of_file(path)
         yield Job(step, partial(_salvage, state, path, why)) if reason is None else Job.refused(step, reason)
 
@@ -47,10 +52,11 @@ def _salvage(state: TableState, path: str, why: str, taken: TakenAway) -> None:
 def _salvaged(storage: Storage, path: str) -> _Salvaged:
     """A block with lengths that only Java reads is written anew; one whose content cannot be read is left out."""
     data = storage.map(path)
-    kept, lost, is_odd = [], [], False
+    kept, lost, hidden, is_odd = [], [], 0, False
     for part in parts_of(data):
         if isinstance(part, LogFinding):
             is_odd = part.kind is FindingKind.QUIRK
+            hidden += part.kind is FindingKind.HIDDEN
             if part.kind not in (FindingKind.QUIRK, FindingKind.HIDDEN):
                 lost.append(_shown(part))
             continue
@@ -63,7 +69,7 @@ def _salvaged(storage: Storage, path: str) -> _Salvaged:
             start = part.offset or 0
             kept.append(bytes(data[start : start + (part.size or 0)]))
         is_odd = False
-    return _Salvaged(b"".join(kept), tuple(lost))
+    return _Salvaged(b"".join(kept), tuple(lost), hidden)
 
 
 def _shown(finding: LogFinding) -> str:

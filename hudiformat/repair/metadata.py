@@ -7,6 +7,7 @@ builds it where this one dies.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from hudiformat import services
@@ -33,7 +34,7 @@ def plan_removal(state: TableState, why: str, patience: Patience) -> Job:
 
 def _take_away(state: TableState, why: str, taken: TakenAway) -> None:
     with exclusive(state.context) as owning:
-        current = TableState(owning, owning._current_config(), state.timeline)
+        current = replace(state, context=owning)
         taken.owe(_indexes(current))
         owning.confirm()
         drop_partitions(current, current.config.metadata_partitions, remove=lambda path: taken.take_folder(path, why))

@@ -152,6 +152,7 @@ def merge_into_base_file(
     plan: WritePlan,
     storage: Storage,
     token: WriteToken,
+    *,
     damage: DamageMode = DamageMode.HUDI,
 ) -> Iterator[WriteStat]:
     """Write the next base file of a file group out of a slice of it; the statistic of the file."""
