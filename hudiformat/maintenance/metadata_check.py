@@ -29,7 +29,8 @@ def findings_of_metadata_table(state: TableState) -> Iterator[TableFinding]:
     except HudiFormatError as error:
         yield TableFinding(TableFindingKind.CONTRADICTION, METADATA_FOLDER, f"it cannot be read: {error}")
         return
-    there = {path: {e.name: e.size for e in files if not e.is_dir} for path, files in list_partitions(state.storage)}
+    folders = list_partitions(state.storage, incomplete=True)
+    there = {path: {file.name: file.size for file in files if not file.is_dir} for path, files in folders}
     wrong = list(_differences(state, listed, there))
     if wrong:
         more = f", and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""

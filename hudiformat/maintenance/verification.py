@@ -57,14 +57,16 @@ def verify_table(context: TableContext, *, contents: bool = True, keys: bool = F
 def verify_state(state: TableState, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
     """As :func:`verify_table` for one state of a table, but for its properties.
 
-    Where the file of a completed write cannot be read, it is not known what is in the table, and nothing else is
-    looked at.
+    Where the file of a completed write cannot be read, or from table version 8 on a file of the archived timeline, it
+    is not known what is in the table, and nothing else is looked at.
     """
     unknown = False
     for finding in findings_of_instants(state):
         unknown |= finding.kind is TableFindingKind.DAMAGED and _is_of_write(state, finding)
         yield finding
-    yield from findings_of_archive(state.storage, state.config)
+    for finding in findings_of_archive(state.storage, state.config):
+        unknown |= not state.logs_name_slices  # the archive says to which slice a log file belongs
+        yield finding
     if unknown:
         return
     yield from findings_of_partitions(state)
@@ -80,7 +82,7 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
     """The data files that are orphaned, missing or, with *contents*, damaged."""
     context, named = state.context, _named_by_commits(state)
     for_tasks: list[FileSlice] = []
-    for partition, entries in list_partitions(state.storage):
+    for partition, entries in list_partitions(state.storage, incomplete=True):
         files = [found for entry in entries if (found := _parsed(partition, entry.name))]
         yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
         slices = latest_slices(build_slices(partition, entries, state.visibility))

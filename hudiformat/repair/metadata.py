@@ -17,6 +17,7 @@ from hudiformat.repair.alive import Patience
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway, owed_indexes, settle
 from hudiformat.table import TableState
+from hudiformat.timeline import load_table_config
 from hudiformat.transaction import exclusive
 from hudiformat.upkeep import KEPT_UP, drop_partitions
 
@@ -34,7 +35,7 @@ def plan_removal(state: TableState, why: str, patience: Patience) -> Job:
 
 def _take_away(state: TableState, why: str, taken: TakenAway) -> None:
     with exclusive(state.context) as owning:
-        current = replace(state, context=owning)
+        current = replace(state, context=owning, config=load_table_config(state.storage))
         taken.owe(_indexes(current))
         owning.confirm()
         drop_partitions(current, current.config.metadata_partitions, remove=lambda path: taken.take_folder(path, why))

@@ -161,8 +161,8 @@ class _Look:
             *plan_archive(state, findings, patience),
             *plan_instants(state, findings, patience, groups),
         ]
-        if any(job.step.kind is RepairKind.COMMIT for job in jobs):
-            return jobs  # what else is wrong can be told once the commits say again what they did
+        if any(job.step.kind in (RepairKind.COMMIT, RepairKind.ARCHIVE) for job in jobs):
+            return jobs  # what else is wrong can be told once these can be read
         jobs += plan_loose_files(state, findings, patience)
         jobs += plan_logs(state, damaged_logs(findings, groups), patience)
         jobs += plan_groups(state, groups, patience)

@@ -36,6 +36,7 @@ from hudiformat.timeline import (
 
 _NAME, _VERSION, _TYPE = "hoodie.table.name", "hoodie.table.version", "hoodie.table.type"
 _OLD_ORDERING = "hoodie.table.precombine.field"
+_MODE, _PAYLOAD = "hoodie.record.merge.mode", "hoodie.compaction.payload.class"
 _NEEDED = (_NAME, _VERSION, _TYPE, RECORD_KEYS, PARTITIONS, ORDERING)
 """What must be known: with a wrong value of one of these, readers or writers do wrong without an error."""
 
@@ -100,7 +101,9 @@ def _restore(storage: Storage, why: str, taken: TakenAway) -> None:
 def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Patience) -> MendedProperties:
     known = {**of_files(storage), **of_metadata_table(storage), **whole_lines(storage, PROPERTIES_FILE)}
     known = {**known, **whole_lines(storage, BACKUP_FILE), **given}
-    missing = [key for key in _NEEDED if key not in known and not (key == ORDERING and _OLD_ORDERING in known)]
+    if _OLD_ORDERING in known:
+        known.setdefault(ORDERING, known[_OLD_ORDERING])
+    missing = [key for key in (*_NEEDED, *_of_merging(known)) if key not in known]
     what = "is made again from what the table shows"
     lost = "every property that files do not show, and that has another value than Hudi's default"
     step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, what, why, lost)
@@ -112,11 +115,19 @@ def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Pat
         raise
     except (HudiFormatError, ValueError) as error:
         return MendedProperties((Job.refused(step, f"they would be invalid: {error}"),), None)
-    found = ", ".join(f"{key}={config.properties.get(key, '')}" for key in _NEEDED)
+    shown = (*_NEEDED, *_of_merging(known))
+    found = ", ".join(f"{key}={config.properties.get(key, '')}" for key in shown)
     step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, f"{what}: {found}", why, lost)
     paths = [path for path in (PROPERTIES_FILE, BACKUP_FILE) if storage.exists(path)]
     job = _guarded(step, partial(_write, storage, config, why), patience, paths[0] if paths else PROPERTIES_FILE)
     return MendedProperties((job,), config)
+
+
+def _of_merging(known: Mapping[str, str]) -> tuple[str, ...]:
+    """What decides, in a table with ordering columns, whether they count: their names alone do not."""
+    if not known.get(ORDERING):
+        return ()
+    return (_PAYLOAD,) if known.get(_VERSION) == "6" else (_MODE,)
 
 
 def _asking(missing: list[str]) -> str:
@@ -130,22 +141,21 @@ def _asking(missing: list[str]) -> str:
 
 def _config(storage: Storage, known: Mapping[str, str]) -> TableConfig:
     """A new table's properties with what is *known*."""
-    ordering = known.get(ORDERING, known.get(_OLD_ORDERING, ""))
-    mode = known.get("hoodie.record.merge.mode")
+    ordering, mode = known[ORDERING], known.get(_MODE)
     made = new_table_config(
         name=known[_NAME],
         record_key_fields=_names(known[RECORD_KEYS]),
         partition_fields=[name.partition(":")[0] for name in _names(known[PARTITIONS])],
         ordering_fields=_names(ordering),
         table_type=TableType(known[_TYPE].strip().upper()),
-        merge_mode=MergeMode(mode) if mode else None,
+        merge_mode=MergeMode(mode.strip().upper()) if mode else None,
         timeline_zone=TimelineZone(known.get("hoodie.table.timeline.timezone", "LOCAL").strip().upper()),
         database=known.get("hoodie.database.name", ""),
         version=int(known[_VERSION]),
     )
-    properties = {**made.properties, **{key: value for key, value in known.items() if key != ORDERING or ordering}}
+    properties = {**made.properties, **known}
     properties[CHECKSUM_KEY] = str(table_checksum(known[_NAME], known.get("hoodie.database.name", "")))
-    if known.get(ORDERING) == "":
+    if not ordering:
         properties.pop(ORDERING, None)
     return config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
 
