@@ -10,7 +10,7 @@ from hudiformat import services
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.maintenance import TableFinding, TableFindingKind
 from hudiformat.naming import LogFileName, join_path, parse_data_file
-from hudiformat.repair.alive import Patience
+from hudiformat.repair.alive import Patience, is_pending_write
 from hudiformat.repair.commits import made_again, saved_again
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway
@@ -142,9 +142,10 @@ def _ending(
 ) -> tuple[RepairStep, partial[None]]:
     """How a pending instant whose writer is dead comes to an end."""
     context, why = state.context, finding.message
-    kind = RepairKind.PENDING if has_plan else RepairKind.PLAN
     path = instant_path(state.config, instant)
-    if instant in state.pending_writes:
+    is_write = is_pending_write(state, instant)
+    kind = RepairKind.PENDING if has_plan or is_write else RepairKind.PLAN
+    if is_write:
         what = "the write is rolled back; copies of its files are kept"
         return RepairStep(kind, path, what, why), partial(_roll_back, context, instant, why)
     if instant.action in (Action.ROLLBACK, Action.RESTORE) and has_plan:
@@ -166,7 +167,7 @@ def _ending(
 
 def _is_merge(state: TableState, instant: Instant) -> bool:
     is_replace = instant.action is Action.REPLACE_COMMIT
-    return instant.action in _MERGES or (is_replace and instant not in state.pending_writes)
+    return instant.action in _MERGES or (is_replace and not is_pending_write(state, instant))
 
 
 def _groups_of(state: TableState, instant: Instant) -> set[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from hudiformat.maintenance import duplicate_keys
-from hudiformat.naming import WriteToken
+from hudiformat.naming import WriteToken, join_path
 from hudiformat.options import Operation
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
@@ -26,11 +26,11 @@ def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
     if not found:
         return
     count = sum(len(keys) for _, keys in found)
-    places = ", ".join(f"{one.partition_path}/{one.file_id}".lstrip("/") for one, _ in found[:_SHOWN])
+    places = ", ".join(join_path(one.partition_path, one.file_id) for one, _ in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     step = RepairStep(
         RepairKind.KEYS,
-        found[0][0].partition_path,
+        join_path(found[0][0].partition_path, found[0][0].file_id),
         f"the older rows of {count} keys are deleted from the file groups {places}{more}",
         "their keys are in another file group too, from a newer commit",
         f"{count} older rows, which the table's past still has",

@@ -30,12 +30,14 @@ from hudiformat.repair.steps import Job, Repair, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway
 from hudiformat.storage import Location, Storage, open_storage
 from hudiformat.table import Clock, TableClock, TableContext, TableState
-from hudiformat.timeline import TableConfig, load_timeline
+from hudiformat.timeline import Action, TableConfig, load_timeline
 
 DEAD_AFTER = 600.0
 """Seconds without a sign of life after which a writer counts as dead."""
 _MOST_ROUNDS = 6
-_CHANGES_FILES = (RepairKind.LOG, RepairKind.FILES, RepairKind.KEYS, RepairKind.COMMIT, RepairKind.PLAN)
+_HIDING = (RepairKind.ARCHIVE, RepairKind.COMMIT, RepairKind.PLAN)
+"""What has to be put right before the rest can be told."""
+_CHANGES_FILES = (RepairKind.LOG, RepairKind.FILES, RepairKind.KEYS)
 
 
 def repair_table(
@@ -142,7 +144,7 @@ class _Look:
     def plan(self) -> list[Job]:
         """The jobs that can be told by now, in the order in which they are carried out."""
         mended = mend_properties(self.storage, self.properties, self.patience)
-        if mended.config is None:
+        if mended.config is None or any(job.run is None for job in mended.jobs):
             return list(mended.jobs)
         state = self._state(mended.config)
         with warnings.catch_warnings():
@@ -161,15 +163,18 @@ class _Look:
             *plan_archive(state, findings, patience),
             *plan_instants(state, findings, patience, groups),
         ]
-        if any(job.step.kind in (RepairKind.COMMIT, RepairKind.ARCHIVE) for job in jobs):
-            return jobs  # what else is wrong can be told once these can be read
+        is_undoing = any(one.action in (Action.ROLLBACK, Action.RESTORE) for one in state.timeline.pending)
+        if is_undoing or any(job.step.kind in _HIDING for job in jobs):
+            return self._with_metadata(state, findings, jobs, builds=False)
         jobs += plan_loose_files(state, findings, patience)
         jobs += plan_logs(state, damaged_logs(findings, groups), patience)
         jobs += plan_groups(state, groups, patience)
         jobs += plan_keys(state, patience) if self.keys and not groups else ()
-        return self._with_metadata(state, findings, jobs)
+        return self._with_metadata(state, findings, jobs, builds=True)
 
-    def _with_metadata(self, state: TableState, findings: list[TableFinding], jobs: list[Job]) -> list[Job]:
+    def _with_metadata(
+        self, state: TableState, findings: list[TableFinding], jobs: list[Job], *, builds: bool
+    ) -> list[Job]:
         """*jobs*, before them that which takes a wrong metadata table away, after them that which builds it."""
         wrong = [one.message for one in findings if one.kind is TableFindingKind.CONTRADICTION]
         changed = [job.step for job in jobs if job.run is not None and job.step.kind in _CHANGES_FILES]
@@ -180,7 +185,7 @@ class _Look:
         is_taken_away = any(job.run is not None for job in removal)
         if removal and not is_taken_away:
             jobs = [_held_back(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
-        return [*removal, *jobs, *plan_building(state, is_taken_away=is_taken_away)]
+        return [*removal, *jobs, *(plan_building(state, is_taken_away=is_taken_away) if builds else ())]
 
 
 def _held_back(job: Job, reason: str) -> Job:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hudiformat import RepairKind, Table, open_table
 from hudiformat.naming import BaseFileName, LogFileName, parse_data_file
-from hudiformat.timeline import TableType, instant_path
+from hudiformat.timeline import instant_path
 from tests.tables import unpack
 
 TABLES = "v9-mor-avro-h120", "v6-mor-avro-h0150"
