@@ -232,9 +232,9 @@ def _run_service(context: TableContext, action: Action, _taken: TakenAway) -> No
 
 def _plan_again(context: TableContext, instant: Instant, why: str, taken: TakenAway) -> None:
     requested = replace(instant, state=State.REQUESTED)
-    taken.take(instant_path(context.config, requested), why)
-    if instant.state is State.REQUESTED:  # without a file the instant would be gone, and its log files with it
-        context.storage.create(instant_path(context.config, requested), b"", overwrite=True)
+    taken.keep(instant_path(context.config, requested), why)
+    # Not taken away: without a file the instant would be gone, and the log files that name it with it.
+    context.storage.create(instant_path(context.config, requested), b"", overwrite=True)
     state = services.mend_lost_plans(context)
     if any(one.time == instant.time for one in state.timeline.pending):
         services.compact(context)

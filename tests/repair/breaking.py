@@ -92,11 +92,11 @@ def cut_plan(table: Path) -> None:
 
 
 def unmarked_partition(table: Path) -> None:
-    sorted(table.rglob(".hoodie_partition_metadata"))[0].unlink()
+    min(table.rglob(".hoodie_partition_metadata")).unlink()
 
 
 def damaged_partition(table: Path) -> None:
-    sorted(table.rglob(".hoodie_partition_metadata"))[-1].write_bytes(b"#partition met")
+    max(table.rglob(".hoodie_partition_metadata")).write_bytes(b"#partition met")
 
 
 def orphan(table: Path) -> None:
