@@ -1,4 +1,4 @@
-"""Keys in two file groups: the older rows are deleted from theirs, in one commit."""
+"""Keys in two file groups: the older rows are deleted from theirs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def plan_keys(state: TableState, patience: Patience) -> Iterator[Job]:
 
 
 def _delete(state: TableState, _taken: TakenAway) -> None:
-    write_and_commit(state.context, Operation.DELETE, partial(_written, state), in_tasks=False)
+    """A commit deletes one row of each key from a base file that has the key several times, so it may take several."""
+    while any(True for _ in duplicate_keys(state.context.state())):
+        write_and_commit(state.context, Operation.DELETE, partial(_written, state), in_tasks=False)
 
 
 def _written(state: TableState, plan: WritePlan) -> list[WriteStat]:

@@ -5,12 +5,12 @@ Of some the files say nothing: the ordering columns above all.  Those the caller
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 
-from hudiformat.errors import CorruptTableError, HudiFormatError, NotATableError, StorageError, UnsupportedFeatureError
+from hudiformat.errors import CorruptTableError, HudiFormatError, NotATableError, StorageError
 from hudiformat.maintenance import TableFindingKind, findings_of_properties
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.inferring import ORDERING, PARTITIONS, RECORD_KEYS, of_files, of_metadata_table, whole_lines
@@ -36,9 +36,14 @@ from hudiformat.timeline import (
 
 _NAME, _VERSION, _TYPE = "hoodie.table.name", "hoodie.table.version", "hoodie.table.type"
 _OLD_ORDERING = "hoodie.table.precombine.field"
+_GENERATOR, _GENERATOR_CLASS = "hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class"
 _MODE, _PAYLOAD = "hoodie.record.merge.mode", "hoodie.compaction.payload.class"
 _NEEDED = (_NAME, _VERSION, _TYPE, RECORD_KEYS, PARTITIONS, ORDERING)
 """What must be known: with a wrong value of one of these, readers or writers do wrong without an error."""
+
+
+_MADE_AGAIN = "is made again from what the table shows"
+_LOST = "every property that files do not show, and that has another value than Hudi's default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ def mend_properties(storage: Storage, given: Mapping[str, str], patience: Patien
 
     Raises:
         NotATableError: there is no table.
-        UnsupportedFeatureError: the table has a version that is not supported.
+        UnsupportedFeatureError: the properties are whole, and of a version that is not supported.
     """
     findings = list(findings_of_properties(storage))
     if not findings:
@@ -78,10 +83,10 @@ def _only_backup(storage: Storage, why: str, patience: Patience) -> MendedProper
     return MendedProperties((job,), load_table_config(storage))
 
 
-def _guarded(step: RepairStep, run: partial[None] | object, patience: Patience, path: str) -> Job:
+def _guarded(step: RepairStep, run: Callable[[TakenAway], object], patience: Patience, path: str) -> Job:
     """A job, refused where the writer of *path* may be alive."""
     reason = patience.of_file(path)
-    return Job(step, run) if reason is None else Job.refused(step, reason)  # type: ignore[arg-type]
+    return Job(step, run) if reason is None else Job.refused(step, reason)
 
 
 def _intact(storage: Storage, path: str) -> TableConfig | None:
@@ -99,27 +104,25 @@ def _restore(storage: Storage, why: str, taken: TakenAway) -> None:
 
 
 def _rebuilt(storage: Storage, given: Mapping[str, str], why: str, patience: Patience) -> MendedProperties:
-    known = {**of_files(storage), **of_metadata_table(storage), **whole_lines(storage, PROPERTIES_FILE)}
+    inferred = of_files(storage)
+    known = {**inferred, **of_metadata_table(storage), **whole_lines(storage, PROPERTIES_FILE)}
     known = {**known, **whole_lines(storage, BACKUP_FILE), **given}
     if _OLD_ORDERING in known:
         known.setdefault(ORDERING, known[_OLD_ORDERING])
-    missing = [key for key in (*_NEEDED, *_of_merging(known)) if key not in known]
-    what = "is made again from what the table shows"
-    lost = "every property that files do not show, and that has another value than Hudi's default"
-    step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, what, why, lost)
+    # Partition paths that are no values of columns are made by a key generator that only the properties name.
+    by_generator = () if PARTITIONS in inferred or _GENERATOR_CLASS in known else (_GENERATOR,)
+    needed = (*_NEEDED, *_of_merging(known), *by_generator)
+    missing = [key for key in needed if key not in known]
+    step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, _MADE_AGAIN, why, _LOST)
     if missing:
         return MendedProperties((Job.refused(step, _asking(missing)),), None)
     try:
         config = _config(storage, known)
-    except UnsupportedFeatureError:
-        raise
     except (HudiFormatError, ValueError) as error:
         return MendedProperties((Job.refused(step, f"they would be invalid: {error}"),), None)
-    shown = (*_NEEDED, *_of_merging(known))
-    found = ", ".join(f"{key}={config.properties.get(key, '')}" for key in shown)
-    step = RepairStep(RepairKind.PROPERTIES, PROPERTIES_FILE, f"{what}: {found}", why, lost)
-    paths = [path for path in (PROPERTIES_FILE, BACKUP_FILE) if storage.exists(path)]
-    job = _guarded(step, partial(_write, storage, config, why), patience, paths[0] if paths else PROPERTIES_FILE)
+    found = ", ".join(f"{key}={config.properties.get(key, '')}" for key in needed)
+    step = replace(step, what=f"{_MADE_AGAIN}: {found}")
+    job = _guarded(step, partial(_write, storage, config, why), patience, PROPERTIES_FILE)
     return MendedProperties((job,), config)
 
 
@@ -153,10 +156,11 @@ def _config(storage: Storage, known: Mapping[str, str]) -> TableConfig:
         database=known.get("hoodie.database.name", ""),
         version=int(known[_VERSION]),
     )
-    properties = {**made.properties, **known}
+    properties = {ORDERING: "", **made.properties, **known}
     properties[CHECKSUM_KEY] = str(table_checksum(known[_NAME], known.get("hoodie.database.name", "")))
-    if not ordering:
-        properties.pop(ORDERING, None)
+    for key in (ORDERING, _GENERATOR):  # where an empty value says that there is none
+        if not properties[key]:
+            del properties[key]
     return config_of(properties, path=f"{storage.root}/{PROPERTIES_FILE}")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 import hudiformat as hf
 from hudiformat import Repair, RepairKind, StepState
 from hudiformat.repair import DEAD_AFTER
-from hudiformat.storage import LocalStorage
+from hudiformat.storage import LocalStorage, open_storage
 from tests.effort import every
 from tests.faults import FaultyStorage
 from tests.repair.breaking import (
@@ -87,7 +89,7 @@ def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_pat
     age(undisturbed)
     repaired(undisturbed, broken)
     expected = own_rows(hf.open_table(undisturbed))
-    at, step = 0, every(7)
+    at, step = 0, every(17)
     while True:
         path = tmp_path / f"killed-{at}"
         shutil.copytree(made, path)
@@ -103,6 +105,21 @@ def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_pat
             at += step
         else:
             return
+
+
+@pytest.mark.parametrize("broken", KILLED, ids=lambda one: one.name)
+def test_tables_in_object_stores_are_repaired(broken: Break, tmp_path: Path) -> None:
+    made = broken.make(tmp_path)
+    storage = open_storage(f"/{uuid.uuid4()}", filesystem=MemoryFileSystem())
+    for path, data in tree(made).items():
+        if not path.endswith(("/", ".crc")) and "/.heartbeat/" not in path:  # a new heartbeat is one of the living
+            storage.create(path, data)
+    repaired(made, broken)
+    done = hf.repair_table(storage, apply=True, dead_after=0)
+    assert done.left == ()
+    table = hf.open_table(storage)
+    assert table.verify() == []
+    assert own_rows(table) == own_rows(hf.open_table(made))
 
 
 def test_a_writer_that_may_be_alive_is_left_alone(tmp_path: Path) -> None:
