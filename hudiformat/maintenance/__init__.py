@@ -6,7 +6,7 @@ from hudiformat.maintenance.key_check import DuplicateKeys, duplicate_keys
 from hudiformat.maintenance.report import MaintenanceReport, ServiceReport, TableSize
 from hudiformat.maintenance.running import maintain, services_named
 from hudiformat.maintenance.timeline_check import findings_of_properties
-from hudiformat.maintenance.verification import verify_state, verify_table
+from hudiformat.maintenance.verification import stored_schema, verify_state, verify_table
 
 __all__ = [
     "Decision",
@@ -22,6 +22,7 @@ __all__ = [
     "findings_of_properties",
     "maintain",
     "services_named",
+    "stored_schema",
     "verify_state",
     "verify_table",
 ]

@@ -81,6 +81,7 @@ def verify_state(state: TableState, *, contents: bool = True, keys: bool = False
 def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
     """The data files that are orphaned, missing or, with *contents*, damaged."""
     context, named = state.context, _named_by_commits(state)
+    history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
     for partition, entries in list_partitions(state.storage, incomplete=True):
         files = [found for entry in entries if (found := _parsed(partition, entry.name))]
@@ -89,11 +90,11 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
         yield from _missing(slices, files, named.pop(partition, {}))
         if contents and context.run_each is None:
             for item in slices:
-                yield from _of_slice(state.storage, state.schema.arrow, schema_history(state), item)
+                yield from _of_slice(state.storage, stored_schema(state), history, item)
         elif contents:
             for_tasks += slices
     if for_tasks:
-        look = partial(findings_of_slice, state.storage.root, state.schema.arrow, schema_history(state))
+        look = partial(findings_of_slice, state.storage.root, stored_schema(state), history)
         for findings in context.each(look, for_tasks):
             yield from findings
     for paths in named.values():  # of partitions that are not there at all
@@ -104,6 +105,11 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
 def _is_of_write(state: TableState, finding: TableFinding) -> bool:
     """Whether a finding is about the file of a completed write."""
     return any(finding.path == instant_path(state.config, one) for one in state.timeline.completed_writes)
+
+
+def stored_schema(state: TableState) -> pa.Schema:
+    """The columns of the table's files, meta fields too."""
+    return state.schema.arrow_with_meta if state.config.populate_meta_fields else state.schema.arrow
 
 
 def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:

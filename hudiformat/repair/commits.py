@@ -38,6 +38,10 @@ _UNKNOWN_WRITE = Operation.UPSERT.value
 _SERVICES = {Action.COMPACTION: "COMPACT", Action.LOG_COMPACTION: "LOG_COMPACT"}
 
 
+_MERGING = tuple(_SERVICES.values())
+"""What Hudi up to 0.15 calls compacted, of which newer ones call the first alone so."""
+
+
 def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
     """The content of a completed write, from its files; None where it is not known what it has replaced.
 
@@ -60,7 +64,7 @@ def made_again(state: TableState, instant: Instant) -> CommitMetadata | None:
         operation_type=operation,
         partition_to_write_stats=stats,
         extra_metadata=_schemas(state, instant, stats),
-        compacted=operation == _SERVICES[Action.COMPACTION],
+        compacted=operation in _MERGING[: 2 if state.logs_name_slices else 1],
         partition_to_replace_file_ids=replaced,
     )
 
@@ -214,7 +218,8 @@ def _schema_of(state: TableState, stat: WriteStat) -> str | None:
     path = stat.path or ""
     if isinstance(parse_data_file(base_name(path)), LogFileName):
         blocks = LogReader(path, storage=state.storage)
-        return next((block.schema for block in blocks if block.type.name.endswith("_DATA")), None)
+        whole = (block for block in blocks if block.type.name.endswith("_DATA") and not block.is_partial)
+        return next((block.schema for block in whole), None)
     with pq.ParquetFile(pa.BufferReader(state.storage.map(path))) as file:
         found = (file.metadata.metadata or {}).get(_SCHEMA_KEY)
     return None if found is None else found.decode()

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudiformat.basefile import read_footer
 from hudiformat.errors import HudiFormatError
-from hudiformat.maintenance import TableFinding, TableFindingKind
+from hudiformat.maintenance import TableFinding, TableFindingKind, stored_schema
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.options import DamageMode, Operation
 from hudiformat.query import scan_batches
@@ -93,7 +93,9 @@ def source_of(state: TableState, group: Group, bad: Sequence[str]) -> FileSlice 
 
 def _is_sound(state: TableState, path: str, name: str) -> bool:
     try:
-        for _ in scan_batches(state.storage, join_path(path, name), state.schema.arrow, history=schema_history(state)):
+        for _ in scan_batches(
+            state.storage, join_path(path, name), stored_schema(state), history=schema_history(state)
+        ):
             pass
     except HudiFormatError:
         return False

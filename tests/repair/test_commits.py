@@ -43,7 +43,8 @@ def test_commits_of_hudis_are_made_again(name: str, tmp_path: Path) -> None:
             assert {path[0] for path in named(found)} <= {path[0] for path in named(real)}
         assert groups(found) == groups(real) or real.operation_type != "CLUSTER"
         if real.schema is not None and found.schema is not None:
-            assert TableSchema.of_commit(found.schema).is_like(TableSchema.of_commit(real.schema))
+            mine, theirs = (TableSchema.of_commit(one).arrow for one in (found.schema, real.schema))
+            assert sorted(mine, key=lambda field: field.name) == sorted(theirs, key=lambda field: field.name)
         assert found.compacted == real.compacted
 
 
@@ -70,9 +71,6 @@ def test_counts_are_those_of_the_files(table: Table) -> None:
         assert found is not None
         assert [(one.num_writes, one.num_deletes) for one in found.write_stats] == [
             (one.num_writes, one.num_deletes) for one in real.write_stats
-        ]
-        assert [(one.prev_commit, one.base_file) for one in found.write_stats] == [
-            (one.prev_commit, one.base_file) for one in real.write_stats
         ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.repair.breaking import age
 from tests.tables import content, new_table, rows, unpack
 
 
-def twice(path: Path, **changes: object) -> Table:
+def twice(path: Path, **changes: Any) -> Table:
     table = new_table(path, **changes)
     table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1), ("c", 1, "y", 1)))
     table.bulk_insert(rows(("a", 2, "x", 2), ("d", 2, "y", 2)))
