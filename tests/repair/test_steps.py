@@ -35,3 +35,9 @@ def test_a_job_is_done_refused_or_fails(tmp_path: Path) -> None:
     assert (refused.state, refused.reason) == (StepState.REFUSED, "alive")
     failed = Job(STEP, fail).done(taken)
     assert (failed.state, failed.reason) == (StepState.FAILED, "no")
+
+
+def test_the_page_about_repairs_names_every_kind_of_step() -> None:
+    page = (Path(__file__).parents[2] / "docs/repair.md").read_text()
+    rows = [line.split("|")[1].strip(" `") for line in page.splitlines() if line.startswith("| `")]
+    assert sorted(rows) == sorted(kind.value for kind in RepairKind)
