@@ -10,11 +10,12 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.basefile import META_FIELDS
+from hudiformat.timeline import Action
 from tests.conformance.hudi import RealHudi
 from tests.conformance.test_both_ways import kept_at
 from tests.effort import LONG
-from tests.repair.breaking import BREAKS, V9, Break, age, own_rows
-from tests.tables import unpack
+from tests.repair.breaking import BREAKS, V9, Break, age, damaged_base, own_rows
+from tests.tables import tree, unpack
 
 CHOSEN = [one for number, one in enumerate(BREAKS) if LONG or one.by not in {other.by for other in BREAKS[:number]}]
 """One table for each way of breaking one."""
@@ -78,3 +79,31 @@ def test_hudi_reads_a_table_whose_duplicates_were_deleted(hudi: RealHudi, tmp_pa
     assert hf.open_table(path).repair(apply=True, keys=True).left == ()
     assert own_rows(hf.open_table(path)) == before
     check(hudi, path, writes=True)
+
+
+@pytest.mark.hudi
+def test_hudis_services_leave_what_was_taken_away(hudi: RealHudi, tmp_path: Path) -> None:
+    """Its cleaner, its archiving and the building of its metadata table do not look into the folder."""
+    broken = next(one for one in BREAKS if one.by is damaged_base and one.golden == "v9-cow-small-files-h120")
+    path = broken.make(tmp_path)
+    taken = hf.repair_table(path, apply=True).taken_away
+    assert taken is not None
+    before = tree(path / taken)
+    table = hf.open_table(path)
+    services = {
+        "hoodie.metadata.enable": True,
+        "hoodie.metadata.index.column.stats.enable": True,
+        "hoodie.clean.commits.retained": 1,
+        "hoodie.clean.automatic": True,
+        "hoodie.keep.min.commits": 2,
+        "hoodie.keep.max.commits": 3,
+    }
+    rows = without_meta_fields(table.snapshot())
+    for start in (0, 5):
+        hudi.write(rows.slice(start, 5), path, {**write_options(table), **services})
+    table = hf.open_table(path)
+    assert {"files", "column_stats"} <= set(table.config.metadata_partitions)
+    assert any(one.action is Action.CLEAN for one in table.timeline.completed)
+    assert tree(path / taken) == before
+    assert theirs(hudi, table) == own_rows(table)
+    assert table.verify() == []
