@@ -25,7 +25,7 @@ class TableFindingKind(Enum):
     PARTITION = "partition"
     """A folder with committed data files whose partition metadata file is missing or damaged: readers skip it."""
     LEFTOVER = "leftover"
-    """Markers or a heartbeat of a write that is over, or a metadata table that the properties do not name."""
+    """Markers of a write that is over, or a metadata table that the properties do not name."""
     CONTRADICTION = "contradiction"
     """The metadata table cannot be read, or lists other files than there are: Hudi's readers believe it."""
     DUPLICATE = "duplicate"

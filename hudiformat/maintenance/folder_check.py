@@ -17,7 +17,6 @@ from hudiformat.timeline import MARKER_FOLDER, METADATA_FOLDER, Timeline, has_ta
 from hudiformat.transaction import marked_instants
 from hudiformat.view import PARTITION_METADATA_FILE, list_partitions
 
-_HEARTBEATS = ".hoodie/.heartbeat"
 _BEING_BUILT = "hoodie.table.metadata.partitions.inflight"
 _DEPTH = re.compile(rb"^partitionDepth=([0-9]+)\s*$", re.MULTILINE)
 _SETTLED = timedelta(minutes=10)
@@ -36,17 +35,13 @@ def findings_of_temporaries(storage: Storage) -> Iterator[TableFinding]:
 
 
 def findings_of_leftovers(state: TableState) -> Iterator[TableFinding]:
-    """Markers and heartbeats of writes that are over, and a metadata table that is not the table's any more."""
+    """Markers of writes that are over, and a metadata table that is not the table's any more."""
     pending = {instant.time for instant in state.timeline.pending}
     settled = format_instant(state.context.clock() - _SETTLED)
     for time in marked_instants(state.storage):
         if time not in pending and time < settled:
             message = "markers of a write that is over"
             yield TableFinding(TableFindingKind.LEFTOVER, f"{MARKER_FOLDER}/{time}", message, (time,))
-    for entry in state.storage.list(_HEARTBEATS):
-        if entry.name not in pending and not entry.is_dir and entry.name < settled:
-            message = "the heartbeat of a write that is over"
-            yield TableFinding(TableFindingKind.LEFTOVER, f"{_HEARTBEATS}/{entry.name}", message, (entry.name,))
     is_named = state.config.metadata_partitions or state.config.properties.get(_BEING_BUILT)
     if not is_named and has_table(FolderStorage(state.storage, METADATA_FOLDER)):
         message = "a metadata table that the table's properties do not name"

@@ -37,7 +37,7 @@ class RepairKind(Enum):
     FILES = "files"
     """A base file is damaged or missing, or a log file that a commit names is missing."""
     LEFTOVER = "leftover"
-    """Markers, heartbeats or a metadata table of what is over."""
+    """Markers of a write that is over, or a metadata table that is not the table's any more."""
     KEYS = "keys"
     """Keys are in two file groups."""
 

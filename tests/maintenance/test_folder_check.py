@@ -23,15 +23,10 @@ def found(table: Table) -> list[tuple[str, str]]:
     return [(one.kind.name, one.path) for one in table.verify()]
 
 
-def test_markers_and_heartbeats_of_writes_that_are_over(table: Table) -> None:
+def test_markers_of_writes_that_are_over(table: Table) -> None:
     for name in ("20200101000000000", "99990101000000000"):  # the second may be one that is about to be committed
         Path(table.path, MARKERS, name).mkdir(parents=True)
-        Path(table.path, ".hoodie/.heartbeat").mkdir(exist_ok=True)
-        Path(table.path, ".hoodie/.heartbeat", name).touch()
-    assert found(table) == [
-        ("LEFTOVER", f"{MARKERS}/20200101000000000"),
-        ("LEFTOVER", ".hoodie/.heartbeat/20200101000000000"),
-    ]
+    assert found(table) == [("LEFTOVER", f"{MARKERS}/20200101000000000")]
 
 
 def test_a_metadata_table_that_the_properties_do_not_name(tmp_path: Path) -> None:

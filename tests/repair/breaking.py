@@ -108,14 +108,11 @@ def orphan(table: Path) -> None:
 
 
 def leftovers(table: Path) -> None:
-    """Markers and a heartbeat of the newest commit, which its writer had no time to delete."""
+    """Markers of the newest commit, which its writer had no time to delete."""
     done = newest(table).name[:17]
     marker = table / f".hoodie/.temp/{done}/x.parquet.marker.CREATE"
     marker.parent.mkdir(parents=True)
     marker.touch()
-    heartbeat = table / f".hoodie/.heartbeat/{done}"
-    heartbeat.parent.mkdir(exist_ok=True)
-    heartbeat.touch()
 
 
 def cut_metadata_table(table: Path) -> None:
