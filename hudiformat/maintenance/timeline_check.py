@@ -91,10 +91,10 @@ def _damage(read: Callable[[], object]) -> str | None:
     return None
 
 
-def findings_of_archive(storage: Storage, config: TableConfig) -> Iterator[TableFinding]:
-    """The files of the archived timeline that cannot be read."""
+def findings_of_archive(storage: Storage, config: TableConfig, *, contents: bool = True) -> Iterator[TableFinding]:
+    """The files of the archived timeline that cannot be read; without *contents* only what reading slices takes."""
     if config.version < VERSION_WITH_COMPLETION_TIMES:
-        yield from _of_archive_logs(storage, config)
+        yield from _of_archive_logs(storage, config, contents=contents)
         return
     try:
         number, files = latest_manifest(storage, config.history_folder)
@@ -103,19 +103,19 @@ def findings_of_archive(storage: Storage, config: TableConfig) -> Iterator[Table
         return
     for name in files:
         path = f"{config.history_folder}/{name}"
-        message = _damage(lambda path=path: read_history_file(storage, path))  # type: ignore[misc]
+        message = _damage(lambda path=path: read_history_file(storage, path, contents=contents))  # type: ignore[misc]
         if message is not None:
             named = f"manifest_{number} names it: {message}"
             yield TableFinding(TableFindingKind.DAMAGED, path, named)
 
 
-def _of_archive_logs(storage: Storage, config: TableConfig) -> Iterator[TableFinding]:
+def _of_archive_logs(storage: Storage, config: TableConfig, *, contents: bool) -> Iterator[TableFinding]:
     for path in archive_files(storage, config):
         for finding in findings_of(path, contents=False, storage=storage):
             if finding.kind is not FindingKind.QUIRK:
                 message = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}: {finding.message}"
                 yield TableFinding(TableFindingKind.DAMAGED, path, message)
-        for block in LogReader(path, storage=storage):
+        for block in LogReader(path, storage=storage) if contents else ():
             message = _damage(lambda block=block, path=path: archived_records(block, path=path)) or ""  # type: ignore[misc]
             if message:
                 yield TableFinding(TableFindingKind.DAMAGED, path, message)

@@ -64,7 +64,7 @@ def verify_state(state: TableState, *, contents: bool = True, keys: bool = False
     for finding in findings_of_instants(state):
         unknown |= finding.kind is TableFindingKind.DAMAGED and _is_of_write(state, finding)
         yield finding
-    for finding in findings_of_archive(state.storage, state.config):
+    for finding in findings_of_archive(state.storage, state.config, contents=contents):
         unknown |= not state.logs_name_slices  # the archive says to which slice a log file belongs
         yield finding
     if unknown:

@@ -10,7 +10,7 @@ from hudiformat.repair.alive import Patience
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway
 from hudiformat.table import TableState
-from hudiformat.timeline import BACKUP_FILE, PROPERTIES_FILE
+from hudiformat.timeline import BACKUP_FILE, METADATA_FOLDER, PROPERTIES_FILE
 from hudiformat.transaction import exclusive, partition_metadata
 
 _OUTSIDE = "it is outside of the table: hudiformat clean deletes it"
@@ -25,7 +25,16 @@ def plan_loose_files(state: TableState, findings: Iterable[TableFinding], patien
             yield _orphan(state, finding, patience)
         elif finding.kind is TableFindingKind.LEFTOVER and finding.path not in (BACKUP_FILE, PROPERTIES_FILE):
             step = RepairStep(RepairKind.LEFTOVER, finding.path, "is taken away", finding.message)
-            yield Job(step, partial(_take, state, finding.path, finding.message))
+            reason = _reason_to_wait(state, finding.path, patience)
+            run = partial(_take, state, finding.path, finding.message)
+            yield Job(step, run) if reason is None else Job.refused(step, reason)
+
+
+def _reason_to_wait(state: TableState, path: str, patience: Patience) -> str | None:
+    """Why a leftover may be none: a writer that builds a metadata table names it in the properties at the end."""
+    if path != METADATA_FOLDER:
+        return None
+    return patience.of_writers(state) or patience.of_file(f"{path}/{PROPERTIES_FILE}")
 
 
 def _partition(state: TableState, finding: TableFinding) -> Job:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from hudiformat.errors import HudiFormatWarning
+from hudiformat.errors import HudiFormatWarning, TableError
 from hudiformat.maintenance import TableFinding, TableFindingKind, verify_state
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES
@@ -34,7 +34,7 @@ from hudiformat.timeline import Action, TableConfig, load_timeline
 
 DEAD_AFTER = 600.0
 """Seconds without a sign of life after which a writer counts as dead."""
-_MOST_ROUNDS = 6
+_MOST_ROUNDS, _MOST_LOOKS = 6, 5
 _HIDING = (RepairKind.ARCHIVE, RepairKind.COMMIT, RepairKind.PLAN)
 """What has to be put right before the rest can be told."""
 _CHANGES_FILES = (RepairKind.LOG, RepairKind.FILES, RepairKind.KEYS)
@@ -69,6 +69,7 @@ def repair_table(
         UnsupportedFeatureError: the table has a version that is not supported.
         OptionError: an unknown option or a bad value.
         StorageError: a folder cannot be listed.
+        TableError: other writers change the table again and again while it is looked at.
 
     Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
     """
@@ -146,11 +147,19 @@ class _Look:
         mended = mend_properties(self.storage, self.properties, self.patience)
         if mended.config is None or any(job.run is None for job in mended.jobs):
             return list(mended.jobs)
-        state = self._state(mended.config)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HudiFormatWarning)
-            findings = list(verify_state(state))
-        return [*mended.jobs, *self._of_findings(state, findings)]
+        for _ in range(_MOST_LOOKS):
+            state = self._state(mended.config)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HudiFormatWarning)
+                findings = list(verify_state(state))
+            # What others have cleaned or rolled back meanwhile looks like damage.
+            if load_timeline(self.storage, mended.config) == state.timeline:
+                return [*mended.jobs, *self._of_findings(state, findings)]
+        raise TableError(
+            f"{self.storage.root}: in each of {_MOST_LOOKS} looks at the table, others have changed it meanwhile; "
+            "repair it when fewer writers are at work",
+            path=self.storage.root,
+        )
 
     def _state(self, config: TableConfig) -> TableState:
         """The table with these properties; its timeline is not asked for restores, whose plans may be damaged."""

@@ -11,6 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import hudiformat as hf
 from hudiformat import Repair, RepairKind, StepState
+from hudiformat import storage as hf_storage
 from hudiformat.repair import DEAD_AFTER
 from hudiformat.storage import LocalStorage, open_storage
 from tests.effort import every
@@ -174,6 +175,26 @@ def test_a_step_that_fails_is_told(tmp_path: Path) -> None:
 
     (step,) = hf.repair_table(ReadOnly(path), apply=True).steps
     assert (step.state, step.reason) == (StepState.FAILED, "no space left")
+
+
+def test_a_look_that_others_have_overtaken_is_repeated(tmp_path: Path) -> None:
+    path = unpack(V9, tmp_path).table
+
+    class Busy(LocalStorage):
+        left = 3
+
+        def list(self, path: str) -> list[hf_storage.FileInfo]:
+            if path == "east" and self.left:
+                self.left -= 1
+                self.create(f".hoodie/timeline/2099010100000000{self.left}.clean.requested", b"")
+            return super().list(path)
+
+    storage = Busy(path)
+    assert {step.kind for step in hf.repair_table(storage).steps} == {RepairKind.PLAN}
+    assert storage.left == 0
+    storage.left = 99
+    with pytest.raises(hf.TableError, match="in each of 5 looks at the table, others have changed it"):
+        hf.repair_table(storage)
 
 
 def test_there_is_no_table(tmp_path: Path) -> None:
