@@ -96,8 +96,9 @@ def _make_again(state: TableState, instant: Instant, why: str, taken: TakenAway)
             "restore the table to a savepoint, or put a copy of the file back",
             path=storage.root,
         )
-    with exclusive(state.context):
+    with exclusive(state.context) as owning:
         taken.keep(path, why)
+        owning.confirm()
         storage.create(path, encode_content(content, state.config), overwrite=True)
 
 
@@ -152,17 +153,24 @@ def _ending(
         what = f"the {instant.action.value} is finished; copies of what it deletes are kept"
         return RepairStep(kind, path, what, why), partial(_finish, context, instant, why)
     if _is_merge(state, instant):
-        if has_plan and not set(damaged_groups) & _groups_of(state, instant):
-            what = f"the {instant.action.value} is run, as planned"
-            return RepairStep(kind, path, what, why), partial(_run_service, context, instant.action)
-        if instant.action is Action.COMPACTION and state.logs_name_slices:
-            what = "the compaction is planned again over the log files that are there, and run"
-            return RepairStep(kind, path, what, why), partial(_plan_again, context, instant, why)
-        what = f"the {instant.action.value} is taken off the timeline; the files that it was to merge stay"
-        return RepairStep(kind, path, what, why), partial(_unplan, context, instant, why)
+        is_sound = has_plan and not set(damaged_groups) & _groups_of(state, instant)
+        what, run = _ending_of_merge(state, instant, why, is_sound=is_sound)
+        return RepairStep(kind, path, what, why), run
     what = f"the {instant.action.value} is taken off the timeline"
     lost = "what it was to undo stays in the table" if instant.action in (Action.ROLLBACK, Action.RESTORE) else ""
     return RepairStep(kind, path, what, why, lost), partial(_take_off, context, instant, why)
+
+
+def _ending_of_merge(state: TableState, instant: Instant, why: str, *, is_sound: bool) -> tuple[str, partial[None]]:
+    """How a compaction or clustering comes to an end, whose plan and files can be read, or not."""
+    if is_sound:
+        what = f"the {instant.action.value} is run, as planned"
+        return what, partial(_run_service, state.context, instant.action)
+    if instant.action is Action.COMPACTION and state.logs_name_slices:
+        what = "the compaction is planned again over the log files that are there, and run"
+        return what, partial(_plan_again, state.context, instant, why)
+    what = f"the {instant.action.value} is taken off the timeline; the files that it was to merge stay"
+    return what, partial(_unplan, state.context, instant, why)
 
 
 def _is_merge(state: TableState, instant: Instant) -> bool:

@@ -45,9 +45,11 @@ def _partition(state: TableState, finding: TableFinding) -> Job:
 
 def _mark(state: TableState, finding: TableFinding, taken: TakenAway) -> None:
     """Source: HoodiePartitionMetadata, Hudi 1.2.0."""
-    taken.keep(finding.path, finding.message)
     folder = finding.path.rpartition("/")[0]
-    state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
+    with exclusive(state.context) as owning:
+        taken.keep(finding.path, finding.message)
+        owning.confirm()
+        state.storage.create(finding.path, partition_metadata(folder, finding.instants[0]), overwrite=True)
 
 
 def _orphan(state: TableState, finding: TableFinding, patience: Patience) -> Job:

@@ -31,6 +31,7 @@ from hudiformat.repair.taking_away import TakenAway
 from hudiformat.storage import Location, Storage, open_storage
 from hudiformat.table import Clock, TableClock, TableContext, TableState
 from hudiformat.timeline import Action, TableConfig, load_timeline
+from hudiformat.transaction import exclusive
 
 DEAD_AFTER = 600.0
 """Seconds without a sign of life after which a writer counts as dead."""
@@ -55,7 +56,8 @@ def repair_table(
 ) -> Repair:
     """What has to be done to the table at *path* so that ``verify`` finds nothing; with *apply* it is done.
 
-    The table need not open: its properties may be lost.  What files do not show of them is given in *properties*.  With
+    The table need not open: its properties may be lost.  What files do not show of them is given in *properties*, which
+    count only then.  With
     *keys*, keys that are in two file groups are looked for too, and their older rows deleted.  A writer that has given
     no sign of life for *dead_after* seconds counts as dead; what one that may be alive is at work on is refused.
 
@@ -154,7 +156,7 @@ class _Look:
                 findings = list(verify_state(state))
             # What others have cleaned or rolled back meanwhile looks like damage.
             if load_timeline(self.storage, mended.config) == state.timeline:
-                return [*mended.jobs, *self._of_findings(state, findings)]
+                return [*(_under_lock(job, state) for job in mended.jobs), *self._of_findings(state, findings)]
         raise TableError(
             f"{self.storage.root}: in each of {_MOST_LOOKS} looks at the table, others have changed it meanwhile; "
             "repair it when fewer writers are at work",
@@ -195,6 +197,18 @@ class _Look:
         if removal and not is_taken_away:
             jobs = [_held_back(job, removal[0].step.reason) if job.step in changed else job for job in jobs]
         return [*removal, *jobs, *(plan_building(state, is_taken_away=is_taken_away) if builds else ())]
+
+
+def _under_lock(job: Job, state: TableState) -> Job:
+    """A job that holds the table's lock meanwhile."""
+
+    def run(taken: TakenAway) -> None:
+        assert job.run is not None  # noqa: S101 - those that are refused are in a plan of their own
+        with exclusive(state.context) as owning:
+            owning.confirm()
+            job.run(taken)
+
+    return Job(job.step, run)
 
 
 def _held_back(job: Job, reason: str) -> Job:

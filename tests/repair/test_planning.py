@@ -12,6 +12,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 import hudiformat as hf
 from hudiformat import Repair, RepairKind, StepState
 from hudiformat import storage as hf_storage
+from hudiformat.options import FILE_SYSTEM_PROVIDER
 from hudiformat.repair import DEAD_AFTER
 from hudiformat.storage import LocalStorage, open_storage
 from tests.effort import every
@@ -35,6 +36,11 @@ from tests.repair.breaking import (
 from tests.repair.killing import Killed, KilledAt
 from tests.tables import tree, unpack
 
+LOCKED = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.lock.provider": FILE_SYSTEM_PROVIDER,
+}
 names = pytest.mark.parametrize("broken", BREAKS, ids=lambda one: one.name)
 
 
@@ -106,6 +112,28 @@ def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_pat
             at += step
         else:
             return
+
+
+@pytest.mark.parametrize("broken", KILLED, ids=lambda one: one.name)
+def test_tables_with_a_lock_are_repaired_under_it(broken: Break, tmp_path: Path) -> None:
+    path = broken.make(tmp_path)
+    done = hf.repair_table(path, apply=True, options=LOCKED, dead_after=0)
+    assert done.left == ()
+    assert hf.open_table(path, options=LOCKED).verify() == []
+    assert not (path / ".hoodie/lock").exists()
+
+
+def test_a_lock_that_another_writer_keeps_makes_steps_fail(tmp_path: Path) -> None:
+    path = unpack(V9, tmp_path).table
+    cut_log(path)
+    age(path)
+    quick = {"hoodie.write.lock.client.num_retries": "1", "hoodie.write.lock.client.wait_time_ms_between_retry": "1"}
+    table = hf.open_table(path, options={**LOCKED, **quick})
+    (path / ".hoodie/lock").touch()
+    before = tree(path)
+    (step,) = table.repair(apply=True).steps
+    assert (step.state, "the lock was not free" in step.reason) == (StepState.FAILED, True)
+    assert tree(path) == before
 
 
 @pytest.mark.parametrize("broken", KILLED, ids=lambda one: one.name)
