@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from hudiformat.basefile import read_footer
+from hudiformat.basefile import opened_base_file, read_footer
 from hudiformat.blocks import BlockType
 from hudiformat.errors import HudiFormatError
 from hudiformat.logfile import LogReader
@@ -220,7 +219,7 @@ def _schema_of(state: TableState, stat: WriteStat) -> str | None:
         blocks = LogReader(path, storage=state.storage)
         whole = (block for block in blocks if block.type.name.endswith("_DATA") and not block.is_partial)
         return next((block.schema for block in whole), None)
-    with pq.ParquetFile(pa.BufferReader(state.storage.map(path))) as file:
+    with opened_base_file(state.storage, path) as file:
         found = (file.metadata.metadata or {}).get(_SCHEMA_KEY)
     return None if found is None else found.decode()
 

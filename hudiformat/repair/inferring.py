@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from hudiformat.basefile import opened_base_file
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.metadata import DEFINITIONS_FILE, DEFINITIONS_KEY
 from hudiformat.naming import BaseFileName, LogFileName, join_path, parse_data_file
@@ -147,9 +147,9 @@ def _newest_schema(storage: Storage, folder: str, instants: tuple[Instant, ...])
 def _rows(storage: Storage, path: str) -> pa.Table | None:
     """Some rows of a base file; None where it cannot be read or has none."""
     try:
-        with pq.ParquetFile(pa.BufferReader(storage.map(path))) as file:
+        with opened_base_file(storage, path) as file:
             batch = next(file.iter_batches(_SAMPLE), None)
-    except (HudiFormatError, pa.ArrowException, OSError, ValueError):
+    except HudiFormatError:
         return None
     return None if batch is None or not batch.num_rows else pa.Table.from_batches([batch])
 

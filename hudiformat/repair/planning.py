@@ -57,9 +57,9 @@ def repair_table(
     """What has to be done to the table at *path* so that ``verify`` finds nothing; with *apply* it is done.
 
     The table need not open: its properties may be lost.  What files do not show of them is given in *properties*, which
-    count only then.  With
-    *keys*, keys that are in two file groups are looked for too, and their older rows deleted.  A writer that has given
-    no sign of life for *dead_after* seconds counts as dead; what one that may be alive is at work on is refused.
+    count only then.  With *keys*, keys that are in two file groups are looked for too, and their older rows deleted.  A
+    writer that has given no sign of life for *dead_after* seconds counts as dead; what one that may be alive is at work
+    on is refused.
 
     *told* is called with the steps of each plan before they are carried out: damage that other damage has hidden is
     planned afterwards.  What is taken away or replaced is kept in a folder ``.hoodie/.repair/<instant>``.  A process
