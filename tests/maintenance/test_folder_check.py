@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, TableFindingKind, open_table
+from hudiformat import StorageError, Table, TableFindingKind, open_table
+from hudiformat.storage import LocalStorage
+from hudiformat.view import PARTITION_METADATA_FILE
 from tests.tables import Clock, new_table, rows, unpack
 
 MARKERS = ".hoodie/.temp"
@@ -62,3 +64,22 @@ def test_partition_metadata_files_in_parquet_and_foreign_folders_are_fine(tmp_pa
     (path / "elsewhere").mkdir()
     (path / "elsewhere/notes.txt").touch()
     assert found(open_table(path, clock=Clock())) == []
+
+
+def test_spill_folders_of_this_machine(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "hudiformat-spill-1"
+    monkeypatch.setattr("hudiformat.maintenance.folder_check.old_spill_folders", lambda **_: [folder])
+    assert found(table) == [("ORPHAN", str(folder))]
+    (step,) = table.repair().steps
+    assert "outside of the table" in step.reason
+
+
+def test_a_partition_metadata_file_that_the_storage_does_not_give(table: Table) -> None:
+    class Failing(LocalStorage):
+        def read(self, path: str) -> bytes:
+            if path == f"x/{PARTITION_METADATA_FILE}":
+                raise StorageError("input/output error", path=path)
+            return super().read(path)
+
+    (finding,) = open_table(Failing(table.path)).verify()
+    assert (finding.kind, finding.message) == (TableFindingKind.PARTITION, "input/output error")

@@ -162,3 +162,14 @@ def test_a_savepoint_names_the_files_that_it_keeps(table: Table) -> None:
     assert isinstance(again, SavepointMetadata)
     assert replace(again, savepointed_at=0, comments="") == replace(real, savepointed_at=0, comments="")
     assert saved.action is Action.SAVEPOINT
+
+
+def test_a_clustering_whose_plan_is_damaged_too_is_not_known(tmp_path: Path) -> None:
+    path = unpack("v9-mor-clustered-h120", tmp_path).table
+    for file in (path / ".hoodie/timeline").glob("*cluster*"):
+        file.write_bytes(b"Obj\x01 no longer")
+    for file in (path / ".hoodie/timeline").glob("*.replacecommit"):
+        file.write_bytes(b"Obj\x01 no longer")
+    age(path)
+    (step,) = hf.repair_table(path, apply=True).steps
+    assert step.state is StepState.FAILED
