@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from hudiformat.merge import RecordMerger
     from hudiformat.naming import BaseFileName, LogFileName, WriteToken
     from hudiformat.query import Scan
+    from hudiformat.repair import Repair, RepairKind, RepairStep, StepState, repair_table
     from hudiformat.storage import open_storage
     from hudiformat.transaction import Commit
     from hudiformat.view import FileSlice
@@ -105,10 +106,14 @@ __all__ = [
     "NotATableError",
     "OptionError",
     "RecordMerger",
+    "Repair",
+    "RepairKind",
+    "RepairStep",
     "SalvageReport",
     "Scan",
     "SchemaError",
     "ServiceReport",
+    "StepState",
     "StorageError",
     "Table",
     "TableError",
@@ -128,6 +133,7 @@ __all__ = [
     "encode_block",
     "open_storage",
     "open_table",
+    "repair_table",
     "rollback_block",
     "salvage",
     "verify_log",
@@ -201,6 +207,7 @@ _NAMES = {
         "WriteToken",
     ),
     "query": ("Scan",),
+    "repair": ("Repair", "RepairKind", "RepairStep", "StepState", "repair_table"),
     "storage": ("open_storage",),
     "transaction": ("Commit",),
     "view": ("FileSlice",),

@@ -21,6 +21,7 @@ from hudiformat.merge import RecordMerger
 from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import Operation, options_of
 from hudiformat.query import named_instant
+from hudiformat.repair import DEAD_AFTER, Repair, repair_context
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, Storage, open_storage
 from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
@@ -287,17 +288,42 @@ class Table(ReadableTable):
         """
         return services.drop_index(self.context, name, dependents=dependents)
 
-    def verify(self, *, contents: bool = True) -> list[TableFinding]:
+    def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.
 
-        Without *contents* no data file is opened.  Nothing is changed.
+        Without *contents* no data file is opened.  With *keys* all keys are read, to find those that are in two file
+        groups of a partition.  Nothing is changed.
+
+        Raises:
+            StorageError: a folder cannot be listed.
+            UnsupportedFeatureError: with *keys*, the table has no meta fields.
+
+        Source: spec/services.md.
+        """
+        return list(verify_table(self.context, contents=contents, keys=keys))
+
+    def repair(
+        self,
+        *,
+        apply: bool = False,
+        keys: bool = False,
+        properties: Mapping[str, str] | None = None,
+        dead_after: float = DEAD_AFTER,
+    ) -> Repair:
+        """What has to be done so that :meth:`verify` finds nothing; with *apply* it is done.
+
+        Arguments and errors are those of ``repair_table``, which takes a path: a table whose properties are lost cannot
+        be opened.  ``options`` are those that this table was opened with.
 
         Raises:
             StorageError: a folder cannot be listed.
 
-        Source: spec/services.md.
+        Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
         """
-        return list(verify_table(self.context, contents=contents))
+        context = self.context
+        repaired = repair_context(context, apply=apply, keys=keys, properties=properties, dead_after=dead_after)
+        self.context = replace(context, config=load_table_config(context.storage)) if apply else context
+        return repaired
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.
