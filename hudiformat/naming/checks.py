@@ -189,6 +189,7 @@ _CHECKS: dict[str, _Check] = {
     "str | None": _or_none(_TEXT),
     "int": ("an int", _is_number),
     "bool": ("True or False", _is_flag),
+    "float": ("a number", lambda value: hasattr(value, "__float__") and not isinstance(value, bool)),
     "str | Sequence[str]": _NAMES,
     "str | Sequence[str] | None": _or_none(_NAMES),
     "Mapping[str, str]": _OPTIONS,

@@ -17,7 +17,7 @@ from hudiformat.naming import one_or_more
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.query.explain import explain
 from hudiformat.query.explanation import ScanExplanation
-from hudiformat.query.gone import FilesGoneError
+from hudiformat.query.gone import FilesGoneError, refuse_missing
 from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
 from hudiformat.query.pruning import PartitionPruner, fits
 from hudiformat.query.scan import Scan, SliceQuery
@@ -118,6 +118,7 @@ def plan_snapshot(
 
     Raises:
         TableError: the rows of that moment are not known, or were cleaned; or cleans overtake every attempt.
+        StorageError: a base file is missing that a commit names, unless ``hudiformat.damage`` is skip.
     """
     names = None if columns is None else one_or_more(columns)
 
@@ -129,6 +130,8 @@ def plan_snapshot(
         slices = state.slices(as_of=reader.as_of, pruner=pruner)
         if reader.as_of is not None:
             refuse_cleaned(state, slices, reader.as_of, pruner)
+        else:
+            refuse_missing(state, slices, reader.damage, pruner)
         return _sliced(state, SliceQuery(reader, names, condition, with_logs), slices)
 
     return on_one_state(context, plan, of_the_past=as_of is not None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hudiformat import StorageError, Table, open_table
+from hudiformat import HudiFormatWarning, StorageError, Table, open_table
 from hudiformat.query.gone import FilesGoneError, cleaned_files, deleted_files, explaining, files_of, why_gone
 from hudiformat.timeline import Action, ArchiveLimits, Instant, State, archive, instant_path
+from tests import tables
 from tests.tables import new_table, rows
 
 KEPT = {"hoodie.clean.commits.retained": "1", "hudiformat.sync": "false"}
@@ -159,3 +161,38 @@ def test_a_log_file_of_a_write_that_was_given_up(tmp_path: Path, version: int) -
     other = path.replace(".log.1_", ".log.7_")
     reason = f"{other} was of a write that was given up or rolled back: ask again"
     assert why(table, other) == (reason if version == 6 else None)
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize(
+    ("table_type", "logged"), [("COPY_ON_WRITE", False), ("MERGE_ON_READ", False), ("MERGE_ON_READ", True)]
+)
+@pytest.mark.parametrize("metadata", ["true", "false"])
+def test_a_missing_base_file_is_an_error_and_not_fewer_rows(
+    tmp_path: Path, version: int, table_type: str, logged: bool, metadata: str
+) -> None:
+    options = {"hoodie.index.type": "SIMPLE", "hoodie.metadata.enable": metadata}
+    table = new_table(tmp_path / "t", table_type=table_type, version=version, options=options)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
+    if logged:
+        table.upsert(rows(("a", 2, "x", 3)))
+    [one] = table.file_slices("x")
+    assert one.base_file is not None
+    (tmp_path / "t" / "x" / str(one.base_file.name)).unlink()
+    for read in (table.snapshot, lambda: table.scan().read_all(), table.count):
+        with pytest.raises(StorageError, match=re.escape(str(one.base_file.name))):
+            read()
+    skipping = open_table(table.path, options={"hudiformat.damage": "skip"})
+    with pytest.warns(HudiFormatWarning, match=f"{re.escape(str(one.base_file.name))}.*"):
+        found = skipping.snapshot(columns=["k"]).sort_by("k")["k"].to_pylist()
+    assert found == (["a", "b"] if logged else ["b"])
+
+
+def test_a_file_that_a_later_write_has_replaced_is_not_missing(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options={"hoodie.index.type": "SIMPLE"})
+    table.insert(rows(("a", 1, "x", 1)))
+    [old] = table.file_slices("x")
+    assert old.base_file is not None
+    table.insert_overwrite(rows(("b", 1, "x", 1)))
+    (tmp_path / "t" / "x" / str(old.base_file.name)).unlink()
+    assert tables.content(table) == [("b", 1, "x", 1)]
