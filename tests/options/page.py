@@ -1,6 +1,7 @@
 """docs/options.md: hudiformat's own keys, and every key of Hudi's and what becomes of it.
 
-``python -m tests.options.page`` writes it."""
+``python -m tests.options.page`` writes it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from hudiformat.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_ho
 from hudiformat.options.values import WriteOptions
 from hudiformat.sink.options import _KEYS as SINK_KEYS
 from hudiformat.sink.options import SinkOptions
+from hudiformat.sink.options import _duration as duration
+from hudiformat.sink.options import _size as size
 
 PAGE = Path(__file__).parents[2] / "docs" / "options.md"
 OWN = {
@@ -79,9 +82,7 @@ def page() -> str:
     for key in hudi_keys().values():
         groups[key.group].append(key)
     own = "".join(f"| `{key}` | {_value(WriteOptions(), WRITE_KEYS[key][0])} | {OWN[key]} |\n" for key in sorted(OWN))
-    sink = "".join(
-        f"| `{key}` | {_value(SinkOptions(), name, by.__name__)} |\n" for key, (name, by) in SINK_KEYS.items()
-    )
+    sink = "".join(f"| `{key}` | {_value(SinkOptions(), name, by)} |\n" for key, (name, by) in SINK_KEYS.items())
     parts = [_HEAD.replace("OWN\n", f"{own}\n").replace("SINK\n", f"{sink}\n")]
     for group in sorted(groups, key=lambda name: (name == "other", name)):
         parts.append(f"\n### {group}\n\n| key | default | |\n|---|---|---|\n")
@@ -89,8 +90,8 @@ def page() -> str:
     return "".join(parts)
 
 
-def _value(options: Any, name: str, unit: str = "") -> str:
-    """A default as one would write it; *unit* is the name of the function that parses it."""
+def _value(options: Any, name: str, parser: Any = None) -> str:
+    """A default as one would write it; *parser* says in which unit."""
     value = getattr(options, name)
     if isinstance(value, Enum):
         value = value.value
@@ -98,9 +99,9 @@ def _value(options: Any, name: str, unit: str = "") -> str:
         value = ",".join(map(str, value))
     if isinstance(value, bool):
         value = str(value).lower()
-    if unit == "_duration" and value is not None:
+    if parser is duration and value is not None:
         value = f"{value // 60_000} min" if value else "0 s"
-    if unit == "_size" and value is not None:
+    if parser is size and value is not None:
         value = f"{value >> 20} mb"
     return f"`{value}`" if value not in ("", None) else ""
 
