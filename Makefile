@@ -45,7 +45,7 @@ pages: .venv/.dev ## write the generated pages and pictures of the documentation
 	$(BIN)/python -m tools.figures
 	$(BIN)/python -m tools.first_hour
 
-package: .venv/.dev ## build sdist and wheel, and try the wheel in an empty environment of each Python there is
+package: .venv/.made ## build sdist and wheel, and try the wheel in an empty environment of each Python there is
 	$(BIN)/python -m tools.package
 
 oldest: .venv/.made ## run the fast tests with the oldest dependencies that are allowed, in an environment of its own

@@ -81,6 +81,12 @@ def test_rates_have_units() -> None:
         rate("fast")
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_links_at_the_top_of_the_repository_lead_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(([^)\s#]+)\)", (ROOT / name).read_text("utf-8"))
+    assert [link for link in links if not re.match("https?:", link) and not (ROOT / link).exists()] == []
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
 def test_figures_in_words_are_in_the_results(name: str) -> None:
     results = RESULTS.read_text("utf-8")
