@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,16 @@ PROJECT = (package.ROOT / "pyproject.toml").read_text("utf-8")
 def test_the_wheel_is_whole_and_works_in_an_empty_environment(capsys: pytest.CaptureFixture[str]) -> None:
     assert package.main(["--python", sys.executable]) == 0, capsys.readouterr().err
     assert "nothing else" in capsys.readouterr().out
+
+
+def test_a_version_that_is_not_claimed_is_tried_by_what_the_wheel_needs(tmp_path: Path) -> None:
+    wheel = tmp_path / "x.whl"
+    needed = ("numpy>=1", "click>=8; extra == 'cli'", "hypothesis; extra == 'testing'")
+    metadata = "".join(f"Requires-Dist: {requirement}\n" for requirement in needed)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("x.dist-info/METADATA", metadata)
+    assert package.requirements(wheel) == ["numpy>=1", "click>=8"]
+    assert f"3.{sys.version_info.minor}" in package.claimed()
 
 
 def sound() -> set[str]:
