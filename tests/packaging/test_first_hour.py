@@ -27,6 +27,9 @@ def test_a_session_keeps_its_names_and_gives_back_what_is_printed(tmp_path: Path
 
 
 def test_a_command_that_fails_ends_the_hour(tmp_path: Path) -> None:
-    assert command(Path(sys.executable), tmp_path, "hudiformat --version").startswith("hudiformat, version")
-    with pytest.raises(PackageError, match="read nowhere ended with 2: hudiformat: "):
-        command(Path(sys.executable), tmp_path, "hudiformat read nowhere")
+    program = tmp_path / "ends"
+    program.write_text("#!/bin/sh\necho $1  >&2\nexit $1\n")
+    program.chmod(0o755)
+    assert command(tmp_path / "python", tmp_path, "ends 1") == "1\n"
+    with pytest.raises(PackageError, match="ends 2 ended with 2: 2"):
+        command(tmp_path / "python", tmp_path, "ends 2")

@@ -68,7 +68,7 @@ def test_something_that_is_no_interpreter_has_no_version(tmp_path: Path) -> None
 
 
 def test_the_oldest_versions_are_those_that_the_project_allows() -> None:
-    found = re.findall(r'"([\w-]+)(?:\[[\w,-]+\])?>=([\d.]+)', PROJECT)
+    found = re.findall(r'"([\w-]+)(?:\[[\w,-]+\])?[>=]=([\d.]+)', PROJECT)
     lowest = dict(reversed(found))  # what users install stands before what developers do
     for name, version in oldest.versions().items():
         assert version == lowest[name] or version.startswith(f"{lowest[name]}."), name
