@@ -2,10 +2,10 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test fast conformance lint types format bench clean java
+.PHONY: help demo test fast conformance lint types format docs package oldest pages bench clean java
 
 BIN := .venv/bin
-CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py)
+CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py benchmarks/*/*.py)
 # The Java is looked up where it is used: it may have been installed just before.
 WITH_JAVA = JAVA_HOME="$$($(BIN)/python tools/java.py)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python"
 
@@ -34,6 +34,22 @@ types: .venv/.dev ## check types alone
 format: .venv/.dev ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+docs: .venv/.dev ## build the site of the documentation into build/site; every warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+pages: .venv/.dev ## write the generated pages and pictures of the documentation anew
+	$(BIN)/python -m tests.options.page
+	$(BIN)/python -m tests.cli.page
+	$(BIN)/python -m tests.conformance.matrix
+	$(BIN)/python -m tools.figures
+	$(BIN)/python -m tools.first_hour
+
+package: .venv/.made ## build sdist and wheel, and try the wheel in an empty environment of each Python there is
+	$(BIN)/python -m tools.package
+
+oldest: .venv/.made ## run the fast tests with the oldest dependencies that are allowed, in an environment of its own
+	$(BIN)/python -m tools.oldest
 
 bench: java .venv/.dev ## run the benchmarks; BENCH="--quick --plot plot.png" and the like say how
 	$(WITH_JAVA) $(BIN)/python -m benchmarks $(BENCH)

@@ -102,11 +102,19 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArra
     return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
 
 
+def _size_of(batch: pa.RecordBatch | pa.Table) -> int:
+    """About how many bytes the values have."""
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowTypeError:  # pyarrow before 24 does not know it of views
+        return int(batch.get_total_buffer_size())
+
+
 class _Output:
     """Bytes that grow at the end, seldom moved: there is room for as many as the Arrow values have, and some more."""
 
     def __init__(self, batch: pa.RecordBatch | pa.Table, head: bytes = b"") -> None:
-        self._room = np.empty(batch.nbytes + batch.num_rows * _SPARE_BYTES + _SPARE_BYTES, np.uint8)
+        self._room = np.empty(_size_of(batch) + batch.num_rows * _SPARE_BYTES + _SPARE_BYTES, np.uint8)
         self._used = 0
         self.append(content(head))
 

@@ -39,8 +39,9 @@ def encode_entries(keys: pa.Array, values: pa.Array) -> memoryview:
 def _heads(keys: pa.Array, values: pa.Array) -> pa.Array:
     """The lengths in front of each row."""
     heads = np.empty(len(keys), [("key", ">i4"), ("value", ">i4"), ("row", ">i2")])
-    heads["row"] = pc.binary_length(keys).to_numpy()
-    heads["key"] = heads["row"] + np.int32(ROW_LENGTH_SIZE + len(KEY_TAIL))
+    lengths = pc.binary_length(keys).to_numpy()
+    heads["row"] = lengths
+    heads["key"] = lengths + (ROW_LENGTH_SIZE + len(KEY_TAIL))  # numpy 1 would add to heads["row"] in 16 bits
     heads["value"] = pc.binary_length(values).to_numpy()
     offsets = np.arange(len(keys) + 1, dtype=np.int64) * heads.dtype.itemsize
     return pa.LargeBinaryArray.from_buffers(

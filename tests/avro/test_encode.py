@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from hudiformat.avro import (
     encode_records,
     resolve,
 )
-from hudiformat.avro.encode import length_prefix
+from hudiformat.avro.encode import _size_of, length_prefix
 from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
 from tests.avro.builders import SLOW, both_ways, record_schema, same, schema_of
@@ -333,3 +333,15 @@ def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) 
     encoded = encode_records(batch, schema)
     assert encoded == encode_with_fastavro(batch, schema)
     assert decode_records(encoded, size, schema) == batch
+
+
+def test_a_batch_whose_bytes_arrow_does_not_know_has_room_for_its_buffers() -> None:
+    class OfViews:
+        @property
+        def nbytes(self) -> int:
+            raise pa.ArrowTypeError("as pyarrow 19 for string_view")
+
+        def get_total_buffer_size(self) -> int:
+            return 7
+
+    assert _size_of(cast("pa.RecordBatch", OfViews())) == 7

@@ -132,7 +132,7 @@ class SlowTable:
         for file in manifest["files"]:
             path = history / file["fileName"]
             assert path.stat().st_size == file["fileLen"]
-            for row in pq.read_table(path).to_pylist():
+            for row in pq.read_table(path, partitioning=None).to_pylist():
                 content = parse_content(row["metadata"] or b"")
                 yield Done(row["instantTime"], row["action"], row["completionTime"], content, is_archived=True)
 
@@ -224,7 +224,7 @@ class SlowTable:
             for key, ordering, row in entries_of(block):
                 if key not in entries or self._wins(ordering, entries[key][0], is_delete=row is None):
                     entries[key] = (ordering, row)
-        for row in [] if one.base is None else pq.read_table(one.base.path).to_pylist():
+        for row in [] if one.base is None else pq.read_table(one.base.path, partitioning=None).to_pylist():
             ordering, newer = entries.pop(row["_hoodie_record_key"], (-1, row))
             is_late = self.by_event_time and ordering is not None and ordering < row["ts"]
             winner = row if is_late else newer

@@ -1,15 +1,53 @@
-"""docs/options.md: every key of Hudi's, and what becomes of it; ``python -m tests.options.page`` writes it."""
+"""docs/options.md: hudiformat's own keys, and every key of Hudi's and what becomes of it.
+
+``python -m tests.options.page`` writes it.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from hudiformat.options.answers import Answer, HudiKey, current_name, hudi_keys, rule_of
+from hudiformat.options.keys import _KEYS as WRITE_KEYS
 from hudiformat.options.keys import FACT_KEYS, PERSISTED_KEYS, TABLE_KEYS, is_honoured
+from hudiformat.options.values import WriteOptions
+from hudiformat.sink.options import _KEYS as SINK_KEYS
+from hudiformat.sink.options import SinkOptions
+from hudiformat.sink.options import _duration as duration
+from hudiformat.sink.options import _size as size
 
 PAGE = Path(__file__).parents[2] / "docs" / "options.md"
-_HEAD = """# Hudi's configuration keys
+OWN = {
+    "hudiformat.damage": "what a read does about damaged log files: `hudi`, as Hudi does; `fail`; `skip` all and warn",
+    "hudiformat.sizing": "whose rules say which file groups take new rows: `spark` or `flink`",
+    "hudiformat.sizing.tasks": "among how many tasks Flink's rules divide new rows",
+    "hudiformat.spark.driver.rows": "the most rows that Spark's driver writes by itself",
+    "hudiformat.spark.driver.bytes": "the most bytes of rows and their files that Spark's driver writes",
+    "hudiformat.sync": "whether an append returns only once its data is on disk",
+}
+"""hudiformat's own keys among those of a table, and what each means."""
+_HEAD = """# Options
+
+Options are texts: `hf.open_table(path, options={"hoodie.index.type": "BUCKET"})`, `-o KEY=VALUE` on the command line,
+`.option(key, value)` on Spark. An unknown key is an error that names the closest one.
+
+## hudiformat's own keys
+
+| key | default | |
+|---|---|---|
+OWN
+## The file sink
+
+Options of `parse_sink_options` and of `writeStream.format("hudiformat-files")`, as in Flink but for those that begin
+with `hudiformat`; [the sink](../spec/sink.md) says what they mean.
+
+| key | default |
+|---|---|
+SINK
+## Hudi's configuration keys
 
 Every key that Apache Hudi 1.2.0 defines, by the class that defines it, and what hudiformat does with it. A test
 compares this page with the keys and with what the code does; `python -m tests.options.page` writes it.
@@ -43,11 +81,29 @@ def page() -> str:
     groups: dict[str, list[HudiKey]] = defaultdict(list)
     for key in hudi_keys().values():
         groups[key.group].append(key)
-    parts = [_HEAD]
+    own = "".join(f"| `{key}` | {_value(WriteOptions(), WRITE_KEYS[key][0])} | {OWN[key]} |\n" for key in sorted(OWN))
+    sink = "".join(f"| `{key}` | {_value(SinkOptions(), name, by)} |\n" for key, (name, by) in SINK_KEYS.items())
+    parts = [_HEAD.replace("OWN\n", f"{own}\n").replace("SINK\n", f"{sink}\n")]
     for group in sorted(groups, key=lambda name: (name == "other", name)):
-        parts.append(f"\n## {group}\n\n| key | default | |\n|---|---|---|\n")
+        parts.append(f"\n### {group}\n\n| key | default | |\n|---|---|---|\n")
         parts += [f"| `{key.name}` | {_default(key)} | {answer(key)} |\n" for key in groups[group]]
     return "".join(parts)
+
+
+def _value(options: Any, name: str, parser: Any = None) -> str:
+    """A default as one would write it; *parser* says in which unit."""
+    value = getattr(options, name)
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if parser is duration and value is not None:
+        value = f"{value // 60_000} min" if value else "0 s"
+    if parser is size and value is not None:
+        value = f"{value >> 20} mb"
+    return f"`{value}`" if value not in ("", None) else ""
 
 
 def _default(key: HudiKey) -> str:

@@ -13,7 +13,7 @@ from hudiformat.options import keys as option_keys
 from hudiformat.options import parse_write_options
 from hudiformat.options.answers import RULES, Answer, current_name, hudi_keys, rule_of
 from hudiformat.options.keys import is_honoured
-from tests.options.page import PAGE, page
+from tests.options.page import OWN, PAGE, page
 from tests.tables import content, create, new_table, rows, tree
 
 OTHERS = [name for name in hudi_keys() if not is_honoured(name) and not is_honoured(current_name(name))]
@@ -70,7 +70,8 @@ def test_what_has_no_effect_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_lists_all_keys_with_their_answers() -> None:
     assert PAGE.read_text("utf-8") == page(), "run python -m tests.options.page"
     for name in hudi_keys():
-        assert f"| `{name}` |" in page()
+        assert f"| `{name}` |" in PAGE.read_text("utf-8")
+    assert {key for key in option_keys._KEYS if key.startswith("hudiformat.")} == OWN.keys()
 
 
 @pytest.mark.parametrize(

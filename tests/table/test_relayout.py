@@ -39,7 +39,7 @@ def config(version: int, **extra: str) -> TableConfig:
     )
 
 
-def add(storage: LocalStorage, of: TableConfig, instant: Instant, *, written: str = "2024-02-29 12:00:00.5") -> None:
+def add(storage: LocalStorage, of: TableConfig, instant: Instant, *, written: str = "2024-02-29 12:00:00.500") -> None:
     is_write = instant.action.completed_as.is_write and instant.state is not State.REQUESTED
     storage.create(instant_path(of, instant), encode_content(METADATA, of) if is_write else b"")
     moment = datetime.fromisoformat(written).replace(tzinfo=timezone.utc)

@@ -1,0 +1,84 @@
+"""The package that is published: what is in it, and that it works where nothing else is."""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools import oldest, package
+
+PROJECT = (package.ROOT / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_the_wheel_is_whole_and_works_in_an_empty_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert package.main(["--python", sys.executable]) == 0, capsys.readouterr().err
+    assert "nothing else" in capsys.readouterr().out
+
+
+def test_a_version_that_is_not_claimed_is_tried_by_what_the_wheel_needs(tmp_path: Path) -> None:
+    wheel = tmp_path / "x.whl"
+    needed = ("numpy>=1", "click>=8; extra == 'cli'", "hypothesis; extra == 'testing'")
+    metadata = "".join(f"Requires-Dist: {requirement}\n" for requirement in needed)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("x.dist-info/METADATA", metadata)
+    assert package.requirements(wheel) == ["numpy>=1", "click>=8"]
+    assert f"3.{sys.version_info.minor}" in package.claimed()
+
+
+def sound() -> set[str]:
+    return {
+        path.relative_to(package.ROOT).as_posix() for path in (package.ROOT / "hudiformat").rglob("*.py")
+    } | package.NEEDED
+
+
+def test_a_stray_file_is_named() -> None:
+    with pytest.raises(package.PackageError, match="do not belong there: tests/golden/README.md"):
+        package.check_names(sound() | {"tests/golden/README.md", "PKG-INFO"}, sound())
+    with pytest.raises(package.PackageError, match="do not belong there: hudiformat/a.pyc"):
+        package.check_names(sound(), sound() | {"hudiformat/a.pyc"})
+
+
+def test_a_missing_file_is_named() -> None:
+    package.check_names(sound(), sound())
+    with pytest.raises(package.PackageError, match=r"are missing: hudiformat/py\.typed"):
+        package.check_names(sound(), sound() - {"hudiformat/py.typed"})
+
+
+def test_a_link_of_the_repository_is_no_link_of_an_index() -> None:
+    package.check_links("[a](https://example.org) [b](#here)")
+    with pytest.raises(package.PackageError, match=r"cannot follow: docs/spark\.md"):
+        package.check_links("[a](docs/spark.md)")
+
+
+def test_a_command_that_fails_says_what_it_printed() -> None:
+    with pytest.raises(package.PackageError, match="failed:\nno"):
+        package.run([sys.executable, "-c", "import sys; print('no'); sys.exit(3)"])
+
+
+def test_something_that_is_no_interpreter_has_no_version(tmp_path: Path) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python").chmod(0o755)
+    assert package.version_of(tmp_path / "python") == ""
+    assert package.version_of(Path(sys.executable)) == f"3.{sys.version_info.minor}"
+
+
+def test_the_oldest_versions_are_those_that_the_project_allows() -> None:
+    found = re.findall(r'"([\w-]+)(?:\[[\w,-]+\])?[>=]=([\d.]+)', PROJECT)
+    lowest = dict(reversed(found))  # what users install stands before what developers do
+    for name, version in oldest.versions().items():
+        assert version == lowest[name] or version.startswith(f"{lowest[name]}."), name
+    required = re.search(r"^dependencies = \[(.*?)^\]", PROJECT, re.MULTILINE | re.DOTALL)
+    assert required
+    assert set(re.findall(r'"([\w-]+)>=', required[1])) <= oldest.versions().keys()
+
+
+def test_classifiers_name_the_versions_that_are_allowed() -> None:
+    classifiers = re.findall(r"Python :: (3\.\d+)", PROJECT)
+    bounds = re.search(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', PROJECT)
+    assert bounds
+    assert classifiers == [f"3.{minor}" for minor in range(int(bounds[1]), int(bounds[2]))]
