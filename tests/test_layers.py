@@ -39,6 +39,7 @@ LAYERS = (
     "write",
     "services",
     "maintenance",
+    "report",
     "api",
     "shuffle",
     "spark",

@@ -4,7 +4,7 @@ from hudiformat.services.claims import is_running
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
-from hudiformat.services.compaction import compact, schedule_compaction
+from hudiformat.services.compaction import compact, plan_compaction, schedule_compaction
 from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
 from hudiformat.services.execution import Part
 from hudiformat.services.indexing import build_metadata_table, create_index, drop_index
@@ -37,6 +37,7 @@ __all__ = [
     "may_serve_metadata_table",
     "plan_clean",
     "plan_clustering",
+    "plan_compaction",
     "resizes_buckets",
     "restore",
     "roll_back",
