@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from hudiformat.merge import RecordMerger
     from hudiformat.naming import BaseFileName, LogFileName, WriteToken
     from hudiformat.query import Scan
+    from hudiformat.report import TableReport
     from hudiformat.storage import open_storage
     from hudiformat.transaction import Commit
     from hudiformat.view import FileSlice
@@ -112,6 +113,7 @@ __all__ = [
     "TableExistsError",
     "TableFinding",
     "TableFindingKind",
+    "TableReport",
     "TableSize",
     "TruncatedBlockError",
     "UnsupportedFeatureError",
@@ -196,6 +198,7 @@ _NAMES = {
         "WriteToken",
     ),
     "query": ("Scan",),
+    "report": ("TableReport",),
     "storage": ("open_storage",),
     "transaction": ("Commit",),
     "view": ("FileSlice",),

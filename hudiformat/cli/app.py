@@ -41,6 +41,7 @@ _COMMANDS = {
     "plan": ("plan", "Say where new rows would go, and why."),
     "read": ("read", "Print the rows of a table, or write them to a file."),
     "records": ("log.records", "Print the records and deletes of a log file."),
+    "report": ("report", "Write a page about a table: its layout, timeline, log blocks, what to do next."),
     "restore": ("services", "Go back to a commit."),
     "rollback": ("services", "Take the newest write out of a table again."),
     "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),

@@ -27,6 +27,7 @@ FEWER_GROUPS, LEAST_GROUPS = 0.5, 8
 """A clustering is worth it where at most so many of the file groups are left, of so many or more."""
 _HARMLESS = (TableFindingKind.UNCOMMITTED.name, TableFindingKind.ORPHAN.name, "LEFTOVER")
 """Kinds of findings that readers skip."""
+_NOUNS = {TableFindingKind.DAMAGED.name: "damaged file", TableFindingKind.MISSING.name: "missing file"}
 _VERBS = {
     Service.METADATA.value: "Serve the metadata table",
     Service.EXPIRY.value: "Expire partitions",
@@ -46,17 +47,27 @@ def advice_on(facts: TableFacts) -> tuple[Advice, ...]:
     return (Advice("Nothing to do", unread),)
 
 
-def _repairs(facts: TableFacts, table: str) -> Iterator[Advice]:
+def is_damaged(facts: TableFacts) -> bool:
+    """Whether something was found that readers do not just skip, or a part of the table cannot be read."""
+    return bool(_grave(facts) or facts.problems)
+
+
+def _grave(facts: TableFacts) -> dict[str, int]:
+    """How many findings there are of each kind that readers do not just skip."""
     counts = {} if facts.findings is None else facts.findings.counts
-    wrong = {kind: count for kind, count in counts.items() if kind not in _HARMLESS}
+    return {kind: count for kind, count in counts.items() if kind not in _HARMLESS}
+
+
+def _repairs(facts: TableFacts, table: str) -> Iterator[Advice]:
+    wrong = _grave(facts)
     if wrong:
-        parts = [f"{counted(count, 'finding')} of the kind {kind.lower()}" for kind, count in wrong.items()]
+        parts = [counted(count, _NOUNS.get(kind, kind.lower())) for kind, count in wrong.items()]
         yield Advice("Repair", ", ".join(parts), f"hudiformat repair {table}")
     elif facts.problems:
         yield Advice("Repair", f"a part of the table cannot be read: {facts.problems[0]}", f"hudiformat repair {table}")
     dead = [event.time for event in facts.events if event.status == FAILED]
     if dead:
-        text = f"{counted(len(dead), 'write')} of writers that died, the newest {dead[-1]}"
+        text = f"{counted(len(dead), 'write')} of dead writers, the newest of {dead[-1]}"
         yield Advice("Roll back", text, f"hudiformat maintain --only rollback {table}")
 
 
@@ -80,12 +91,13 @@ def _compaction(facts: TableFacts, service: ServiceState, table: str) -> Iterato
     prospect = next((one for one in facts.prospects if one.service == COMPACTION and one.groups_before), None)
     if not service.is_due and not (is_large and prospect):
         return
+    with_logs = facts.layout.groups_with_logs
+    carry = "carries" if with_logs == 1 else "carry"
     text = (
-        f"{count_text(facts.layout.groups_with_logs)} of {counted(totals.file_groups, 'file group')} carry log files, "
+        f"{count_text(with_logs)} of {counted(totals.file_groups, 'file group')} {carry} log files, "
         f"{size_text(totals.log_bytes)} of logs against {size_text(totals.base_bytes)} of base files"
     )
-    if facts.layout.groups_with_logs or service.is_due:
-        yield Advice("Compact", text if facts.layout.groups_with_logs else service.why, f"hudiformat compact {table}")
+    yield Advice("Compact", text if with_logs else service.why, f"hudiformat compact {table}")
 
 
 def _clustering(facts: TableFacts, service: ServiceState, prospect: Prospect | None, table: str) -> Iterator[Advice]:

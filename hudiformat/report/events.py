@@ -29,9 +29,7 @@ def events_of(state: TableState, operations: Mapping[str, str], dead: Collection
 def _event(one: Instant, operations: Mapping[str, str], dead: Collection[Instant]) -> Event:
     if one.is_completed:
         operation = operations.get(one.time, "") if one.action.is_write else ""
-        return Event(
-            one.time, one.action.value, COMPLETED, operation, one.completion_time or "", seconds_between(one)
-        )
+        return Event(one.time, one.action.value, COMPLETED, operation, one.completion_time or "", seconds_between(one))
     if one in dead:
         return Event(one.time, one.action.value, FAILED, note=f"{one.state.name.lower()}; its writer died")
     return Event(one.time, one.action.value, PENDING, note=one.state.name.lower())

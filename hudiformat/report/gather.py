@@ -68,10 +68,10 @@ class _Look:
 
     def facts(self) -> TableFacts:
         state = self.state
-        slices, stored = self.tried(partial(_listed, state), ([], []))
-        dead = self.tried(partial(dead_writes, state), [])
+        slices, stored = self.tried(partial(_listed, state)) or ([], [])
+        dead = self.tried(partial(dead_writes, state)) or []
         operations, growth = self.commits(slices)
-        events = self.tried(partial(events_of, state, operations, dead), [])
+        events = self.tried(partial(events_of, state, operations, dead)) or []
         log_slices = largest_log_slices(slices)
         return TableFacts(
             made_at=state.context.clock().isoformat(sep=" ", timespec="seconds"),
@@ -91,28 +91,28 @@ class _Look:
             blocks=tuple(blocks_of(state.storage, one) for one in log_slices),
             blocks_left_off=max(sum(bool(one.log_files) for one in slices) - MOST_SLICES, 0),
             services=services_of(state),
-            prospects=self.tried(partial(prospects_of, state, slices), ()),
+            prospects=self.tried(partial(prospects_of, state, slices)) or (),
             findings=None,
             problems=tuple(dict.fromkeys(self.problems)),
         )
 
-    def tried(self, ask: Callable[[], _T], otherwise: _T) -> _T:
-        """What *ask* answers; *otherwise*, with a problem, where a part of the table cannot be read."""
+    def tried(self, ask: Callable[[], _T]) -> _T | None:
+        """What *ask* answers; None, with a problem, where a part of the table cannot be read."""
         try:
             return ask()
         except HudiFormatError as error:
             self.problems.append(str(error))
-            return otherwise
+            return None
 
     def commits(self, slices: Sequence[FileSlice]) -> tuple[dict[str, str], GrowthCounter]:
         """The operations of the completed writes, and the growth over them; each is read once, and not kept."""
         state = self.state
-        is_whole = not self.tried(partial(state.storage.list, state.config.history_folder), [])
+        is_whole = not self.tried(partial(state.storage.list, state.config.history_folder))
         counter = GrowthCounter(slices, state.timeline.first_active, is_whole=is_whole)
         operations = {}
         for done in state.timeline.by_completion_time:
             if done.action.is_write:
-                metadata = self.tried(partial(state.metadata, done), CommitMetadata())
+                metadata = self.tried(partial(state.metadata, done)) or CommitMetadata()
                 operations[done.time] = (metadata.operation_type or "").lower()
                 counter.add(done, metadata)
         return operations, counter

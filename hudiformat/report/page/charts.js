@@ -12,8 +12,8 @@ function text(x, y, content, attributes = {}) {
 }
 
 // The lines and numbers of an axis of values from 0 to most.
-function valueAxis(svg, { left, right, top, bottom, most, name }) {
-  const step = niceStep(most || 1, 4);
+function valueAxis(svg, { left, right, top, bottom, most, name, whole }) {
+  const step = Math.max(niceStep(most || 1, 4), whole ? 1 : 0);
   const highest = Math.max(Math.ceil(most / step), 1) * step;
   const up = (value) => bottom - ((bottom - top) * value) / highest;
   for (let value = 0; value <= highest + step / 2; value += step) {
@@ -40,7 +40,7 @@ function histogram(host, bins, marks) {
     const farthest = Math.max(Math.log2(bins.edges[many]), ...marks.map((one) => Math.log2(Math.max(one.bytes, 1)) + 0.4));
     const across = (bytes) => left + ((right - left) * (Math.log2(Math.max(bytes, 1)) - lowest)) / (farthest - lowest);
     const svg = picture(width, height, `Base files by size: ${counted(bins.files.reduce((a, b) => a + b, 0), "file")}.`);
-    const up = valueAxis(svg, { left, right, top, bottom, most, name: (value) => (Number.isInteger(value) ? count(value) : "") });
+    const up = valueAxis(svg, { left, right, top, bottom, most, name: count, whole: true });
     const bars = bins.files.map((files, bin) => {
       const x = across(bins.edges[bin]);
       const wide = Math.max(across(bins.edges[bin + 1]) - x - 1.5, 1);
@@ -49,20 +49,23 @@ function histogram(host, bins, marks) {
       svg.append(bar);
       return bar;
     });
-    let free = left;
-    bins.edges.forEach((bytes, edge) => {
+    let free = left - 20;
+    for (let bytes = 1; Math.log2(bytes) <= farthest; bytes *= [2, 2.5, 2][Math.round(Math.log10(bytes) * 3) % 3]) {
       const x = across(bytes);
-      if (edge % 2 === 0 && x >= free && x < right - 20) {
-        svg.append(text(x, bottom + 18, size(bytes), { class: "label", "text-anchor": "middle" }));
-        free = x + 62;
-      }
-    });
-    marks.forEach(({ bytes, name, kind }, row) => {
+      if (x < left - 1 || x < free || x > right - 10) continue;
+      svg.append(drawn("line", { x1: x, x2: x, y1: bottom, y2: bottom + 5, class: "axis" }));
+      svg.append(text(x, bottom + 20, size(bytes), { class: "label", "text-anchor": "middle" }));
+      free = x + 62;
+    }
+    const shown = marks.filter((one) => across(one.bytes) >= left);
+    const isRight = shown.some((one) => across(one.bytes) > (left + right) / 2);
+    const edge = isRight ? Math.min(...shown.map((one) => across(one.bytes))) : Math.max(...shown.map((one) => across(one.bytes)));
+    shown.forEach(({ bytes, name, kind }, row) => {
       const x = across(bytes);
-      if (x < left) return;
-      svg.append(drawn("line", { x1: x, x2: x, y1: 14 + 15 * row, y2: bottom, class: `limit ${kind}` }));
-      const side = x > (left + right) / 2 ? { "text-anchor": "end", dx: -5 } : { dx: 5 };
-      svg.append(text(x, 12 + 15 * row, `${name}: ${size(bytes)}`, { class: "label", ...side, dy: 4 }));
+      const y = 12 + 15 * row;
+      svg.append(drawn("path", { d: `M${edge} ${y}H${x}V${bottom}`, class: `limit ${kind}` }));
+      const side = isRight ? { "text-anchor": "end", dx: -6 } : { dx: 6 };
+      svg.append(text(edge, y, `${name}: ${size(bytes)}`, { class: "label", ...side, dy: 4 }));
     });
     const middle = (bin) => (across(bins.edges[bin]) + across(bins.edges[bin + 1])) / 2;
     cursor(svg, {
@@ -158,7 +161,7 @@ function timeline(host, events) {
       const date = day(event.time);
       if (date !== before && x >= free && x + 70 <= width) {
         svg.append(drawn("line", { x1: x - apart / 2 + 1, x2: x - apart / 2 + 1, y1: 6, y2: height, class: "grid" }));
-        svg.append(text(x - apart / 2 + 5, 16, date, { class: "label" }));
+        svg.append(text(Math.max(x - apart / 2 + 5, 2), 16, date, { class: "label" }));
         free = x + 86;
         before = date;
       }
@@ -188,7 +191,7 @@ function timeline(host, events) {
 }
 
 // A line over commits, with bars if there are any; lines(point) is what is told of a point.
-function growthChart(host, { label, times, line, bars, name, lines }) {
+function growthChart(host, { label, times, line, bars, name, lines, whole }) {
   const many = times.length;
   const canvas = element("div", { class: "chart" });
   add(host, [element("h3", {}, label), canvas]);
@@ -197,7 +200,7 @@ function growthChart(host, { label, times, line, bars, name, lines }) {
     const least = Math.min(0, ...line);
     const svg = picture(width, height, `${label}, over ${counted(many, "commit")}.`);
     const most = Math.max(...line, ...(bars || [0]), least + 1);
-    const up = valueAxis(svg, { left, right, top, bottom, most: most - least, name: (value) => name(value + least) });
+    const up = valueAxis(svg, { left, right, top, bottom, most: most - least, whole, name: (value) => name(value + least) });
     const across = (point) => (many === 1 ? (left + right) / 2 : left + 8 + ((right - left - 16) * point) / (many - 1));
     const wide = Math.min(Math.max(((right - left) / many) * 0.6, 1), 18);
     (bars || []).forEach((value, point) => {

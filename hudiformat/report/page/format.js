@@ -44,6 +44,7 @@ function partitionName(path) {
 
 function seconds(value) {
   if (value === null) return "";
+  if (value < 1) return `${Math.round(1000 * value)}\u00a0ms`;
   if (value < 60) return `${value.toFixed(1)}\u00a0s`;
   return value < 3600 ? `${(value / 60).toFixed(1)}\u00a0min` : `${(value / 3600).toFixed(1)}\u00a0h`;
 }

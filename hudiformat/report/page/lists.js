@@ -2,8 +2,8 @@
 
 const PAGE = 15;
 
-// columns: { title, value(row): what it is sorted by, text(row), number, code, state(row) }; open(row): what a click
-// on the first cell does.
+// columns: { title, value(row): what it is sorted by, text(row), number, code, short: in one line, long, state(row) };
+// open(row): what a click on the first cell does.
 function list(host, { caption, columns, rows, open, openTitle, sorted = -1, descending = false, search }) {
   let order = Array.from({ length: rows }, (_, row) => row);
   let page = 0;
@@ -32,7 +32,7 @@ function list(host, { caption, columns, rows, open, openTitle, sorted = -1, desc
 
   function cell(column, row, place) {
     const text = column.text ? column.text(row) : String(column.value(row));
-    const kind = [column.number ? "number" : "", column.code ? "code" : ""].join(" ").trim() || null;
+    const kind = [column.number && "number", column.code && "code", column.short && "short", column.long && "long"].filter(Boolean).join(" ") || null;
     const state = column.state ? column.state(row) : null;
     const shown = state ? element("span", { class: `state ${state}` }, text) : text;
     if (place > 0) return element("td", { class: kind }, shown);

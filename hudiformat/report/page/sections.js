@@ -132,7 +132,7 @@ function showLayout(facts) {
       descending: true,
       search: (row) => groups.file_ids[first + row],
       columns: [
-        { title: "File group", code: true, value: (row) => groups.file_ids[first + row] },
+        { title: "File group", code: true, long: true, value: (row) => groups.file_ids[first + row] },
         { title: "Bytes", number: true, value: (row) => groups.base_bytes[first + row] + groups.log_bytes[first + row], text: (row) => size(groups.base_bytes[first + row] + groups.log_bytes[first + row]) },
         { title: "Base", number: true, value: (row) => groups.base_bytes[first + row], text: (row) => (groups.base_bytes[first + row] ? size(groups.base_bytes[first + row]) : "–") },
         { title: "Logs", number: true, value: (row) => groups.log_bytes[first + row], text: (row) => (groups.log_files[first + row] ? size(groups.log_bytes[first + row]) : "–") },
@@ -180,12 +180,12 @@ function showTimeline(facts) {
     search: (row) => eventLines(events[row]).join(" "),
     columns: [
       { title: "Instant", code: true, value: (row) => events[row].time },
-      { title: "Action", value: (row) => events[row].action },
-      { title: "Operation", value: (row) => events[row].operation },
+      { title: "Action", short: true, value: (row) => events[row].action },
+      { title: "Operation", short: true, value: (row) => events[row].operation },
       { title: "Status", value: (row) => events[row].status, state: (row) => statusClass(events[row].status) },
       { title: "Completed", code: true, value: (row) => events[row].completed, text: (row) => (events[row].completed ? instant(events[row].completed) : "–") },
       { title: "Took", number: true, value: (row) => (events[row].seconds === null ? -1 : events[row].seconds), text: (row) => seconds(events[row].seconds) },
-      { title: "Note", value: (row) => events[row].note },
+      { title: "Note", long: true, value: (row) => events[row].note },
     ],
   });
 }
@@ -217,7 +217,8 @@ function showGrowth(facts) {
       label: growth.is_whole ? "Rows" : "Rows, since the first commit shown",
       times: growth.times,
       line: growth.rows,
-      name: (value) => (Number.isInteger(value) ? count(value) : ""),
+      name: count,
+      whole: true,
       lines: (point) => [when(point), counted(growth.rows[point], "row"), changes(point)],
     });
   } else {
@@ -230,7 +231,7 @@ function showGrowth(facts) {
     descending: true,
     columns: [
       { title: "Commit", code: true, value: (row) => growth.times[row] },
-      { title: "Operation", value: (row) => growth.operations[row] },
+      { title: "Operation", short: true, value: (row) => growth.operations[row] },
       { title: "Written", number: true, value: (row) => growth.written[row], text: (row) => size(growth.written[row]) },
       { title: "In the table", number: true, value: (row) => growth.total[row], text: (row) => size(growth.total[row]) },
       { title: "Inserted", number: true, value: (row) => growth.inserted[row], text: (row) => count(growth.inserted[row]) },
@@ -274,12 +275,12 @@ function showBlocks(facts) {
       rows: one.blocks.length,
       columns: [
         { title: "Block", number: true, value: (row) => row, text: (row) => count(row) },
-        { title: "Type", value: (row) => one.blocks[row].type, state: (row) => (one.blocks[row].type === "CORRUPT" ? "bad" : null) },
+        { title: "Type", short: true, value: (row) => one.blocks[row].type, state: (row) => (one.blocks[row].type === "CORRUPT" ? "bad" : null) },
         { title: "Size", number: true, value: (row) => one.blocks[row].size, text: (row) => size(one.blocks[row].size) },
         { title: "Instant", code: true, value: (row) => one.blocks[row].instant },
         { title: "Offset", number: true, value: (row) => one.blocks[row].offset, text: (row) => count(one.blocks[row].offset) },
-        { title: "Note", value: (row) => one.blocks[row].note },
-        { title: "Log file", code: true, value: (row) => one.files[one.blocks[row].file] },
+        { title: "Note", long: true, value: (row) => one.blocks[row].note },
+        { title: "Log file", code: true, long: true, value: (row) => one.files[one.blocks[row].file] },
       ],
     });
     if (one.more) add(shown, [note(`These are the first ${counted(one.blocks.length, "block")}; there are more.`)]);
@@ -310,9 +311,9 @@ function showOutlook(facts) {
     caption: "Services",
     rows: facts.services.length,
     columns: [
-      { title: "Service", value: (row) => facts.services[row].service },
+      { title: "Service", short: true, value: (row) => facts.services[row].service },
       { title: "Due", value: (row) => (facts.services[row].error ? "unknown" : facts.services[row].is_due ? "due" : "not due"), state: (row) => (facts.services[row].error ? "bad" : facts.services[row].is_due ? "waiting" : "good") },
-      { title: "Why", value: (row) => facts.services[row].why },
+      { title: "Why", long: true, value: (row) => facts.services[row].why },
     ],
   });
 }
@@ -339,8 +340,8 @@ function showFindings(facts) {
     search: (row) => `${found.first[row].kind} ${found.first[row].path} ${found.first[row].message}`,
     columns: [
       { title: "Kind", value: (row) => found.first[row].kind, state: (row) => grave(found.first[row].kind) },
-      { title: "Path", code: true, value: (row) => found.first[row].path },
-      { title: "What", value: (row) => found.first[row].message },
+      { title: "Path", code: true, long: true, value: (row) => found.first[row].path },
+      { title: "What", long: true, value: (row) => found.first[row].message },
       { title: "Instants", code: true, value: (row) => found.first[row].instants.join(", ") },
     ],
   });

@@ -41,5 +41,6 @@ showOutlook(facts);
 showFindings(facts);
 showIdentity(facts);
 showContents();
+addEventListener("scroll", () => tip.hide(), { passive: true });
 chooseTheme(() => map && map.repaint());
 document.documentElement.dataset.ready = "true";

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,12 @@ _FLAGS = (
     "--disable-sync",
     "--remote-debugging-pipe",
 )
+_ABOVE_PIPES = 10
+_PHONE = 600  # pixels; narrower windows are those of phones
+_LAUNCHER = (
+    "import os, sys; [os.dup2(int(sys.argv[n + 1]), n + 3) for n in range(2)]; os.execv(sys.argv[3], sys.argv[3:])"
+)
+"""Starts Chromium with the two pipes as its files 3 and 4, where it expects them."""
 KEYS = {
     "Tab": (9, ""),
     "Enter": (13, "\r"),
@@ -34,21 +41,25 @@ KEYS = {
 """The codes and the texts of keys."""
 
 
+class BrowserError(Exception):
+    """Chromium does not do what it was told; the message says what."""
+
+
 class Browser:
     """A page of Chromium; *folder* is a new folder for what it keeps."""
 
     def __init__(self, program: str, folder: Path) -> None:
         read_commands, write_commands = os.pipe()
         read_answers, write_answers = os.pipe()
+        ends = [fcntl.fcntl(one, fcntl.F_DUPFD, _ABOVE_PIPES) for one in (read_commands, write_answers)]
         self._process = subprocess.Popen(
-            [program, *_FLAGS, f"--user-data-dir={folder}"],
-            preexec_fn=lambda: (os.dup2(read_commands, 3), os.dup2(write_answers, 4)),
-            pass_fds=(3, 4),
+            [sys.executable, "-c", _LAUNCHER, *map(str, ends), program, *_FLAGS, f"--user-data-dir={folder}"],
+            pass_fds=ends,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(read_commands)
-        os.close(write_answers)
+        for one in (read_commands, write_answers, *ends):
+            os.close(one)
         self._commands = os.fdopen(write_commands, "wb", 0)
         self._answers = os.fdopen(read_answers, "rb", 0)
         self._rest = b""
@@ -74,7 +85,7 @@ class Browser:
     def open(self, page: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
         """Open a file, and wait until its script has drawn everything."""
         self._call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < _PHONE
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
@@ -87,7 +98,8 @@ class Browser:
     def run(self, expression: str) -> Any:
         """The value of an expression of JavaScript; of a promise what it gives."""
         answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        if "exceptionDetails" in answer:
+            raise BrowserError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def press(self, *keys: str) -> None:
@@ -134,7 +146,8 @@ class Browser:
         while True:
             answer = self._receive()
             if answer.get("id") == self._number:
-                assert "error" not in answer, f"{method}: {answer['error']}"
+                if "error" in answer:
+                    raise BrowserError(f"{method}: {answer['error']}")
                 result: dict[str, Any] = answer["result"]
                 return result
 
@@ -142,15 +155,11 @@ class Browser:
         """The next message; events are kept."""
         while b"\0" not in self._rest:
             more = self._answers.read(1 << 20)
-            assert more, "Chromium has ended"
+            if not more:
+                raise BrowserError("Chromium has ended")
             self._rest += more
         text, self._rest = self._rest.split(b"\0", 1)
         message: dict[str, Any] = json.loads(text)
         if "method" in message:
             self.events.append(message)
         return message
-
-
-def texts(values: Sequence[str]) -> str:
-    """*values* as JavaScript."""
-    return json.dumps(list(values))
