@@ -2,7 +2,7 @@
 
 from hudiformat.report.advice import is_damaged
 from hudiformat.report.facts import TableFacts
-from hudiformat.report.gather import gather
+from hudiformat.report.gathering import gather
 from hudiformat.report.page import page_of
 from hudiformat.report.writing import TableReport, report_table, write_page
 

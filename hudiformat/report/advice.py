@@ -86,18 +86,17 @@ def _services(facts: TableFacts, table: str) -> Iterator[Advice]:
 
 
 def _compaction(facts: TableFacts, service: ServiceState, table: str) -> Iterator[Advice]:
-    totals = facts.layout.totals
+    totals, with_logs = facts.layout.totals, facts.layout.groups_with_logs
     is_large = totals.log_bytes > LARGE_LOGS * totals.base_bytes
-    prospect = next((one for one in facts.prospects if one.service == COMPACTION and one.groups_before), None)
-    if not service.is_due and not (is_large and prospect):
+    can_run = any(one.service == COMPACTION and one.groups_before for one in facts.prospects)
+    if not with_logs or not (service.is_due or (is_large and can_run)):
         return
-    with_logs = facts.layout.groups_with_logs
     carry = "carries" if with_logs == 1 else "carry"
     text = (
         f"{count_text(with_logs)} of {counted(totals.file_groups, 'file group')} {carry} log files, "
         f"{size_text(totals.log_bytes)} of logs against {size_text(totals.base_bytes)} of base files"
     )
-    yield Advice("Compact", text if with_logs else service.why, f"hudiformat compact {table}")
+    yield Advice("Compact", text, f"hudiformat compact {table}")
 
 
 def _clustering(facts: TableFacts, service: ServiceState, prospect: Prospect | None, table: str) -> Iterator[Advice]:

@@ -49,9 +49,8 @@ def _gone(state: TableState) -> Iterator[Event]:
             yield from _rolled_back(content, note)
         elif isinstance(content, RestoreMetadata):
             for rollbacks in content.hoodie_restore_metadata.values():
-                for rollback in rollbacks:
-                    if rollback is not None:
-                        yield from _rolled_back(rollback, note)
+                for rollback in filter(None, rollbacks):
+                    yield from _rolled_back(rollback, note)
 
 
 def _rolled_back(content: RollbackMetadata, note: str) -> Iterator[Event]:

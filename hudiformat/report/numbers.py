@@ -11,7 +11,7 @@ _WITHOUT_FRACTION = 99.95
 def size_text(count: int) -> str:
     """Bytes with a unit, as 1.2 GB; units are thousands."""
     value, place = float(count), 0
-    while value >= _STEP - 0.05 and place + 1 < len(_UNITS):
+    while value >= _STEP - 0.5 and place + 1 < len(_UNITS):
         value, place = value / _STEP, place + 1
     digits = 0 if place == 0 or value >= _WITHOUT_FRACTION else 1
     return f"{value:.{digits}f} {_UNITS[place]}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from hudiformat.errors import StorageError
 from hudiformat.report.facts import TableFacts
-from hudiformat.report.gather import gather
+from hudiformat.report.gathering import gather
 from hudiformat.report.page import page_of
 from hudiformat.storage import LocalStorage
 from hudiformat.table import TableContext

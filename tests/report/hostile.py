@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hudiformat import Table, open_table
@@ -34,8 +35,10 @@ def hostile_table(folder: Path) -> Table:
     log.write_bytes(log.read_bytes()[:-9])
     (base,) = (root / "plain").glob("*.parquet")
     base.write_bytes(b"PAR1 no longer")
-    (root / PARTITION / f"{PARTITION}-0_0-1-2_{'2' * 17}.parquet").write_bytes(b"an orphan")
-    (root / PARTITION / ".hudiformat-<svg onload=alert(1)>").write_bytes(b"a temporary file")
+    (root / PARTITION / f"orphan-0_0-1-2_{'2' * 17}.parquet").write_bytes(b"an orphan")
+    temporary = root / PARTITION / ".hudiformat-<svg onload=alert(1)>"
+    temporary.write_bytes(b"a temporary file")
+    os.utime(temporary, (0, 0))
     return table
 
 

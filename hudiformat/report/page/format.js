@@ -10,7 +10,7 @@ function count(number) {
 function size(bytes) {
   let value = Math.abs(bytes);
   let place = 0;
-  while (value >= 999.95 && place + 1 < UNITS.length) {
+  while (value >= 999.5 && place + 1 < UNITS.length) {
     value /= 1000;
     place += 1;
   }
