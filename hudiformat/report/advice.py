@@ -3,7 +3,7 @@
 The rules, in this order:
 
 1. what is damaged, missing or contradicts itself is repaired;
-2. writes whose writers died are rolled back;
+2. writes that show no sign of life are rolled back, the newest first;
 3. services that are due are run, as ``maintain`` decides it;
 4. log files are compacted before they are due, where they are large beside the base files;
 5. file groups are clustered, though the options do not ask for it, where that leaves far fewer of them;
@@ -67,8 +67,9 @@ def _repairs(facts: TableFacts, table: str) -> Iterator[Advice]:
         yield Advice("Repair", f"a part of the table cannot be read: {facts.problems[0]}", f"hudiformat repair {table}")
     dead = [event.time for event in facts.events if event.status == FAILED]
     if dead:
-        text = f"{counted(len(dead), 'write')} of dead writers, the newest of {dead[-1]}"
-        yield Advice("Roll back", text, f"hudiformat maintain --only rollback {table}")
+        show = "shows" if len(dead) == 1 else "show"
+        text = f"{counted(len(dead), 'write')} {show} no sign of life, the newest of {dead[-1]}; if nobody is writing"
+        yield Advice("Roll back", text, f"hudiformat rollback {table} {dead[-1]}")
 
 
 def _services(facts: TableFacts, table: str) -> Iterator[Advice]:

@@ -17,7 +17,7 @@ COMPLETED, PENDING, FAILED, ROLLED_BACK = "completed", "pending", "failed", "rol
 def events_of(state: TableState, operations: Mapping[str, str], dead: Collection[Instant]) -> list[Event]:
     """The instants of the active timeline, and those that its rollbacks and restores have taken off it.
 
-    *operations* are the operations of completed writes by their instants; *dead* are writes whose writers died.
+    *operations* are the operations of completed writes by their instants; *dead* are pending writes whose writers show no sign of life.
     """
     found = [_event(one, operations, dead) for one in state.timeline.instants]
     known = {(one.time, one.action.completed_as.value) for one in state.timeline.instants}
@@ -31,7 +31,7 @@ def _event(one: Instant, operations: Mapping[str, str], dead: Collection[Instant
         operation = operations.get(one.time, "") if one.action.is_write else ""
         return Event(one.time, one.action.value, COMPLETED, operation, one.completion_time or "", seconds_between(one))
     if one in dead:
-        return Event(one.time, one.action.value, FAILED, note=f"{one.state.name.lower()}; its writer died")
+        return Event(one.time, one.action.value, FAILED, note=f"{one.state.name.lower()}; no sign of life")
     return Event(one.time, one.action.value, PENDING, note=one.state.name.lower())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,30 @@ def test_no_table_is_an_error(command: Command, tmp_path: Path) -> None:
     assert (result.code, (tmp_path / "page.html").exists()) == (2, False)
 
 
+def test_what_is_advised_can_be_run_until_nothing_is_left(command: Command, table: Table) -> None:
+    time = str(int(table.timeline.latest_instant_time or "0") + 1000)
+    timeline = Path(table.path, table.config.timeline_folder)
+    for state in ("requested", "inflight"):
+        (timeline / f"{time}.deltacommit.{state}").touch()
+    done = []
+    while (first := command("report", "--json", table.path).json[0]["advice"][0])["command"]:
+        done.append(first["verb"])
+        assert command(*shlex.split(first["command"])[1:]).code == 0
+    assert done == ["Roll back", "Compact"]
+
+
+def test_many_small_files_are_clustered_on_advice(command: Command, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "small", table_type="COPY_ON_WRITE")
+    for step in range(9):
+        table.bulk_insert(rows((f"k{step}", step, "x", step)))
+    (first,) = command("report", "--json", table.path).json[0]["advice"]
+    assert first["headline"] == "Cluster: 9 small file groups would become about 1, of 9 file groups in all"
+    assert command(*shlex.split(first["command"])[1:]).code == 0
+    assert [one["verb"] for one in command("report", "--json", table.path).json[0]["advice"]] == ["Nothing to do"]
+
+
 def test_every_command_that_is_advised_is_one() -> None:
     advice = Path(__file__).parents[2] / "hudiformat" / "report" / "advice.py"
     advised = set(re.findall(r'f"hudiformat (\w+)', advice.read_text("utf-8")))
-    assert advised == {"cluster", "compact", "maintain", "repair"}
+    assert advised == {"cluster", "compact", "maintain", "repair", "rollback"}
     assert advised - {"repair"} <= set(_COMMANDS)

@@ -65,8 +65,8 @@ def test_damage_is_what_readers_do_not_skip(facts: TableFacts) -> None:
 def test_dead_writes_are_rolled_back(facts: TableFacts) -> None:
     events = (Event("1", "commit", "failed"), Event("2", "commit", "completed"), Event("3", "commit", "failed"))
     (one,) = advice_on(replace(facts, events=events, services=due("rollback")))
-    assert one.headline == "Roll back: 2 writes of dead writers, the newest of 3"
-    assert one.command.startswith("hudiformat maintain --only rollback ")
+    assert one.headline == "Roll back: 2 writes show no sign of life, the newest of 3; if nobody is writing"
+    assert one.command == f"hudiformat rollback {facts.identity.path} 3"
 
 
 def test_a_compaction_that_is_due_says_how_much_there_is(facts: TableFacts) -> None:
@@ -131,7 +131,7 @@ def test_loose_files_come_last(facts: TableFacts) -> None:
 
 def test_paths_are_quoted_for_a_shell(hostile: Table) -> None:
     for one in facts_of(hostile).advice:
-        assert shlex.split(one.command)[-1] == hostile.path
+        assert hostile.path in shlex.split(one.command)
 
 
 def test_a_table_with_all_that_can_be_wrong(hostile: Table) -> None:

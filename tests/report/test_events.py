@@ -58,7 +58,7 @@ def test_plans_are_pending_and_dead_writes_failed(hostile: Table) -> None:
     found = facts_of(hostile).events
     assert [(event.action, event.note) for event in found if event.status == PENDING] == [("compaction", "requested")]
     assert [(event.action, event.note) for event in found if event.status == FAILED] == [
-        ("deltacommit", "inflight; its writer died")
+        ("deltacommit", "inflight; no sign of life")
     ]
 
 
