@@ -67,6 +67,8 @@ def test_the_policy_forbids_the_network_and_other_scripts(browser: Browser, host
 def test_no_width_needs_scrolling_sideways(browser: Browser, hostile_page: Path, width: int, dark: bool) -> None:
     browser.open(hostile_page, width=width, dark=dark)
     assert browser.run("document.documentElement.scrollWidth") <= width
+    wide = "[...document.querySelectorAll('.list .scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert browser.run(wide) == 0
     assert browser.errors() == []
 
 

@@ -11,18 +11,20 @@ function list(host, { caption, columns, rows, open, openTitle, sorted = -1, desc
   let down = descending;
   let wanted = "";
 
-  const body = element("tbody");
+  // The roles are those that the elements have: a narrow window lays rows out as cards, and they would lose them.
+  const body = element("tbody", { role: "rowgroup" });
   const headings = columns.map((column, place) => {
     const mark = element("span", { class: "mark", "aria-hidden": "true" });
     const press = button(column.title, () => sort(place));
     press.append(mark);
-    return { cell: element("th", { scope: "col", class: column.number ? "number" : null }, press), mark };
+    const kind = column.number ? "number" : null;
+    return { cell: element("th", { scope: "col", role: "columnheader", class: kind }, press), mark };
   });
   const table = element(
     "table",
-    {},
+    { role: "table" },
     element("caption", { class: "unseen" }, caption),
-    element("thead", {}, element("tr", {}, headings.map((heading) => heading.cell))),
+    element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, headings.map((heading) => heading.cell))),
     body,
   );
   const where = element("span", { class: "where", "aria-live": "polite" });
@@ -35,16 +37,17 @@ function list(host, { caption, columns, rows, open, openTitle, sorted = -1, desc
     const kind = [column.number && "number", column.code && "code", column.short && "short", column.long && "long"].filter(Boolean).join(" ") || null;
     const state = column.state ? column.state(row) : null;
     const shown = state ? element("span", { class: `state ${state}` }, text) : text;
-    if (place > 0) return element("td", { class: kind }, shown);
+    const titled = { class: kind, "data-title": column.title };
+    if (place > 0) return element("td", { ...titled, role: "cell" }, shown);
     const first = open ? button(text, () => open(row), { class: "link", title: openTitle }) : shown;
-    return element("th", { scope: "row", class: kind }, first);
+    return element("th", { ...titled, scope: "row", role: "rowheader" }, first);
   }
 
   function show() {
     const pages = Math.max(1, Math.ceil(order.length / PAGE));
     page = Math.min(Math.max(page, 0), pages - 1);
     const shown = order.slice(page * PAGE, (page + 1) * PAGE);
-    fill(body, shown.map((row) => element("tr", {}, columns.map((column, place) => cell(column, row, place)))));
+    fill(body, shown.map((row) => element("tr", { role: "row" }, columns.map((column, place) => cell(column, row, place)))));
     const first = order.length ? page * PAGE + 1 : 0;
     where.textContent = `${count(first)}–${count(page * PAGE + shown.length)} of ${count(order.length)}`;
     back.disabled = page === 0;

@@ -183,7 +183,7 @@ function showTimeline(facts) {
       { title: "Action", short: true, value: (row) => events[row].action },
       { title: "Operation", short: true, value: (row) => events[row].operation },
       { title: "Status", value: (row) => events[row].status, state: (row) => statusClass(events[row].status) },
-      { title: "Completed", code: true, value: (row) => events[row].completed, text: (row) => (events[row].completed ? instant(events[row].completed) : "–") },
+      { title: "Completed", code: true, value: (row) => events[row].completed, text: (row) => (events[row].completed && instant(events[row].completed)) },
       { title: "Took", number: true, value: (row) => (events[row].seconds === null ? -1 : events[row].seconds), text: (row) => seconds(events[row].seconds) },
       { title: "Note", long: true, value: (row) => events[row].note },
     ],
@@ -200,7 +200,7 @@ function showGrowth(facts) {
   }
   fill(host);
   const since = growth.is_whole ? "" : " Earlier commits are archived: rows count from the first commit shown, and the size before it is taken from the files that are still there.";
-  byId("growth-lead").textContent = `By what ${counted(many, "commit")} say of themselves.${since}`;
+  byId("growth-lead").textContent = `From the statistics of ${counted(many, "commit")}.${since}`;
   const when = (point) => `${instant(growth.times[point])} ${growth.operations[point]}`;
   growthChart(host, {
     label: "Bytes that a query reads, and bytes written by each commit",
