@@ -17,7 +17,8 @@ COMPLETED, PENDING, FAILED, ROLLED_BACK = "completed", "pending", "failed", "rol
 def events_of(state: TableState, operations: Mapping[str, str], dead: Collection[Instant]) -> list[Event]:
     """The instants of the active timeline, and those that its rollbacks and restores have taken off it.
 
-    *operations* are the operations of completed writes by their instants; *dead* are pending writes whose writers show no sign of life.
+    *operations* are the operations of completed writes by their instants; *dead* are pending writes whose writers show
+    no sign of life.
     """
     found = [_event(one, operations, dead) for one in state.timeline.instants]
     known = {(one.time, one.action.completed_as.value) for one in state.timeline.instants}
