@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         encode_block,
         rollback_block,
     )
+    from hudiformat.conditions import Delete, Insert, Update
     from hudiformat.errors import (
         ArgumentError,
         BeforeFirstCommitError,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from hudiformat.merge import RecordMerger
     from hudiformat.naming import BaseFileName, LogFileName, WriteToken
     from hudiformat.query import Scan
+    from hudiformat.repair import Repair, RepairKind, RepairStep, StepState, repair_table
     from hudiformat.report import TableReport
     from hudiformat.storage import open_storage
     from hudiformat.transaction import Commit
@@ -84,6 +86,7 @@ __all__ = [
     "CorruptTableError",
     "DataError",
     "DecodeError",
+    "Delete",
     "EncodeError",
     "FileSlice",
     "FilterError",
@@ -91,6 +94,7 @@ __all__ = [
     "HeaderKey",
     "HudiFormatError",
     "HudiFormatWarning",
+    "Insert",
     "LockError",
     "LogBlock",
     "LogDecoder",
@@ -103,10 +107,14 @@ __all__ = [
     "NotATableError",
     "OptionError",
     "RecordMerger",
+    "Repair",
+    "RepairKind",
+    "RepairStep",
     "SalvageReport",
     "Scan",
     "SchemaError",
     "ServiceReport",
+    "StepState",
     "StorageError",
     "Table",
     "TableError",
@@ -118,6 +126,7 @@ __all__ = [
     "TruncatedBlockError",
     "UnsupportedFeatureError",
     "UnsupportedVersionError",
+    "Update",
     "WriteConflictError",
     "WriteToken",
     "create_table",
@@ -126,6 +135,7 @@ __all__ = [
     "encode_block",
     "open_storage",
     "open_table",
+    "repair_table",
     "rollback_block",
     "salvage",
     "verify_log",
@@ -147,6 +157,7 @@ _NAMES = {
         "encode_block",
         "rollback_block",
     ),
+    "conditions": ("Delete", "Insert", "Update"),
     "errors": (
         "ArgumentError",
         "BeforeFirstCommitError",
@@ -198,6 +209,7 @@ _NAMES = {
         "WriteToken",
     ),
     "query": ("Scan",),
+    "repair": ("Repair", "RepairKind", "RepairStep", "StepState", "repair_table"),
     "report": ("TableReport",),
     "storage": ("open_storage",),
     "transaction": ("Commit",),

@@ -39,6 +39,7 @@ LAYERS = (
     "write",
     "services",
     "maintenance",
+    "repair",
     "report",
     "api",
     "shuffle",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from hudiformat.api.history import history
+from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.conditions import Filter
 from hudiformat.errors import OptionError, UnsupportedFeatureError
@@ -31,6 +32,9 @@ from hudiformat.query import (
 from hudiformat.table import TableContext, TableState, on_one_state, refuse_unreadable
 from hudiformat.timeline import TableConfig, Timeline
 from hudiformat.view import FileSlice
+
+if TYPE_CHECKING:
+    from hudiformat.api.dataset import TableDataset
 
 
 class ReadableTable:
@@ -90,6 +94,15 @@ class ReadableTable:
             join_path(one.partition_path, name) for one in self.file_slices(partition) for name in _names_of_files(one)
         ]
 
+    @checks_arguments
+    def stats(self, *, small_file_limit: int = SMALL_FILE_LIMIT) -> pa.Table:
+        """A row for each partition path: its file groups, base and log files, and their bytes.
+
+        ``log_ratio`` is bytes of log files per byte of base files.  Base files below *small_file_limit* bytes are
+        ``small_base_files``.
+        """
+        return slice_stats(self.file_slices(), small_file_limit=small_file_limit)
+
     def count(self, filter: Filter | None = None) -> int:  # noqa: A002
         """How many rows the table has, or those for which *filter* is true.
 
@@ -133,13 +146,33 @@ class ReadableTable:
         """
         return _module("polars").from_arrow(self.snapshot(**query))
 
-    def to_duckdb(self, connection: Any = None, **query: Any) -> Any:
-        """A snapshot as a relation of DuckDB, in *connection* or in that of the module; *query* is as in :meth:`scan`.
+    def lazy(self, as_of: Moment | None = None) -> Any:
+        """A lazy frame of Polars; its projections, predicates and numbers of rows are pushed down.
+
+        Raises:
+            UnsupportedFeatureError: Polars is not installed.
+        """
+        return _module("polars").scan_pyarrow_dataset(self.dataset(as_of))
+
+    def dataset(self, as_of: Moment | None = None) -> TableDataset:
+        """The table as a dataset of Arrow, which DuckDB, Polars and others query with filters and columns pushed down.
+
+        Without *as_of* each query sees the newest rows.
+        """
+        from hudiformat.api.dataset import TableDataset  # noqa: PLC0415 - pyarrow.dataset imports pandas
+
+        return TableDataset(self, as_of)
+
+    def to_duckdb(self, connection: Any = None, *, as_of: Moment | None = None, **query: Any) -> Any:
+        """A relation of DuckDB, in *connection* or in that of the module, whose filters and columns are pushed down.
+
+        *query* is what :meth:`scan` takes besides; rows that are chosen by it can be read once.
 
         Raises:
             UnsupportedFeatureError: DuckDB is not installed.
         """
-        return (connection or _module("duckdb")).from_arrow(self.scan(**query).reader())
+        rows = self.scan(as_of=as_of, **query).reader() if query else self.dataset(as_of)
+        return (connection or _module("duckdb")).from_arrow(rows)
 
     @checks_arguments
     def file_slices(self, partition: str | None = None, *, as_of: Moment | None = None) -> list[FileSlice]:

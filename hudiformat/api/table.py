@@ -12,15 +12,17 @@ import pyarrow as pa
 
 from hudiformat import services
 from hudiformat.api.changing import delete_where, update_where
+from hudiformat.api.merging import checked_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
-from hudiformat.conditions import Filter
+from hudiformat.conditions import Delete, Filter, Insert, Update
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import Operation, options_of
 from hudiformat.query import named_instant
+from hudiformat.repair import DEAD_AFTER, Repair, repair_context
 from hudiformat.report import TableReport, report_table
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, Storage, open_storage
@@ -154,6 +156,32 @@ class Table(ReadableTable):
         """
         return services.write_and_serve(self.context, partial(update_where, values=set, where=where))
 
+    def merge(
+        self,
+        source: Any,
+        *,
+        when_matched: Sequence[Update | Delete] = (),
+        when_not_matched: Sequence[Insert] = (),
+    ) -> Commit:
+        """Merge the rows of *source*, anything with ``__arrow_c_stream__``, into the table, in one commit.
+
+        A source row matches the row with its record key and partition path, or with a global index the row with its
+        record key.  Of the clauses the first counts whose condition holds.  Conditions are filters as for
+        :meth:`snapshot`, on the columns ``source.<name>`` and ``target.<name>``, in expressions
+        ``pc.field("source", "<name>")``; values are such expressions or literals.  Of several source rows with one key
+        the one with the greatest ordering values counts.  In memory are the source's rows and those that they match.
+
+        Raises:
+            OptionError: something that is no clause.
+            SchemaError: a clause names a column that the table does not have, or one that keys are made of.
+            DataError: several source rows have one key, and no ordering column decides; the table is as it was.
+            CommitError: as for :meth:`insert`.
+
+        Source: MergeIntoHoodieTableCommand and ExpressionPayload, Hudi 1.2.0.
+        """
+        clauses = checked_clauses(when_matched, when_not_matched)
+        return services.write_and_serve(self.context, partial(merge_rows, source=source, clauses=clauses))
+
     def insert_overwrite(self, data: Any) -> Commit:
         """Replace all rows of the partitions that *data* has rows for by *data*.
 
@@ -262,17 +290,42 @@ class Table(ReadableTable):
         """
         return services.drop_index(self.context, name, dependents=dependents)
 
-    def verify(self, *, contents: bool = True) -> list[TableFinding]:
+    def verify(self, *, contents: bool = True, keys: bool = False) -> list[TableFinding]:
         """What is wrong with the table: files that are damaged, missing or orphaned, instants that never completed.
 
-        Without *contents* no data file is opened.  Nothing is changed.
+        Without *contents* no data file is opened.  With *keys* all keys are read, to find those that are in two file
+        groups of a partition.  Nothing is changed.
+
+        Raises:
+            StorageError: a folder cannot be listed.
+            UnsupportedFeatureError: with *keys*, the table has no meta fields.
+
+        Source: spec/services.md.
+        """
+        return list(verify_table(self.context, contents=contents, keys=keys))
+
+    def repair(
+        self,
+        *,
+        apply: bool = False,
+        keys: bool = False,
+        properties: Mapping[str, str] | None = None,
+        dead_after: float = DEAD_AFTER,
+    ) -> Repair:
+        """What has to be done so that :meth:`verify` finds nothing; with *apply* it is done.
+
+        Arguments and errors are those of ``repair_table``, which takes a path: a table whose properties are lost cannot
+        be opened.  ``options`` are those that this table was opened with.
 
         Raises:
             StorageError: a folder cannot be listed.
 
-        Source: spec/services.md.
+        Source: HoodieTableConfig.recover, RepairsCommand; docs/repair.md.
         """
-        return list(verify_table(self.context, contents=contents))
+        context = self.context
+        repaired = repair_context(context, apply=apply, keys=keys, properties=properties, dead_after=dead_after)
+        self.context = replace(context, config=load_table_config(context.storage)) if apply else context
+        return repaired
 
     def report(self, path: str | os.PathLike[str] | None = None, *, verify: bool = True) -> TableReport:
         """What the table is, what is wrong with it, and what to do next; at *path* as a page of HTML.

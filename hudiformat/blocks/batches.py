@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.avro import Records
 from hudiformat.blocks.block import BlockRun, LogBlock
 from hudiformat.blocks.content import avro_data
 from hudiformat.blocks.frame import BlockType
 from hudiformat.blocks.wanted import Wanted
+from hudiformat.conditions import Filter
 from hudiformat.errors import DecodeError
 from hudiformat.wire import offsets_from
 
@@ -28,7 +28,7 @@ def record_batches(
     *,
     schema: pa.Schema | None = None,
     columns: str | Sequence[str] | None = None,
-    filter: pc.Expression | None = None,  # noqa: A002
+    filter: Filter | None = None,  # noqa: A002
 ) -> Iterator[pa.RecordBatch]:
     """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from hudiformat.avro.arrays import Longs
@@ -35,6 +34,7 @@ from hudiformat.blocks.frame import (
     parse_frame,
 )
 from hudiformat.blocks.wanted import Wanted
+from hudiformat.conditions import Filter
 from hudiformat.errors import CorruptBlockError, EncodeError, UnsupportedFeatureError
 from hudiformat.wire import INT32_MAX, int32, offsets_from
 
@@ -91,6 +91,10 @@ class LogBlock(_Fields):
     def __hash__(self) -> int:
         return hash(self._identity())
 
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """For pickles: the bytes, not the file that they are mapped from."""
+        return (*self[:2], bytes(self.content), *self[3:])
+
     def _identity(self) -> tuple[object, ...]:
         return (self.type, self.header, self.content, self.footer, self.version, self.reason)
 
@@ -136,14 +140,14 @@ class LogBlock(_Fields):
         schema: pa.Schema | None = None,
         *,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> pa.RecordBatch:
         """The records of a data block, one row each, in file order.
 
         With *schema* rows are brought to it: columns by name, types promoted, missing columns null.  Without it they
         have the schema they were written with.  *columns* selects columns of that schema; the other columns are not
-        decoded.  *filter* selects the rows for which it is true; in the other rows only the columns that it uses are
-        decoded.
+        decoded.  *filter*, an expression of pyarrow, text or tuples, selects the rows for which it is true; in the
+        other rows only the columns that it uses are decoded.
 
         Raises:
             DecodeError: the content is damaged.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.conditions import Filter, as_filter
 from hudiformat.errors import SchemaError, unknown_column
 
 _ROW = "__row__"
@@ -22,7 +23,15 @@ class Wanted:
 
     schema: pa.Schema | None = None
     columns: Sequence[str] | None = None
-    filter: pc.Expression | None = None
+    filter: Filter | None = None
+
+    def condition(self, schema: pa.Schema) -> pc.Expression | None:
+        """The filter of rows with the columns of *schema*.
+
+        Raises:
+            SchemaError, FilterError: it does not fit them, or is none.
+        """
+        return as_filter(self.filter, schema)
 
 
 def selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:

@@ -18,7 +18,7 @@ _COLUMNS = (
     Column("updated", 10, right=True),
     Column("deleted", 10, right=True),
     Column("files", 6, right=True),
-    Column("bytes", 14, right=True),
+    Column("bytes", 14, right=True, is_bytes=True),
     Column("seconds", 8, right=True),
 )
 _NUMBERS = ("inserted", "updated", "deleted", "files", "bytes")

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import islice
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterator
 
 import click
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudiformat.api import Table as HudiTable
 from hudiformat.api import open_table
+from hudiformat.cli.files import STANDARD, Batches, file_format, format_option, write_rows
 from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
 from hudiformat.cli.printing.rows import print_rows
 from hudiformat.cli.printing.values import Row, rows_of
@@ -31,8 +25,8 @@ Examples:
   hudiformat read --where "city = 'chennai' and fare > 10" TABLE
   hudiformat read --query incremental --begin 20260101000000000 --json TABLE
   hudiformat read --as-of 2026-01-01 -o january.parquet TABLE
+  hudiformat read -o - --format arrow TABLE | other-program
 """
-Batches = Iterator[pa.RecordBatch]
 
 
 @click.command(epilog=_EPILOG)
@@ -44,7 +38,10 @@ Batches = Iterator[pa.RecordBatch]
 @click.option("--columns", callback=split, metavar="A,B", help="Only these columns, in this order.")
 @click.option("--where", metavar="CONDITION", help="Only rows for which this is true, such as \"p = 'x' and v > 0\".")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows.")
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a .parquet, .arrow or .jsonl file.")
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file, or with - to standard output."
+)
+@format_option("the file")
 @click.option(
     "--damage",
     type=click.Choice([mode.value for mode in DamageMode]),
@@ -65,6 +62,7 @@ def read(
     where: str | None,
     limit: int | None,
     output: str | None,
+    format_: str | None,
     damage: str,
     options: tuple[str, ...],
     as_json: bool,
@@ -87,7 +85,9 @@ def read(
         if output is None:
             _print(limited, as_json=as_json)
             return 0
-        count = _write(Path(output), schema, limited)
+        count = write_rows(output, file_format(output, format_, of="-o"), schema, limited)
+    if output == STANDARD:
+        return 0
     if as_json:
         print_json({"file": output, "rows": count})
     else:
@@ -136,55 +136,3 @@ def _print(batches: Batches, *, as_json: bool) -> None:
         return
     for row in _rows(batches):
         print_json(row)
-
-
-def _write(path: Path, schema: pa.Schema, batches: Batches) -> int:
-    writers: dict[str, Callable[[IO[bytes], pa.Schema, Batches], int]] = {
-        ".parquet": _to_parquet,
-        ".arrow": _to_arrow,
-        ".jsonl": _to_json_lines,
-    }
-    write = writers.get(path.suffix)
-    if write is None:
-        raise click.UsageError(f"-o {path}: expected a name that ends in {', '.join(writers)}")
-    with _complete_file(path) as file:
-        return write(file, schema, batches)
-
-
-@contextmanager
-def _complete_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _to_parquet(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
-    with pq.ParquetWriter(file, schema) as writer:
-        return _counted(batches, writer.write_batch)
-
-
-def _to_arrow(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
-    with pa.ipc.new_file(file, schema) as writer:
-        return _counted(batches, writer.write_batch)
-
-
-def _to_json_lines(file: IO[bytes], _schema: pa.Schema, batches: Batches) -> int:
-    rows = _rows(batches)
-    count = 0
-    while lines := [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in islice(rows, 1000)]:
-        file.write("".join(lines).encode())
-        count += len(lines)
-    return count
-
-
-def _counted(batches: Batches, write: Callable[[pa.RecordBatch], Any]) -> int:
-    count = 0
-    for batch in batches:
-        write(batch)
-        count += batch.num_rows
-    return count

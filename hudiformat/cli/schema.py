@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 
 import click
-import pyarrow as pa
 
 from hudiformat.api import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
-from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.cli.source import column_types, json_option, key_and_value, pairs
 from hudiformat.table import TableSchema
 
 _EPILOG = """\b
@@ -23,20 +20,6 @@ Examples:
 Types are those of Spark SQL: boolean, int, bigint, float, double, string, binary, date, timestamp, timestamp_ntz and
 decimal(P,S).
 """
-_TYPES = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _COLUMNS = (Column("column", 32), Column("type", 24), Column("null", 4), Column("comment"))
 
 
@@ -70,38 +53,15 @@ def schema(
     if add or rename or widen or nullable or drop or comment:
         with printed_warnings():  # such as services that fail
             opened.evolve(
-                add=_types(add),
-                rename=_pairs("--rename", rename),
-                widen=_types(widen),
+                add=column_types("--add", add),
+                rename=pairs("--rename", rename),
+                widen=column_types("--widen", widen),
                 nullable=nullable,
                 drop=drop,
-                comment=_pairs("--comment", comment),
+                comment=pairs("--comment", comment),
             )
     _print(opened.context.state().schema, as_json=as_json)
     return 0
-
-
-def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    for name, separator, value in pairs:
-        if not (name and separator and value):
-            raise click.UsageError(f"{option} {name}{separator}{value}: expected two parts with = between them")
-    return {name: value for name, _, value in pairs}
-
-
-def _types(texts: Iterable[str]) -> dict[str, pa.DataType]:
-    return {name: _type(word.strip().lower()) for name, word in _pairs("--add or --widen", texts).items()}
-
-
-def _type(word: str) -> pa.DataType:
-    if found := _DECIMAL.fullmatch(word):
-        try:
-            return pa.decimal128(int(found[1]), int(found[2]))
-        except ValueError as error:
-            raise click.UsageError(f"{word}: {error}") from error
-    if word not in _TYPES:
-        raise click.UsageError(f"expected a type of {', '.join(_TYPES)} or decimal(P,S), found {word!r}")
-    return _TYPES[word]
 
 
 def _print(columns: TableSchema, *, as_json: bool) -> None:

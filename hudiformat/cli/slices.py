@@ -9,15 +9,16 @@ import click
 from hudiformat.api import open_table
 from hudiformat.cli.printing.output import Column, Table, print_json, printed_warnings
 from hudiformat.cli.source import json_option
+from hudiformat.errors import OptionError, did_you_mean
 from hudiformat.view import BaseFile, FileSlice, LogFile
 
 _COLUMNS = (
     Column("partition", 16),
     Column("file id", 38),
     Column("instant", 17),
-    Column("base file", 12, right=True),
+    Column("base file", 12, right=True, is_bytes=True),
     Column("log files", 9, right=True),
-    Column("size", 12, right=True),
+    Column("size", 12, right=True, is_bytes=True),
 )
 _EPILOG = """\b
 Examples:
@@ -59,7 +60,12 @@ def slices(table: str, *, partition: str | None, as_of: str | None, as_json: boo
 def newest_slices(table: str, *, partition: str | None = None, as_of: str | None = None) -> list[FileSlice]:
     """Return the newest file slices of the table at the path *table*; warnings are printed on standard error."""
     with printed_warnings():  # such as a metadata table that cannot be read
-        return open_table(table).file_slices(partition, as_of=as_of)
+        opened = open_table(table)
+        found = opened.file_slices(partition, as_of=as_of)
+        if partition is not None and not found:
+            known = {one.partition_path for one in opened.file_slices(as_of=as_of)}
+            raise OptionError(f"--partition: no partition {partition!r}{did_you_mean(partition, known)}")
+        return found
 
 
 def _as_json(file_slice: FileSlice) -> dict[str, Any]:

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+import pyarrow as pa
 
+from hudiformat.cli.printing.output import WIDE
 from hudiformat.errors import StorageError
 from hudiformat.logfile import LogReader
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_TYPES = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+
 file_argument = click.argument("file", type=click.Path())
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON Lines, one object per line, instead of a table."
-)
+
+
+def json_option(command: _Command) -> _Command:
+    """The options --json and --wide, which say how a command prints."""
+    wide = click.option(
+        "--wide", is_flag=True, expose_value=False, callback=_note_wide, help="Print whole values, wherever lines end."
+    )
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON Lines, one object per line, instead of a table."
+    )
+    return as_json(wide(command))
+
+
+def _note_wide(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    context.meta[WIDE] = value
 
 
 def open_log(file: str) -> LogReader:
@@ -44,3 +77,36 @@ def key_and_value(option: str) -> tuple[str, str]:
 def split(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:
     """Return the distinct names in the text of an option, or None without the option; a callback for click."""
     return None if value is None else list(dict.fromkeys(value.split(",")))
+
+
+def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """The two parts of each of *texts*, the values of an option.
+
+    Raises:
+        UsageError: one of them has no two parts.
+    """
+    found = [text.partition("=") for text in texts]
+    for name, separator, value in found:
+        if not (name and separator and value):
+            raise click.UsageError(f"{option} {name}{separator}{value}: expected two parts with = between them")
+    return {name: value for name, _, value in found}
+
+
+def column_types(option: str, texts: Iterable[str]) -> dict[str, pa.DataType]:
+    """The types of the columns in the values of an option, each ``NAME=TYPE``.
+
+    Raises:
+        UsageError: no such type.
+    """
+    return {name: _type(word.strip().lower()) for name, word in pairs(option, texts).items()}
+
+
+def _type(word: str) -> pa.DataType:
+    if found := _DECIMAL.fullmatch(word):
+        try:
+            return pa.decimal128(int(found[1]), int(found[2]))
+        except ValueError as error:
+            raise click.UsageError(f"{word}: {error}") from error
+    if word not in _TYPES:
+        raise click.UsageError(f"expected a type of {', '.join(_TYPES)} or decimal(P,S), found {word!r}")
+    return _TYPES[word]

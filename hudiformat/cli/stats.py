@@ -8,21 +8,21 @@ from typing import Any
 
 import click
 
+from hudiformat.api import SMALL_FILE_LIMIT
 from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.slices import newest_slices
 from hudiformat.cli.source import json_option
 from hudiformat.view import SliceTotals
 
-_SMALL_FILE_LIMIT = 104_857_600  # hoodie.parquet.small.file.limit
 _COLUMNS = (
     Column("partition", 16),
     Column("file groups", 11, right=True),
     Column("base files", 10, right=True),
     Column("small", 6, right=True),
-    Column("bytes", 15, right=True),
-    Column("average", 12, right=True),
+    Column("bytes", 15, right=True, is_bytes=True),
+    Column("average", 12, right=True, is_bytes=True),
     Column("log files", 9, right=True),
-    Column("bytes", 15, right=True),
+    Column("bytes", 15, right=True, is_bytes=True),
     Column("logs/base", 9, right=True),
 )
 _EPILOG = """\b
@@ -38,7 +38,7 @@ Examples:
 @click.option(
     "--small-file-limit",
     type=click.IntRange(min=0),
-    default=_SMALL_FILE_LIMIT,
+    default=SMALL_FILE_LIMIT,
     show_default=True,
     help="Base files below so many bytes are small ones.",
 )

@@ -14,7 +14,7 @@ from hudiformat.cli.source import json_option, open_log
 from hudiformat.logfile import findings_of
 from hudiformat.maintenance import verify_table
 
-_COLUMNS = (Column("kind", 11), Column("instants", 17), Column("path", 76), Column("message"))
+_COLUMNS = (Column("kind", 13), Column("instants", 17), Column("path", 76), Column("message"))
 _EPILOG = """\b
 Examples:
   hudiformat verify FILE
@@ -26,18 +26,20 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("path", type=click.Path())
 @click.option("--contents/--no-contents", default=True, help="Whether to decode every block; the default is yes.")
+@click.option("--keys", is_flag=True, help="Of a table: look for keys in two file groups too, reading all keys.")
 @json_option
-def verify(path: str, *, contents: bool, as_json: bool) -> int:
+def verify(path: str, *, contents: bool, keys: bool, as_json: bool) -> int:
     """Say what is wrong with the log file or the table PATH: where, which instants it concerns, and why.
 
     A torn tail is what a writer leaves that died, or is still writing: readers skip it.  A hidden block is intact, but
     queries skip it for the damage around it, and salvage brings it back.
 
-    Of a table: files of the newest slices that are damaged or missing, files of no instant, and instants that are not
-    complete.
+    Of a table: files of the newest slices that are damaged or missing, files of no instant, instants that are not
+    complete, what killed writers have left, and a metadata table that lists other files than there are.  hudiformat
+    repair mends it.
     """
     if _is_table(path):
-        return _verify_table(path, contents=contents, as_json=as_json)
+        return _verify_table(path, contents=contents, keys=keys, as_json=as_json)
     size = open_log(path).size
     table, count = FindingTable(), 0
     with progress_bar("verifying", size) as progress:
@@ -57,10 +59,10 @@ def _is_table(path: str) -> bool:
     return "://" in path or Path(path).is_dir()
 
 
-def _verify_table(path: str, *, contents: bool, as_json: bool) -> int:
+def _verify_table(path: str, *, contents: bool, keys: bool, as_json: bool) -> int:
     printed: Table | None = None
     count = 0
-    for finding in verify_table(open_table(path).context, contents=contents):
+    for finding in verify_table(open_table(path).context, contents=contents, keys=keys):
         count += 1
         if as_json:
             kind, instants = finding.kind.name, list(finding.instants)

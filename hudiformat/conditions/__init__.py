@@ -1,8 +1,19 @@
-"""Filters as people write them, ``"p = 'x' and v > 0"`` or tuples -> expressions of Arrow."""
+"""Filters as people write them, ``"p = 'x' and v > 0"`` or tuples -> expressions of Arrow; the clauses of a merge."""
 
 from __future__ import annotations
 
+from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
 from hudiformat.conditions.taken import Filter, as_filter
 from hudiformat.conditions.translation import as_expression, columns_named, implied
 
-__all__ = ["Filter", "as_expression", "as_filter", "columns_named", "implied"]
+__all__ = [
+    "Clause",
+    "Delete",
+    "Filter",
+    "Insert",
+    "Update",
+    "as_expression",
+    "as_filter",
+    "columns_named",
+    "implied",
+]

@@ -1,7 +1,7 @@
 """Record key -> file group."""
 
 from hudiformat.index.buckets import numbers_by_path
-from hudiformat.index.existing import ExistingRows
+from hudiformat.index.existing import GROUP, PATH, ExistingRows
 from hudiformat.index.global_index import route
 from hudiformat.index.hash_ring import REPLACE, HashRing, Node, format_nodes, parse_nodes
 from hudiformat.index.resizing import ResizeLimits, planned_resizes
@@ -21,8 +21,10 @@ from hudiformat.index.rows import (
 from hudiformat.index.tagging import PartitionIndex, Tagger
 
 __all__ = [
+    "GROUP",
     "NEW",
     "NOT_IN_BASE_FILE",
+    "PATH",
     "REPLACE",
     "Booleans",
     "ExistingRows",

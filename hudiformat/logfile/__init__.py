@@ -3,7 +3,7 @@
 from hudiformat.logfile.decoder import LogDecoder
 from hudiformat.logfile.reader import LogReader, first_schema, scan_blocks, scan_blocks_reversed
 from hudiformat.logfile.salvage import SalvageReport, salvage
-from hudiformat.logfile.verify import FindingKind, LogFinding, findings_of, verify_log
+from hudiformat.logfile.verify import FindingKind, LogFinding, content_error, findings_of, parts_of, verify_log
 from hudiformat.logfile.writer import DEFAULT_LOG_MAX_SIZE, AppendResult, LogWriter
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "LogReader",
     "LogWriter",
     "SalvageReport",
+    "content_error",
     "findings_of",
     "first_schema",
+    "parts_of",
     "salvage",
     "scan_blocks",
     "scan_blocks_reversed",

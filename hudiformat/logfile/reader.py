@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.avro.arrays import Longs
 from hudiformat.blocks.batches import record_batches
@@ -44,6 +43,7 @@ from hudiformat.blocks.frame import (
     parse_frame,
     parse_header,
 )
+from hudiformat.conditions import Filter
 from hudiformat.errors import (
     ArgumentError,
     CorruptBlockError,
@@ -107,6 +107,11 @@ class LogReader:
         self.path: str | None
         self._data: memoryview | None
         self.path, self._data = map_source(source, storage)
+        self._storage = storage
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A reader of the same file, which another process opens; bytes go along."""
+        return partial(LogReader, storage=self._storage), (self.path or bytes(self._bytes()),)
 
     @property
     def size(self) -> int:
@@ -127,7 +132,7 @@ class LogReader:
         schema: pa.Schema | None = None,
         *,
         columns: str | Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: Filter | None = None,  # noqa: A002
     ) -> pa.Table:
         """The records of all data blocks, in file order, neither merged nor rolled back.
 

@@ -97,7 +97,7 @@ def findings_of(
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
             yield part
-        elif contents and (message := _content_error(part)):
+        elif contents and (message := content_error(part)):
             yield _finding(FindingKind.CONTENT, part, message)
 
 
@@ -174,7 +174,7 @@ def _instants(values: list[bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(instant.decode() for instant in instants))
 
 
-def _content_error(block: LogBlock) -> str | None:
+def content_error(block: LogBlock) -> str | None:
     """Why the content of *block* cannot be read; None if it can be read, or is not supported."""
     try:
         if block.type is BlockType.COMMAND:

@@ -8,51 +8,28 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 
 import pyarrow as pa
 
 from hudiformat.errors import HudiFormatError, NameFormatError, without_offset
 from hudiformat.logfile import findings_of
+from hudiformat.maintenance.finding import TableFinding, TableFindingKind
+from hudiformat.maintenance.folder_check import (
+    findings_of_leftovers,
+    findings_of_orphans,
+    findings_of_partitions,
+    findings_of_temporaries,
+)
+from hudiformat.maintenance.key_check import findings_of_keys
+from hudiformat.maintenance.metadata_check import findings_of_metadata_table
+from hudiformat.maintenance.timeline_check import findings_of_archive, findings_of_instants, findings_of_properties
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
-from hudiformat.query import old_spill_folders, scan_batches
-from hudiformat.services import OLD, is_old, temporary_files
+from hudiformat.query import scan_batches
 from hudiformat.storage import Storage, open_storage
 from hudiformat.table import SchemaHistory, TableContext, TableState, schema_history
-from hudiformat.timeline import Instant, Timeline, WriteStat, instant_path
+from hudiformat.timeline import Instant, WriteStat, instant_path
 from hudiformat.view import FileSlice, build_slices, latest_slices, list_partitions
-
-
-class TableFindingKind(Enum):
-    """What can be wrong with a part of a table.
-
-    Source: spec/services.md, "Verifying".
-    """
-
-    UNCOMMITTED = "uncommitted"
-    """An instant that was requested or begun and is not complete: its writer is at work, or died.  Readers skip it."""
-    ORPHAN = "orphan"
-    """A data file whose instant is nowhere: what a writer made after it had been rolled back.  Readers skip it.
-
-    Or a temporary file, or a spill folder on this machine, of a process that was killed."""
-    MISSING = "missing"
-    """A file of the newest slice of its group that a commit names and that is not there: its rows are lost."""
-    DAMAGED = "damaged"
-    """A file that cannot be read, as a whole or in a part."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableFinding:
-    """One thing that is wrong with a table; ``path`` is below the table, ``instants`` are those that it concerns.
-
-    Source: spec/services.md, "Verifying".
-    """
-
-    kind: TableFindingKind
-    path: str
-    message: str
-    instants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +40,76 @@ class _Named:
     path: str
 
 
-def verify_table(context: TableContext, *, contents: bool = True) -> Iterator[TableFinding]:
+def verify_table(context: TableContext, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
     """What is wrong with a table: its timeline first, then its partitions, one after the other.
 
-    With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.
+    With *contents* the rows of the newest slices are read, in bounded memory; without, no data file is opened.  With
+    *keys*, keys that are in two file groups of a partition are looked for too, a partition in memory at a time.
 
     Raises:
         StorageError: a folder cannot be listed.
+        UnsupportedFeatureError: with *keys*, the table has no meta fields.
     """
-    state = context.state()
-    yield from _of_timeline(state)
-    named = _named_by_commits(state)
+    yield from findings_of_properties(context.storage)
+    yield from verify_state(context.state(), contents=contents, keys=keys)
+
+
+def verify_state(state: TableState, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
+    """As :func:`verify_table` for one state of a table, but for its properties.
+
+    Where the file of a completed write cannot be read, or from table version 8 on a file of the archived timeline, it
+    is not known what is in the table, and nothing else is looked at.
+    """
+    unknown = False
+    for finding in findings_of_instants(state):
+        unknown |= finding.kind is TableFindingKind.DAMAGED and _is_of_write(state, finding)
+        yield finding
+    for finding in findings_of_archive(state.storage, state.config, contents=contents):
+        unknown |= not state.logs_name_slices  # the archive says to which slice a log file belongs
+        yield finding
+    if unknown:
+        return
+    yield from findings_of_partitions(state)
+    yield from _of_files(state, contents=contents)
+    yield from findings_of_temporaries(state.storage)
+    yield from findings_of_leftovers(state)
+    yield from findings_of_metadata_table(state)
+    if keys:
+        yield from findings_of_keys(state)
+
+
+def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
+    """The data files that are orphaned, missing or, with *contents*, damaged."""
+    context, named = state.context, _named_by_commits(state)
+    history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
-    for partition, entries in list_partitions(state.storage):
+    for partition, entries in list_partitions(state.storage, incomplete=True):
         files = [found for entry in entries if (found := _parsed(partition, entry.name))]
-        yield from _orphans(state.timeline, files)
+        yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
         slices = latest_slices(build_slices(partition, entries, state.visibility))
         yield from _missing(slices, files, named.pop(partition, {}))
         if contents and context.run_each is None:
             for item in slices:
-                yield from _of_slice(state.storage, state.schema.arrow, schema_history(state), item)
+                yield from _of_slice(state.storage, stored_schema(state), history, item)
         elif contents:
             for_tasks += slices
     if for_tasks:
-        look = partial(findings_of_slice, state.storage.root, state.schema.arrow, schema_history(state))
+        look = partial(findings_of_slice, state.storage.root, stored_schema(state), history)
         for findings in context.each(look, for_tasks):
             yield from findings
-    yield from _leftovers(state.storage)
     for paths in named.values():  # of partitions that are not there at all
         for path, instant in paths.items():
             yield TableFinding(TableFindingKind.MISSING, path, "its partition is not there", (instant,))
+
+
+def _is_of_write(state: TableState, finding: TableFinding) -> bool:
+    """Whether a finding is about the file of a completed write."""
+    return any(finding.path == instant_path(state.config, one) for one in state.timeline.completed_writes)
+
+
+def stored_schema(state: TableState) -> pa.Schema:
+    """The columns of the table's files, meta fields too."""
+    return state.schema.arrow_with_meta if state.config.populate_meta_fields else state.schema.arrow
 
 
 def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
@@ -103,27 +120,6 @@ def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mappin
         file = _parsed("", base_name(path))
         if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
             yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
-
-
-def _leftovers(storage: Storage) -> Iterator[TableFinding]:
-    for path, file in temporary_files(storage):
-        if is_old(file):
-            message = "a temporary file of a process that was killed; a clean deletes it"
-            yield TableFinding(TableFindingKind.ORPHAN, path, message)
-    for folder in old_spill_folders(seconds=OLD):
-        message = "a spill folder of a process that was killed, on this machine; a clean deletes it"
-        yield TableFinding(TableFindingKind.ORPHAN, str(folder), message)
-
-
-def _of_timeline(state: TableState) -> Iterator[TableFinding]:
-    for instant in state.timeline.instants:
-        path = instant_path(state.config, instant)
-        if not instant.is_completed:
-            yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
-        try:
-            state.content(instant)
-        except HudiFormatError as error:
-            yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (instant.time,))
 
 
 def _named_by_commits(state: TableState) -> dict[str, dict[str, str]]:
@@ -146,16 +142,6 @@ def _stats(state: TableState, write: Instant) -> Iterator[WriteStat]:
         yield from state.metadata(write).write_stats
     except HudiFormatError:
         return  # the timeline's findings report it
-
-
-def _orphans(timeline: Timeline, files: list[_Named]) -> Iterator[TableFinding]:
-    known = {instant.time for instant in timeline.instants}
-    first = timeline.first_active or ""
-    for file in files:
-        instant = file.name.instant
-        if instant not in known and instant >= first:
-            message = "its instant is not on the timeline"
-            yield TableFinding(TableFindingKind.ORPHAN, file.path, message, (instant,))
 
 
 def findings_of_slice(

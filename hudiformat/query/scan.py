@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -100,7 +101,7 @@ class SliceQuery:
         Raises:
             SchemaError: the table has no such column; from the scan, the filter does not fit the columns.
         """
-        return Scan(self.schema, lambda: self.batches(storage, slices), explain)
+        return Scan(self.schema, partial(self.batches, storage, slices), explain)
 
     def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
         """The rows of *slices*, a batch at a time.

@@ -97,7 +97,7 @@ def moment_text(moment: Moment) -> str:
     return moment.isoformat() if isinstance(moment, date) else named_instant(moment)
 
 
-def named_instant(named: str | Instant | Written) -> str:
+def named_instant(named: object) -> str:
     """The instant that *named* is, or that it is of: text is taken as it is.
 
     Raises:
@@ -109,8 +109,7 @@ def named_instant(named: str | Instant | Written) -> str:
         return named.time
     if isinstance(named, Written):
         return named.instant
-    given: object = named
-    hint = "; columns are given as columns=" if isinstance(given, list | tuple) else ""
+    hint = "; columns are given as columns=" if isinstance(named, list | tuple) else ""
     raise NameFormatError(f"expected an instant, a Commit, a date, a datetime or text, found {shown(named)}{hint}")
 
 

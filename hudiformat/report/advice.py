@@ -25,9 +25,13 @@ LARGE_LOGS = 0.3
 """Bytes of log files per byte of base files from which on queries are slow enough for a compaction."""
 FEWER_GROUPS, LEAST_GROUPS = 0.5, 8
 """A clustering is worth it where at most so many of the file groups are left, of so many or more."""
-_HARMLESS = (TableFindingKind.UNCOMMITTED.name, TableFindingKind.ORPHAN.name, "LEFTOVER")
+_HARMLESS = (TableFindingKind.UNCOMMITTED.name, TableFindingKind.ORPHAN.name, TableFindingKind.LEFTOVER.name)
 """Kinds of findings that readers skip."""
-_NOUNS = {TableFindingKind.DAMAGED.name: "damaged file", TableFindingKind.MISSING.name: "missing file"}
+_NOUNS = {
+    TableFindingKind.DAMAGED.name: "damaged file",
+    TableFindingKind.MISSING.name: "missing file",
+    TableFindingKind.PARTITION.name: "hidden partition",
+}
 _VERBS = {
     Service.METADATA.value: "Serve the metadata table",
     Service.EXPIRY.value: "Expire partitions",

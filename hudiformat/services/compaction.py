@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken
-from hudiformat.options import Operation
+from hudiformat.options import DamageMode, Operation
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
@@ -146,14 +147,22 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
             history=schema_history(state),
             indexes=indexes_of(state) if state.config.metadata_partitions else None,
         )
-        return run_claimed(state, claimed, writing, merge=partial(_merge, state.context.merger), name=_COMPACT)
+        return run_claimed(
+            state, claimed, writing, merge=partial(merge_into_base_file, state.context.merger), name=_COMPACT
+        )
 
 
-def _merge(
-    merger: RecordMerger | None, file_slice: FileSlice, plan: WritePlan, storage: Storage, token: WriteToken
+def merge_into_base_file(
+    merger: RecordMerger | None,
+    file_slice: FileSlice,
+    plan: WritePlan,
+    storage: Storage,
+    token: WriteToken,
+    *,
+    damage: DamageMode = DamageMode.HUDI,
 ) -> Iterator[WriteStat]:
-    """Write the next base file of a file group out of a slice of it."""
-    reader = plan.slice_reader(merger)
+    """Write the next base file of a file group out of a slice of it; the statistic of the file."""
+    reader = replace(plan.slice_reader(merger), damage=damage)
     file = OpenBaseFile(GroupTarget(storage, plan, token, file_slice.partition_path, file_slice.file_id))
     try:
         for batch in reader.scan_stored(storage, file_slice):

@@ -14,6 +14,8 @@ from hudiformat.storage import TEMPORARY_PREFIX, FileInfo, Storage
 from hudiformat.timeline import META_FOLDER
 from hudiformat.view import list_partitions
 
+REPAIR_FOLDER = ".repair"
+"""The folder, in that of the table's metadata, of what repairs have taken away."""
 OLD = 3600.0
 """Seconds after which nobody is writing a temporary file any more."""
 
@@ -47,5 +49,5 @@ def _folders(storage: Storage, top: str) -> Iterator[tuple[str, list[FileInfo]]]
     while waiting:
         folder = waiting.pop()
         entries = storage.list(folder)
-        waiting += [join_path(folder, entry.name) for entry in entries if entry.is_dir]
+        waiting += [join_path(folder, entry.name) for entry in entries if entry.is_dir and entry.name != REPAIR_FOLDER]
         yield folder, entries

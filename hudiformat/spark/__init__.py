@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
     message = "hudiformat.spark needs PySpark: pip install 'hudiformat[spark]'"
     raise ModuleNotFoundError(message, name=error.name) from error
 
+from hudiformat.conditions import Delete, Insert, Update
 from hudiformat.naming import checks_arguments
 from hudiformat.spark.files.catalog import CatalogMetastore
 from hudiformat.spark.files.sink import file_sink
@@ -28,7 +29,7 @@ from hudiformat.spark.write.functions import (
     upsert,
     write_batch,
 )
-from hudiformat.spark.write.merging import Delete, Insert, Update, merge
+from hudiformat.spark.write.merging import merge
 from hudiformat.spark.write.modes import create_table, write
 
 __all__ = [

@@ -18,7 +18,24 @@ from hudiformat import errors
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+_FRAME = re.compile(r'  File ".*", line \d+')
 _RAISED = re.compile(r"^hudiformat\.errors\.(\w+): (.*(?:\n(?!\s*$|Traceback|\tat ).*)*)", re.MULTILINE)
+
+
+class SparkError(Exception):
+    """What Spark said of an error of ours, without Java's frames and PySpark's; ``error`` is all of it."""
+
+    def __init__(self, message: str, error: Exception | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+
+    @classmethod
+    def of(cls, error: Exception) -> SparkError:
+        """The first line, and where in the task the error was raised."""
+        lines = str(error).splitlines() or [""]
+        last = max((number for number, line in enumerate(lines) if _FRAME.match(line)), default=None)
+        frame = [] if last is None else [line for line in lines[last : last + 2] if line.startswith("  ")]
+        return cls("\n".join([f"{type(error).__name__}: {lines[0].strip()}", *frame]), error)
 
 
 @contextmanager
@@ -29,7 +46,7 @@ def reraised() -> Iterator[None]:
     except Exception as error:
         if (ours := _ours(error)) is None:
             raise
-        raise ours from error.with_traceback(None)  # its frames are PySpark's
+        raise ours from SparkError.of(error)
 
 
 def brief(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from hudiformat.errors import StorageError, UnsupportedFeatureError
+from hudiformat.storage.credentials import missing_credentials
 from hudiformat.storage.fetching import fetch
 from hudiformat.storage.local import remove_empty_folder
 from hudiformat.storage.paths import checked_path
@@ -44,7 +45,8 @@ class ArrowStorage:
     """A folder of a ``pyarrow.fs`` file system; see :class:`~hudiformat.storage.protocol.Storage`.
 
     *base* is the folder's path in the file system, and *root* its name in messages.  *capabilities* are those of a file
-    system that is unknown here.
+    system that is unknown here.  Before the first request the environment has to have credentials for the scheme
+    *credentials_of*, if there is one.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class ArrowStorage:
         *,
         root: str | None = None,
         capabilities: Capabilities | None = None,
+        credentials_of: str | None = None,
     ) -> None:
         self._filesystem = filesystem
+        self._credentials_of = credentials_of
         self._fsspec = fsspec_of(filesystem)
         self._base = base.rstrip("/")
         kind = _kind(filesystem)
@@ -222,8 +226,15 @@ class ArrowStorage:
 
     @contextmanager
     def _errors(self, action: str, path: str) -> Iterator[None]:
+        if self._credentials_of is not None:
+            self._check_credentials(self._credentials_of)
         with _storage_errors(action, self._name(path)):
             yield
+
+    def _check_credentials(self, scheme: str) -> None:
+        if (missing := missing_credentials(scheme)) is not None:
+            raise StorageError(f"cannot open {self._root}: {missing}", path=self._root)
+        self._credentials_of = None
 
 
 class ArrowOutputFile:

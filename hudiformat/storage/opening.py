@@ -23,6 +23,8 @@ Location: TypeAlias = str | os.PathLike[str] | Storage
 """A path, a URI, or an open storage."""
 
 _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}  # Hadoop's schemes and pyarrow's
+_OWN_CREDENTIALS = ("account_key", "client_secret", "sas_token", "access_token", "anonymous", "endpoint_override")
+_RETRY_SECONDS = 10
 
 
 def open_storage(
@@ -71,7 +73,8 @@ def open_storage(
     if "://" not in text:
         return LocalStorage(text)
     opened, base = _from_uri(text) if not storage_options else _with_options(text, storage_options)
-    return ArrowStorage(opened, base, root=_without_secrets(text), capabilities=capabilities)
+    looked_for = None if storage_options or _has_own_credentials(text) else _scheme(text)
+    return ArrowStorage(opened, base, root=_without_secrets(text), capabilities=capabilities, credentials_of=looked_for)
 
 
 def open_parent(path: str) -> tuple[Storage, str]:
@@ -83,7 +86,8 @@ def open_parent(path: str) -> tuple[Storage, str]:
 
 def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
     scheme, rest = uri.split("://", 1)
-    arrow_uri = f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
+    scheme = _HADOOP_SCHEMES.get(scheme, scheme)
+    arrow_uri = _with_limit(f"{scheme}://{rest}")
     try:
         opened, base = fs.FileSystem.from_uri(arrow_uri)
     except pa.ArrowInvalid as error:
@@ -95,17 +99,47 @@ def _from_uri(uri: str) -> tuple[fs.FileSystem, str]:
     return _with_delayed_open(opened), base
 
 
+def _scheme(uri: str) -> str:
+    scheme = uri.split("://", 1)[0]
+    return _HADOOP_SCHEMES.get(scheme, scheme)
+
+
+def _has_own_credentials(uri: str) -> bool:
+    """Whether a URI says who reads, or that this does not matter."""
+    parts = urlsplit(uri)
+    is_named = parts.password is not None or parts.username == "anonymous"
+    return is_named or any(name in parts.query for name in _OWN_CREDENTIALS)
+
+
+def _with_limit(uri: str) -> str:
+    """The URI with a limit for how long Google's client retries: its own is a quarter of an hour."""
+    if not uri.startswith("gs://") or "retry_limit_seconds" in uri:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_RETRY_SECONDS}"
+
+
 def _with_options(uri: str, options: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
     scheme, rest = uri.split("://", 1)
     try:
-        opened = filesystem_of(_HADOOP_SCHEMES.get(scheme, scheme), options)
+        opened = filesystem_of(_HADOOP_SCHEMES.get(scheme, scheme), _with_account(uri, options))
     except (OSError, TypeError, ValueError, pa.ArrowException) as error:
         if isinstance(error, OptionError):
             raise
         raise _not_opened(uri, error) from error
     if opened is None:
         return _fsspec_from_uri(uri, options)
-    return _with_delayed_open(opened), rest.partition("?")[0]
+    path = rest.partition("?")[0]
+    if scheme.startswith("abfs") and "@" in path:  # container@account.dfs.core.windows.net/path
+        container, _, rest = path.partition("@")
+        path = f"{container}/{rest.partition('/')[2]}"
+    return _with_delayed_open(opened), path
+
+
+def _with_account(uri: str, options: Mapping[str, str]) -> Mapping[str, str]:
+    """The options, with the account that a URI of Azure names where they name none."""
+    account = urlsplit(uri).netloc.rpartition("@")[2].partition(".")[0]
+    is_named = any(name.lower().endswith("account_name") for name in options)
+    return {**options, "account_name": account} if uri.startswith("abfs") and account and not is_named else options
 
 
 def _with_delayed_open(filesystem: fs.FileSystem) -> fs.FileSystem:

@@ -3,7 +3,7 @@
 The timeline alone decides what is in the table: a file is visible if the instant in its name is completed.
 """
 
-from hudiformat.timeline.archive_log import add_archive_log, archive_logs
+from hudiformat.timeline.archive_log import add_archive_log, archive_files, archive_logs, archived_records
 from hudiformat.timeline.archived import ArchivedInstant
 from hudiformat.timeline.archived_times import ArchivedTimes
 from hudiformat.timeline.archiving import (
@@ -29,6 +29,7 @@ from hudiformat.timeline.commit_metadata import (
     encode_commit_metadata,
 )
 from hudiformat.timeline.config_files import (
+    BACKUP_FILE,
     MARKER_FOLDER,
     META_FOLDER,
     METADATA_FOLDER,
@@ -57,7 +58,7 @@ from hudiformat.timeline.contents import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.timeline.history import add_history, history_files
+from hudiformat.timeline.history import add_history, history_files, latest_manifest, read_history_file, write_manifest
 from hudiformat.timeline.plans import (
     ClusteringGroup,
     ClusteringPlan,
@@ -111,6 +112,7 @@ from hudiformat.timeline.timeline import (
 )
 
 __all__ = [
+    "BACKUP_FILE",
     "CHECKSUM_KEY",
     "MARKER_FOLDER",
     "METADATA_FOLDER",
@@ -166,7 +168,9 @@ __all__ = [
     "add_archive_log",
     "add_history",
     "archive",
+    "archive_files",
     "archive_logs",
+    "archived_records",
     "begin_instant",
     "complete",
     "config_of",
@@ -184,6 +188,7 @@ __all__ = [
     "history_files",
     "instant_path",
     "instants_to_archive",
+    "latest_manifest",
     "latest_schema",
     "list_instants",
     "load_table_config",
@@ -195,10 +200,12 @@ __all__ = [
     "read_archived",
     "read_compaction_plan",
     "read_content",
+    "read_history_file",
     "read_metadata",
     "recover_table_config",
     "remove_pending",
     "table_checksum",
     "transition_inflight",
     "update_table_config",
+    "write_manifest",
 ]

@@ -74,7 +74,7 @@ def archive_logs(storage: Storage, config: TableConfig) -> Iterator[list[Archive
         CorruptTableError: as for :func:`read_archive_logs`.
     """
     plans: dict[tuple[str, Action], Plan] = {}  # of instants whose completed state may be in a later file
-    for path in _archive_files(storage, config.history_folder):
+    for path in archive_files(storage, config):
         completed: dict[tuple[str, Action], ArchivedInstant] = {}
         for record in _records(storage, path):
             instant, contents = _entry(record, path=f"{storage.root}/{path}")
@@ -126,19 +126,30 @@ def _add_file(storage: Storage, config: TableConfig, records: Sequence[Mapping[s
     storage.create(f"{config.history_folder}/.commits_.archive.{number}_1-0-1", b"".join(blocks), overwrite=False)
 
 
-def _archive_files(storage: Storage, folder: str) -> list[str]:
+def archive_files(storage: Storage, config: TableConfig) -> list[str]:
+    """The paths of the files of the archived timeline of layout 1, the oldest first."""
+    folder = config.history_folder
     matches = [match for info in storage.list(folder) if (match := _NAME.fullmatch(info.name))]
     return [f"{folder}/{match[0]}" for match in sorted(matches, key=lambda match: int(match[1]))]
 
 
 def _records(storage: Storage, path: str) -> Iterator[Any]:
     for block in LogReader(path, storage=storage):
-        if block.type is BlockType.AVRO_DATA:
-            try:
-                yield from _block_records(block.content, parse_value_schema(block.schema))
-            except (DecodeError, SchemaError) as error:
-                named = f"{storage.root}/{path}"
-                raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
+        yield from archived_records(block, path=f"{storage.root}/{path}")
+
+
+def archived_records(block: LogBlock, *, path: str) -> list[Any]:
+    """The records of a block of the archived timeline; none of a block of another type.
+
+    Raises:
+        CorruptTableError: they are damaged; *path* is named.
+    """
+    if block.type is not BlockType.AVRO_DATA:
+        return []
+    try:
+        return list(_block_records(block.content, parse_value_schema(block.schema)))
+    except (DecodeError, SchemaError) as error:
+        raise CorruptTableError(f"{path}: cannot read the archived timeline: {error}", path=path) from error
 
 
 def _block_records(content: bytes | memoryview, schema: ValueSchema) -> Iterator[Any]:

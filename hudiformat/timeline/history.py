@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -65,14 +65,21 @@ def history_files(
     Raises:
         CorruptTableError: as for :func:`read_history`.
     """
-    _, files = _latest_manifest(storage, config.history_folder)
+    _, files = latest_manifest(storage, config.history_folder)
     for name in files:
         first, _, rest = name.partition("_")
-        if around is not None and not first <= around <= rest.partition("_")[0]:
-            continue
-        path = f"{config.history_folder}/{name}"
-        rows = _read_rows(storage, path, None if contents else _TIMES)
-        yield [_archived(row, path=f"{storage.root}/{path}") for row in rows]
+        if around is None or first <= around <= rest.partition("_")[0]:
+            yield read_history_file(storage, f"{config.history_folder}/{name}", contents=contents)
+
+
+def read_history_file(storage: Storage, path: str, *, contents: bool = True) -> list[ArchivedInstant]:
+    """The archived instants of one file of layout 2.
+
+    Raises:
+        CorruptTableError: it is damaged, or missing.
+    """
+    rows = _read_rows(storage, path, None if contents else _TIMES)
+    return [_archived(row, path=f"{storage.root}/{path}") for row in rows]
 
 
 def write_history(storage: Storage, config: TableConfig, instants: Sequence[InstantFiles]) -> None:
@@ -105,19 +112,24 @@ def add_history(storage: Storage, config: TableConfig, archived: Sequence[Archiv
 
 def _add_file(storage: Storage, config: TableConfig, rows: Sequence[dict[str, Any]]) -> None:
     folder = config.history_folder
-    version, files = _latest_manifest(storage, folder)
+    version, files = latest_manifest(storage, folder)
     name = f"{rows[0]['instantTime']}_{rows[-1]['instantTime']}_0.parquet"
     if name in files:
         return
     data = encode_parquet(pa.Table.from_pylist(list(rows), schema=_SCHEMA), schema_text(_RECORD)).to_pybytes()
     storage.create(f"{folder}/{name}", data, overwrite=True)  # a file that is not valid is from a writer that crashed
     files[name] = len(data)
-    manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)
-    storage.create(f"{folder}/manifest_{version + 1}", manifest.encode(), overwrite=True)
-    storage.create(f"{folder}/{_VERSION_FILE}", str(version + 1).encode(), overwrite=True)
+    write_manifest(storage, folder, version + 1, files)
     for old in _manifest_versions(storage, folder):
         if old <= version + 1 - _MANIFESTS_KEPT:
             storage.delete(f"{folder}/manifest_{old}")
+
+
+def write_manifest(storage: Storage, folder: str, version: int, files: Mapping[str, int]) -> None:
+    """Make *files*, with their sizes in bytes, those that are valid, as manifest number *version*."""
+    manifest = json.dumps({"files": [{"fileName": file, "fileLen": size} for file, size in files.items()]}, indent=2)
+    storage.create(f"{folder}/manifest_{version}", manifest.encode(), overwrite=True)
+    storage.create(f"{folder}/{_VERSION_FILE}", str(version).encode(), overwrite=True)
 
 
 def _manifest_versions(storage: Storage, folder: str) -> list[int]:
@@ -125,7 +137,7 @@ def _manifest_versions(storage: Storage, folder: str) -> list[int]:
     return sorted(int(match[1]) for match in matches if match)
 
 
-def _latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]:
+def latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]:
     """Return the number of the newest manifest, 0 for none, and the sizes in bytes of the files that it lists."""
     try:
         text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()

@@ -14,9 +14,14 @@ from hudiformat.transaction.files import (
     delete_files,
     delete_markers,
     delete_strays,
+    delete_traces,
     encode_write_stats,
+    files_of,
+    log_instants,
+    marked_files,
+    marked_instants,
 )
-from hudiformat.transaction.partitions import enter_partition
+from hudiformat.transaction.partitions import enter_partition, partition_metadata
 from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
 from hudiformat.transaction.reporting import LOG, log_commit
@@ -58,13 +63,19 @@ __all__ = [
     "delete_markers",
     "delete_staged",
     "delete_strays",
+    "delete_traces",
     "encode_write_stats",
     "enter_partition",
     "exclusive",
+    "files_of",
     "finish_restores",
     "log_commit",
+    "log_instants",
+    "marked_files",
+    "marked_instants",
     "newest_batch",
     "partial_schema",
+    "partition_metadata",
     "publish",
     "read_staged",
     "refuse_new_indexes",

@@ -5,8 +5,10 @@ The tasks of a write share the plan, and differ in their write token.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -193,28 +195,15 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
 
 def write_prepared(plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None) -> list[WriteStat]:
     """Write *rows* in this process; the statistics of the files."""
-    storage = open_storage(plan.root) if storage is None else storage
-    if plan.combines:
-        rows = combined(plan, rows)
-    with WriteTask(plan, _LOCAL_TOKEN, storage=storage) as task:
-        if plan.looks_everywhere:
-            routes = route(plan, storage, rows.rows, rows.keys, rows.paths)
-            for (path, file_id), keys in routes.moved.items():
-                task.remove(path, file_id, keys)
-            for located in routes.located():
-                task.write(located)
-            return task.finish()
-        if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
-            rows = _sorted(rows)
-        start = 0
-        # Larger batches of many rows: keys that are neighbours in the index are then looked up together.
-        size = max(_BATCH_ROWS, len(rows.keys) // _BATCHES)
-        for batch in rows.rows.combine_chunks().to_batches(max_chunksize=size):
-            keys, paths = (array.slice(start, batch.num_rows) for array in (rows.keys, rows.paths))
-            for located in task.tagger.locate(KeyedRows(batch, keys), paths):
-                task.write(located)
-            start += batch.num_rows
+    with local_task(plan, storage) as task:
+        for located in task.located(rows):
+            task.write(located)
         return task.finish()
+
+
+def local_task(plan: WritePlan, storage: Storage | None = None) -> WriteTask:
+    """The one task of a write in this process."""
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage)
 
 
 def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
@@ -222,6 +211,16 @@ def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
     groups = [rows.keys] if plan.options.is_global else [rows.paths, rows.keys]
     kept = combined_rows(rows.rows, groups, plan.ordering_fields)
     return rows if kept is None else rows.take(kept)
+
+
+def _pieces(rows: PreparedRows) -> Iterator[tuple[KeyedRows, pa.Array]]:
+    """The rows in pieces, larger of many rows: keys that are neighbours in the index are then looked up together."""
+    start = 0
+    size = max(_BATCH_ROWS, len(rows.keys) // _BATCHES)
+    for batch in rows.rows.combine_chunks().to_batches(max_chunksize=size):
+        keys, paths = (array.slice(start, batch.num_rows) for array in (rows.keys, rows.paths))
+        yield KeyedRows(batch, keys), paths
+        start += batch.num_rows
 
 
 def _sorted(rows: PreparedRows) -> PreparedRows:
@@ -282,6 +281,24 @@ class WriteTask:
         """
         self._partition(located.path).write(located)
         self._relieve()
+
+    def located(self, rows: PreparedRows) -> Iterator[LocatedRows]:
+        """Where rows belong, one per key where the write wants that; what moves is removed from where it was.
+
+        Raises:
+            DataError, UnsupportedFeatureError: as for :meth:`write_batch`.
+        """
+        plan = self.plan
+        if plan.combines:
+            rows = combined(plan, rows)
+        if plan.looks_everywhere:
+            routes = route(plan, self._storage, rows.rows, rows.keys, rows.paths)
+            for (path, file_id), keys in routes.moved.items():
+                self.remove(path, file_id, keys)
+            return routes.located()
+        if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
+            rows = _sorted(rows)
+        return chain.from_iterable(self.tagger.locate(part, paths) for part, paths in _pieces(rows))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """As :meth:`write`, for rows whose keys have not been looked up.

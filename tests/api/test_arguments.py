@@ -23,6 +23,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "open_table": {"path": "nowhere"},
     "open_storage": {"path": "nowhere"},
     "Table.update": {"set": {"v": 1}},
+    "Table.merge": {"source": pa.table({"k": ["a"]})},
     "Table.create_index": {"name": "files"},
     "Table.drop_index": {"name": "files"},
     "Table.savepoint": {"instant": "0"},

@@ -72,7 +72,7 @@ def test_rows_into_a_file(command: Command, table: Table, tmp_path: Path, ending
     [
         (["--query", "cdc", "--as-of", "1"], "--as-of goes with snapshot"),
         (["--begin", "1"], "--begin and --end go with incremental"),
-        (["-o", "rows.xlsx"], "expected a name that ends in .parquet, .arrow, .jsonl"),
+        (["-o", "rows.xlsx"], "expected a file that ends in .parquet, .arrow, .csv, .jsonl"),
         (["--columns", "kk"], "no column 'kk'"),
     ],
 )

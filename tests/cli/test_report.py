@@ -97,6 +97,15 @@ def test_what_is_advised_can_be_run_until_nothing_is_left(command: Command, tabl
     assert done == ["Roll back", "Compact"]
 
 
+def test_damage_is_repaired_on_advice(command: Command, table: Table) -> None:
+    log = max(Path(table.path, "x").glob(".*.log*"), key=lambda one: one.stat().st_mtime)
+    log.write_bytes(log.read_bytes()[:-9])
+    (first, *_) = command("report", "--json", table.path).json[0]["advice"]
+    assert first["headline"] == "Repair: 1 damaged file"
+    assert command(*shlex.split(first["command"])[1:], "--apply", "--dead-after", "0").code == 0
+    assert command("report", "--json", table.path).json[0]["findings"]["counts"] == {}
+
+
 def test_many_small_files_are_clustered_on_advice(command: Command, tmp_path: Path) -> None:
     table = new_table(tmp_path / "small", table_type="COPY_ON_WRITE")
     for step in range(9):
@@ -111,4 +120,4 @@ def test_every_command_that_is_advised_is_one() -> None:
     advice = Path(__file__).parents[2] / "hudiformat" / "report" / "advice.py"
     advised = set(re.findall(r'f"hudiformat (\w+)', advice.read_text("utf-8")))
     assert advised == {"cluster", "compact", "maintain", "repair", "rollback"}
-    assert advised - {"repair"} <= set(_COMMANDS)
+    assert advised <= set(_COMMANDS)

@@ -54,8 +54,9 @@ def test_one_partition_as_of_an_instant(command: Command, table: Path) -> None:
             [{"name": ".3d19e35a-710b-4d81-82f8-67c4e16e93a0-0_20261121062440349.log.1_2-4731-8413", "size": 1374}],
         )
     ]
-    nothing = command("slices", "--json", "--partition", "no/such", table)
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "")
+    nothing = command("slices", "--json", "--partition", "nort", table)
+    assert (nothing.code, nothing.out) == (2, "")
+    assert nothing.err == "hudiformat: --partition: no partition 'nort'; did you mean 'north'?\n"
 
 
 def test_a_slice_without_a_base_file_has_none(command: Command, tmp_path: Path) -> None:

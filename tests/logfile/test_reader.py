@@ -3,12 +3,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import pickle
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -625,3 +628,24 @@ def test_damage_to_one_block_leaves_all_but_the_one_before_it_readable(
     kept = len(before) if at >= len(MAGIC) else max(len(before) - 1, 0)
     assert found[:kept] == before[:kept]
     assert found[len(found) - len(after) :] == after
+
+
+def test_a_reader_and_its_blocks_go_to_other_processes(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(DATA)
+    for source in (tmp_path / "log", DATA):
+        reader = pickle.loads(pickle.dumps(LogReader(source)))  # noqa: S301
+        blocks = list(LogReader(source))
+        assert list(reader) == blocks
+        assert pickle.loads(pickle.dumps(blocks)) == blocks  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    "condition", ["id = 'x'", [("id", "=", "x")], pc.field("id") == "x"], ids=["text", "tuples", "expression"]
+)
+def test_filters_have_three_forms(condition: Any) -> None:
+    batch = pa.RecordBatch.from_pydict({"id": ["x", "y"]})
+    data = encode_block(data_block(batch, instant="1"))
+    assert LogReader(data).to_arrow(filter=condition).to_pylist() == [{"id": "x"}]
+    for format_ in ("avro", "parquet"):
+        [block] = LogReader(encode_block(data_block(batch, instant="1", format=format_)))
+        assert block.to_arrow(filter=condition).to_pylist() == [{"id": "x"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,3 +46,11 @@ def test_duckdb_and_polars_take_a_scan(table: Table) -> None:
     scan = table.scan(columns=["k", "v"], filter=pa.compute.field("v") > 2)
     assert duckdb.sql("select sum(v) from scan").fetchall() == [(13,)]
     assert polars.DataFrame(scan)["v"].sum() == 13
+
+
+def test_a_scan_goes_to_other_processes(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
+    table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)))
+    scan = pickle.loads(pickle.dumps(table.scan(columns="k", filter="p = 'y'")))  # noqa: S301
+    assert scan.read_all().to_pylist() == [{"k": "b"}]
+    assert scan.explain() == table.scan(columns="k", filter="p = 'y'").explain()

@@ -26,7 +26,25 @@ def test_an_error_of_ours_is_raised_in_place_of_sparks() -> None:
     theirs = said_by_spark("hudiformat.errors.DataError: the record key is null\n\tat org.apache.spark")
     with pytest.raises(hf.DataError, match="^the record key is null$") as caught, reraised():
         raise theirs
-    assert caught.value.__cause__ is theirs
+    assert getattr(caught.value.__cause__, "error", None) is theirs
+
+
+def test_what_spark_prints_of_it_is_short() -> None:
+    """Of sixty lines of Java and Python: Spark's own sentence, and the line in which the task raised the error."""
+    frames = [f'  File "/app/hudiformat/write/file_{number}.py", line {number}, in f' for number in range(30)]
+    trace = "\n".join(line for frame in frames for line in (frame, "    f()"))
+    theirs = errors.PythonException(
+        f"Job aborted due to stage failure\nTraceback (most recent call last):\n{trace}\n"
+        "hudiformat.errors.DataError: the record key is null\n" + "\tat org.apache.spark.X\n" * 30
+    )
+    with pytest.raises(hf.DataError) as caught, reraised():
+        raise theirs
+    lines = "".join(traceback.format_exception(caught.value)).splitlines()
+    ours = [line for line in lines if "pytest" not in line]
+    assert len(ours) <= 14
+    assert ours[0].endswith("SparkError: PythonException: Job aborted due to stage failure")
+    assert 'File "/app/hudiformat/write/file_29.py", line 29' in ours[1]
+    assert ours[-1] == "hudiformat.errors.DataError: the record key is null"
 
 
 def test_a_message_of_several_lines_stays_whole() -> None:

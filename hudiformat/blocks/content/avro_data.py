@@ -79,11 +79,12 @@ def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
     """
     written = avro_to_arrow(records.schema)
     names = set(written.names)
-    if wanted.filter is not None:
-        schema = wanted.schema or written
-        tested = selected(schema, columns_of(wanted.filter, schema))
+    schema = wanted.schema or written
+    condition = None if wanted.filter is None else wanted.condition(schema)
+    if condition is not None:
+        tested = selected(schema, columns_of(condition, schema))
         rows = resolve(records.decode([name for name in tested.names if name in names]), tested)
-        records = records.take(rows_where(wanted.filter, rows))
+        records = records.take(rows_where(condition, rows))
     if wanted.schema is None:
         return records.decode(wanted.columns)
     target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)

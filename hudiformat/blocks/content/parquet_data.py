@@ -63,12 +63,13 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
     """
     schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
     target = schema if wanted.columns is None else selected(schema, wanted.columns)
-    if wanted.filter is None:
+    condition = None if wanted.filter is None else wanted.condition(schema)
+    if condition is None:
         return resolve(_read(content, target.names), target)
-    only_tested = [name for name in columns_of(wanted.filter, schema) if name not in target.names]
+    only_tested = [name for name in columns_of(condition, schema) if name not in target.names]
     read = selected(schema, [*target.names, *only_tested])
     rows = resolve(_read(content, read.names), read)
-    return resolve(rows.take(pa.array(rows_where(wanted.filter, rows))), target)
+    return resolve(rows.take(pa.array(rows_where(condition, rows))), target)
 
 
 def _read(content: bytes | memoryview, columns: list[str]) -> pa.RecordBatch:

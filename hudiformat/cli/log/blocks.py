@@ -15,7 +15,7 @@ from hudiformat.errors import DecodeError, UnsupportedFeatureError
 _COLUMNS = (
     Column("block", 5, right=True),
     Column("offset", 12, right=True),
-    Column("size", 11, right=True),
+    Column("size", 11, right=True, is_bytes=True),
     Column("type", 12),
     Column("instant", 17),
     Column("records", 9, right=True),

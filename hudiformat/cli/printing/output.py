@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 from rich.cells import cell_len, set_cell_size
 
 from hudiformat.errors import HudiFormatWarning
+
+WIDE = "hudiformat.wide"
+"""Under which name the option --wide is kept among what a command line says."""
+_BETWEEN = "  "
+_NARROWEST = 6
+_STEP, _TENTHS_BELOW = 1000, 9.95
+_UNITS = ("", "KB", "MB", "GB", "TB", "PB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,8 @@ class Column:
     name: str
     width: int = 0
     right: bool = False
+    is_bytes: bool = False
+    """Whether the values are bytes, which a terminal shows as 1.2 MB unless the table is wide."""
 
     def fit(self, text: str) -> str:
         """Return *text*, padded to the width."""
@@ -35,17 +45,60 @@ class Table:
     """A table that prints its heading at once and each row as it is added."""
 
     def __init__(self, *columns: Column, indent: str = "") -> None:
-        self._columns = columns
+        width = terminal_width()
+        self._is_fitted = width is not None
+        self._columns = columns if width is None else fitted(columns, width - len(indent))
         self._indent = indent
-        self._print([column.name for column in columns], bold=True)
+        self._print([self._text(column, column.name) for column in self._columns], bold=True)
 
     def row(self, *cells: object, colour: str | None = None, bold: bool = False) -> None:
         """Print a row; None is printed as "-"."""
-        self._print(["-" if cell is None else printable(str(cell)) for cell in cells], colour=colour, bold=bold)
+        texts = [self._text(column, cell) for column, cell in zip(self._columns, cells, strict=False)]
+        self._print(texts, colour=colour, bold=bold)
+
+    def _text(self, column: Column, cell: object) -> str:
+        if cell is None:
+            return "-"
+        if not self._is_fitted:
+            return printable(str(cell))
+        text = human(cell) if column.is_bytes and isinstance(cell, int) else printable(str(cell))
+        return shortened(text, column.width) if column.width else text
 
     def _print(self, texts: list[str], *, colour: str | None = None, bold: bool = False) -> None:
-        cells = [column.fit(text) for column, text in zip(self._columns, texts, strict=True)]
-        print_line(self._indent + "  ".join(cells).rstrip(), colour=colour, bold=bold)
+        cells = [column.fit(text) for column, text in zip(self._columns, texts, strict=False)]
+        print_line(self._indent + _BETWEEN.join(cells).rstrip(), colour=colour, bold=bold)
+
+
+def fitted(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
+    """The columns, the widest narrowed until all fit into *width*; of more than fit even so, the first ones."""
+    found, space = list(columns), len(_BETWEEN)
+    while sum(column.width + space for column in found) - space > width:
+        widest = max(range(len(found)), key=lambda number: found[number].width)
+        if found[widest].width <= _NARROWEST:
+            if len(found) == 1:
+                break
+            found.pop()
+            continue
+        found[widest] = replace(found[widest], width=found[widest].width - 1)
+    return tuple(found)
+
+
+def terminal_width() -> int | None:
+    """The characters in a line of the terminal; None where there is none, or --wide says that it does not matter."""
+    context = click.get_current_context(silent=True)
+    if not sys.stdout.isatty() or (context is not None and context.meta.get(WIDE)):
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def human(size: int) -> str:
+    """Bytes as people say them: 999, 1.2 KB, 34 MB."""
+    value, unit = float(size), 0
+    while abs(value) >= _STEP - 0.5 and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    if not unit:
+        return str(size)
+    return f"{value:.1f} {_UNITS[unit]}" if value < _TENTHS_BELOW else f"{value:.0f} {_UNITS[unit]}"
 
 
 def print_line(text: str, *, colour: str | None = None, bold: bool = False) -> None:

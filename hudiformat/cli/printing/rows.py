@@ -9,10 +9,11 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from hudiformat.cli.printing.output import Column, Table, printable, shortened
+from hudiformat.cli.printing.output import Column, Table, printable, shortened, terminal_width
 from hudiformat.cli.printing.values import Row
 
 _MAX_WIDTH = 40
+_META = "_hoodie_"
 _MEASURED = 100  # rows that determine the widths of the columns
 
 
@@ -25,13 +26,26 @@ def print_rows(rows: Iterator[Row], *, mark: str | None = None, indent: str = ""
     if not head:
         return 0
     marks = [] if mark is None else [mark]
+    hidden = _hidden(head[0])
+    head = [_without(row, hidden) for row in head]
     widths = [max(cell_len(text) for text in (name, *(_cell(row[name]) for row in head))) for name in head[0]]
     named = [Column(printable(name), width) for name, width in zip(head[0], widths, strict=True)]
     table = Table(*(Column("", len(text)) for text in marks), *named, indent=indent)
     count = 0
-    for count, row in enumerate(chain(head, rows), 1):  # noqa: B007 - the last one is the number
+    rest = (_without(row, hidden) for row in rows)
+    for count, row in enumerate(chain(head, rest), 1):  # noqa: B007 - the last one is the number
         table.row(*marks, *map(_cell, row.values()), colour="yellow" if marks else None)
     return count
+
+
+def _hidden(row: Row) -> frozenset[str]:
+    """The meta fields, where a terminal's lines are all there is; if others are asked for."""
+    meta = frozenset(name for name in row if name.startswith(_META))
+    return meta if terminal_width() is not None and len(meta) < len(row) else frozenset()
+
+
+def _without(row: Row, hidden: frozenset[str]) -> Row:
+    return {name: value for name, value in row.items() if name not in hidden} if hidden else row
 
 
 def _cell(value: Any) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial, reduce
+from typing import cast
 
 from pyspark.sql import Column, DataFrame, functions
 
-from hudiformat.errors import DataError, SchemaError, unknown_column
+from hudiformat.api import check_clause
+from hudiformat.conditions import Clause, Delete, Insert, Update
+from hudiformat.errors import DataError
 from hudiformat.naming import checks_arguments
 from hudiformat.options import Operation
 from hudiformat.services import write_and_serve
@@ -58,32 +60,6 @@ _THERE = "_hudiformat_there"
 """The partition path of the row that a source row matches, wherever that is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
-    """Give columns of a row that matches other values; without *values*, those that the source has."""
-
-    values: Mapping[str, Column] | None = None
-    condition: Column | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Delete a row that matches, whatever its ordering values."""
-
-    condition: Column | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """Add a source row that matches none, with *values*, or with the source's; other columns are null."""
-
-    values: Mapping[str, Column] | None = None
-    condition: Column | None = None
-
-
-Clause = Update | Delete | Insert
-
-
 @checks_arguments
 def merge(
     source: DataFrame,
@@ -111,7 +87,8 @@ def merge(
     clauses = [*when_matched, *when_not_matched]
 
     def write_files(schema: TableSchema, plan: WritePlan) -> Iterator[WriteStat]:
-        _check(clauses, schema, _fixed_columns(plan))
+        for clause in clauses:
+            check_clause(clause, schema.arrow.names, _fixed_columns(plan))
         with ExitStack() as stack:
             stack.enter_context(planned_once(source.sparkSession, 0))
             rows = cached(_one_per_key(_tagged(source, plan, schema), plan), stack)
@@ -149,19 +126,6 @@ def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFram
     kinds = {field.name: field.dataType for field in spark_schema(schema.arrow)}
     nothing = {name: functions.lit(None).cast(kinds[name]) for name in missing}
     return with_tags(source.withColumns(nothing), plan, schema).drop(*missing)
-
-
-def _check(clauses: Sequence[Clause], schema: TableSchema, keys: Sequence[str]) -> None:
-    for clause in clauses:
-        for name in () if isinstance(clause, Delete) else clause.values or ():
-            if name not in schema.arrow.names:
-                raise unknown_column(name, schema.arrow.names, prefix=f"{type(clause).__name__}: ")
-            if name in keys:
-                raise SchemaError(
-                    f"{type(clause).__name__}: the column {name!r} is of the record key or partition path, which the "
-                    "source gives; leave it out",
-                    column=name,
-                )
 
 
 def _one_per_key(rows: DataFrame, plan: WritePlan) -> DataFrame:
@@ -202,17 +166,25 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
 
 
 def _condition(clause: Clause) -> Column:
-    return functions.lit(True) if clause.condition is None else clause.condition
+    """Its condition; a text is one of Spark SQL."""
+    if isinstance(clause.condition, str):
+        return functions.expr(clause.condition)
+    return functions.lit(True) if clause.condition is None else _column(clause.condition)
 
 
 def _value(clause: Clause, name: str, *, in_source: bool) -> Column:
     """What a clause puts into a column."""
     if not isinstance(clause, Delete):
         if clause.values is not None and name in clause.values:
-            return clause.values[name]
+            return _column(clause.values[name])
         if clause.values is None and in_source:
             return functions.col(_named(SOURCE, name))
     return functions.lit(None) if isinstance(clause, Insert) else functions.col(_named(TARGET, name))
+
+
+def _column(value: object) -> Column:
+    """A column of Spark, or a literal; on Connect columns are of a class of their own."""
+    return cast("Column", value) if hasattr(value, "isNotNull") else functions.lit(value)
 
 
 def _named(side: str, name: str) -> str:

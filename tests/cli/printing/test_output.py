@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import pytest
 
 import hudiformat
 from hudiformat.blocks import data_block, encode_block
-from hudiformat.cli.printing.output import Column, Table, printable, printed_warnings, shortened
+from hudiformat.cli import run
+from hudiformat.cli.printing.output import Column, Table, fitted, human, printable, printed_warnings, shortened
 from hudiformat.errors import HudiFormatWarning
 from tests.cli.support import DAMAGED, Command
+from tests.tables import new_table, rows
 
 Log = Callable[[bytes], Path]
 ROOT = Path(hudiformat.__file__).parents[1]
@@ -81,3 +84,72 @@ def test_only_our_own_warnings_are_printed(capsys: pytest.CaptureFixture[str]) -
     with printed_warnings():
         warnings.warn("the metadata table\ncannot be read", HudiFormatWarning, stacklevel=1)
     assert capsys.readouterr().err == "hudiformat: the metadata table cannot be read\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal of 60 characters on standard output."""
+    found = Terminal()
+    monkeypatch.setattr(sys, "stdout", found)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return found
+
+
+def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    terminal = on_terminal(monkeypatch)
+    table = new_table(tmp_path / "t")
+    table.bulk_insert(rows(("a", 1, "a partition with a long name", 1)))
+    assert run(["slices", table.path]) == 0
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert "…" in lines[1]
+    assert lines[1].endswith("KB")
+
+
+def test_a_wide_table_has_whole_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    terminal = on_terminal(monkeypatch)
+    table = new_table(tmp_path / "t")
+    table.bulk_insert(rows(("a", 1, "a partition with a long name", 1)))
+    assert run(["slices", "--wide", table.path]) == 0
+    [one] = table.file_slices()
+    assert f"a partition with a long name  {one.file_id}" in terminal.getvalue()
+    assert terminal.getvalue().endswith(f" {one.size}\n")
+
+
+def test_a_terminal_shows_meta_fields_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    terminal = on_terminal(monkeypatch)
+    table = new_table(tmp_path / "t")
+    table.bulk_insert(rows(("a", 1, "x", 1)))
+    assert run(["read", table.path]) == 0
+    assert terminal.getvalue().split() == ["k", "ts", "p", "v", "a", "1", "x", "1"]
+    assert run(["read", "--columns", "_hoodie_record_key", table.path]) == 0
+    assert terminal.getvalue().split()[8:] == ["_hoodie_record_key", "a"]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0 KB"),
+        (9_940, "9.9 KB"),
+        (9_950, "10 KB"),
+        (34_400_000, "34 MB"),
+        (999_600, "1.0 MB"),
+        (10**19, "10000 PB"),
+    ],
+)
+def test_bytes_are_said_as_people_say_them(size: int, text: str) -> None:
+    assert human(size) == text
+
+
+def test_columns_that_do_not_fit_are_left_out() -> None:
+    columns = [Column(str(number), 10) for number in range(10)]
+    assert [column.width for column in fitted(columns, 22)] == [6, 6, 6]
+    assert fitted(columns[:1], 1) == (Column("0", 6),)
+    assert fitted(columns[:2], 22) == tuple(columns[:2])

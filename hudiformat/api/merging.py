@@ -1,0 +1,289 @@
+"""Merging rows into a table: what SQL's MERGE INTO does, in this process.
+
+A source row matches the row of the table with its record key and partition path, or with a global index the row with
+its record key, in whatever partition.  Of the clauses for rows that match, or for those that do not, the first whose
+condition holds is applied; a row for which none holds is skipped.  The rows that match are read in the write itself, so
+that a write that is repeated, as another one was faster, sees what that has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
+from hudiformat.errors import DataError, OptionError, SchemaError, shown, unknown_column
+from hudiformat.index import GROUP, PATH, ExistingRows, Integers, KeyedRows
+from hudiformat.merge import KeyIndex
+from hudiformat.options import Operation
+from hudiformat.query import SliceQuery
+from hudiformat.storage import Storage
+from hudiformat.table import RowKeys, TableSchema, TableState
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction import Commit, WritePlan, write_and_commit
+from hudiformat.write import PreparedRows, WriteTask, as_reader, check_rows, combined_rows, local_task, suited
+
+SOURCE, TARGET = "source", "target"
+
+
+def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> tuple[Commit, TableState]:
+    """Merge *source* into the table, and the table after it.
+
+    Raises:
+        SchemaError: a clause names a column that the table does not have, or one that keys are made of.
+        DataError: several source rows have one key, and no ordering column decides; or as for an upsert.
+    """
+    checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
+    keys = RowKeys.of(state.config)
+    is_global = state.options.is_global
+    fixed = list(keys.key_fields if is_global else dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    for clause in clauses:
+        check_clause(clause, checked.schema.arrow.names, fixed)
+    rows = suited(as_reader(source), checked.schema.arrow).read_all().combine_chunks()
+
+    def write_files(plan: WritePlan) -> list[WriteStat]:
+        reader = plan.slice_reader(state.context.merger)
+        merge = _Merge(plan, state.storage, _of_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
+        with local_task(plan, state.storage) as task:
+            return merge.write(task, SliceQuery(reader, plan.schema.arrow.names, merge.wanted()))
+
+    return write_and_commit(
+        state.context, Operation.UPSERT, write_files, seen=state, in_tasks=False, change=checked.change
+    )
+
+
+def checked_clauses(*groups: object) -> list[Clause]:
+    """The clauses, one or several in each of *groups*.
+
+    Raises:
+        OptionError: something that is none.
+    """
+    clauses: list[Clause] = []
+    for group in groups:
+        for one in group if isinstance(group, list | tuple) else [group]:
+            if not isinstance(one, Clause):
+                raise OptionError(f"merge: expected clauses Update, Delete and Insert, found {shown(one)}")
+            clauses.append(one)
+    return clauses
+
+
+def check_clause(clause: Clause, known: Sequence[str], keys: Sequence[str]) -> None:
+    """Raise a SchemaError for a column that a clause cannot set: one that is not there, or one of the *keys*."""
+    for name in () if isinstance(clause, Delete) else clause.values or ():
+        if name not in known:
+            raise unknown_column(name, known, prefix=f"{type(clause).__name__}: ")
+        if name in keys:
+            raise SchemaError(
+                f"{type(clause).__name__}: the column {name!r} is of the record key or partition path, which the "
+                "source gives; leave it out",
+                column=name,
+            )
+
+
+def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> PreparedRows:
+    """The source's rows, one per key, with their keys and partition paths.
+
+    Raises:
+        DataError: a column of the keys is missing, a key is null, or several rows have one key and nothing decides.
+    """
+    keys, schema = RowKeys.of(plan.config), plan.schema
+    names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    needless = set(names) - set(fixed)  # with a global index a row matches wherever it belongs
+    keys.check(pa.schema([field for field in schema.arrow if field.name in {*rows.schema.names, *needless}]))
+    given = [name for name in names if name in rows.schema.names]
+    own = schema.only(given)
+    fitted = pa.Table.from_batches([own.fit(one) for one in rows.select(given).to_batches()], own.arrow)
+    for name in names:
+        if name not in given:
+            kind = schema.arrow.field(name).type
+            fitted = fitted.append_column(name, pa.nulls(rows.num_rows, kind))
+    prepared = PreparedRows(rows, keys.record_keys(fitted), keys.partition_paths(fitted))
+    groups = [prepared.keys] if plan.options.is_global else [prepared.paths, prepared.keys]
+    decides = bool(plan.ordering_fields) and set(plan.ordering_fields) <= set(rows.schema.names)
+    kept = combined_rows(rows, groups, plan.ordering_fields if decides else ())
+    if kept is None:
+        return prepared
+    if not decides:
+        raise _double(prepared, kept, is_global=plan.options.is_global)
+    return prepared.take(kept)
+
+
+def _double(rows: PreparedRows, kept: Integers, *, is_global: bool) -> DataError:
+    one = int(np.setdiff1d(np.arange(len(rows.keys)), kept)[0])
+    key, path = rows.keys[one].as_py(), rows.paths[one].as_py()
+    alike = pc.equal(rows.keys, key) if is_global else pc.and_(pc.equal(rows.keys, key), pc.equal(rows.paths, path))
+    where = "" if is_global else f" in partition {path!r}"
+    return DataError(
+        f"{pc.sum(alike).as_py()} source rows have the record key {key!r}{where}, and no ordering column that says "
+        "which counts: leave one of them"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """Rows of the table, and of each the number of its source row; they are in one file group."""
+
+    path: str
+    group: str
+    rows: pa.Table
+    numbers: Integers
+    keys: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """A merge of the rows of ``source``; ``fixed`` are the columns that no clause sets."""
+
+    plan: WritePlan
+    storage: Storage
+    source: PreparedRows
+    clauses: tuple[Clause, ...]
+    fixed: tuple[str, ...]
+
+    def wanted(self) -> pc.Expression | None:
+        """A filter that is true of all rows of the table that match, and of few others."""
+        config, rows = self.plan.config, self.source.rows
+        arrow = self.plan.schema.arrow
+        values = {name: rows[name].cast(arrow.field(name).type) for name in RowKeys.of(config).key_fields}
+        each = [pc.field(name).isin(pc.unique(column)) for name, column in values.items()]
+        return reduce(and_, each) if rows.num_rows else None
+
+    def write(self, task: WriteTask, query: SliceQuery) -> list[WriteStat]:
+        """Read the rows that match, apply the clauses, and write what they give; the statistics of the files."""
+        matches = list(self._matches(task, query))
+        written: list[pa.Table] = []
+        for found in matches:
+            joined = self._joined(found.rows, found.numbers)
+            deleted, updated = self._applied(joined, (Update, Delete))
+            written += updated
+            if len(deleted):
+                task.remove(found.path, found.group, found.keys.take(pa.array(deleted)))
+        numbers = np.concatenate([np.empty(0, np.int64), *(found.numbers for found in matches)])
+        new = np.setdiff1d(np.arange(len(self.source.keys)), numbers)
+        written += self._applied(self._joined(None, new), (Insert,))[1]
+        rows = pa.concat_tables([self.plan.schema.arrow.empty_table(), *written]).combine_chunks()
+        if rows.num_rows:
+            for located in task.located(PreparedRows.of(self.plan.config, rows)):
+                task.write(located)
+        return task.finish()
+
+    def _matches(self, task: WriteTask, query: SliceQuery) -> Iterator[_Matches]:
+        source, is_global = self.source, self.plan.options.is_global
+        keys = RowKeys.of(self.plan.config)
+        index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
+        for path, group in self._places(task):
+            slices = [one for one in task.tagger.partition(path).slices if one.file_id == group]
+            batches = list(query.batches(self.storage, slices))
+            rows = pa.Table.from_batches(batches, query.schema).combine_chunks()
+            found = keys.record_keys(rows)
+            paths = None if is_global else pa.repeat(path, rows.num_rows)
+            at, numbers = index.find(pa.chunked_array([_identities(found, paths)]))
+            chosen = pa.array(at)
+            yield _Matches(path, group, rows.take(chosen), np.asarray(index.rows)[numbers], found.take(chosen))
+
+    def _places(self, task: WriteTask) -> list[tuple[str, str]]:
+        """The partition path and file group of each place where a source row's key may be."""
+        source = self.source
+        if self.plan.options.is_global:
+            index = KeyIndex.of(pa.chunked_array([source.keys]))
+            parts = ExistingRows(self.plan, self.storage, source.keys, source.paths, index, ()).found()
+            pairs = [zip(one[PATH].to_pylist(), one[GROUP].to_pylist(), strict=True) for one in parts]
+            return sorted({pair for part in pairs for pair in part})
+        rows = KeyedRows(pa.RecordBatch.from_arrays([source.keys], ["key"]), source.keys)
+        located = task.tagger.locate(rows, source.paths)
+        return sorted({(one.path, one.group) for one in located if one.group is not None and not one.is_new})
+
+    def _joined(self, target: pa.Table | None, numbers: Integers) -> pa.Table:
+        """The source's rows with these numbers beside those of the table, as two structs; without them, nulls."""
+        source = _struct(self.source.rows.take(pa.array(numbers)))
+        arrow = self.plan.schema.arrow
+        there = pa.nulls(len(numbers), pa.struct(list(arrow))) if target is None else _struct(target)
+        return pa.table({SOURCE: source, TARGET: there})
+
+    def _applied(self, joined: pa.Table, kinds: tuple[type[Clause], ...]) -> tuple[Integers, list[pa.Table]]:
+        """The rows that are deleted, and the rows to write."""
+        left = np.ones(joined.num_rows, np.bool_)
+        deleted, written = [np.empty(0, np.int64)], []
+        for clause in self.clauses:
+            if not isinstance(clause, kinds) or not left.any():
+                continue
+            holds = left & _holds(clause, joined)
+            left &= ~holds
+            if isinstance(clause, Delete):
+                deleted.append(np.flatnonzero(holds))
+            elif holds.any():
+                written.append(self._values(clause, joined.filter(pa.array(holds))))
+        return np.concatenate(deleted), written
+
+    def _values(self, clause: Update | Insert, joined: pa.Table) -> pa.Table:
+        schema = self.plan.schema
+        values = [self._value(clause, field) for field in schema.arrow]
+        rows = _projected(joined, values, schema.arrow.names, type(clause).__name__)
+        return _fitted(rows, schema)
+
+    def _value(self, clause: Update | Insert, field: pa.Field) -> pc.Expression:
+        """What a clause puts into a column."""
+        name = field.name
+        if clause.values is not None and name in clause.values and name not in self.fixed:
+            return _expression(clause.values[name], field, type(clause).__name__)
+        if isinstance(clause, Update) and name in self.fixed:
+            return pc.field(TARGET, name)
+        in_source = name in self.source.rows.schema.names
+        if in_source and (clause.values is None or name in self.fixed):
+            return pc.field(SOURCE, name).cast(field.type)
+        return pc.field(TARGET, name)
+
+
+def _struct(rows: pa.Table) -> pa.Array:
+    columns = [column.combine_chunks() for column in rows.columns]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
+
+
+def _identities(keys: pa.Array, paths: pa.Array | None) -> pa.Array:
+    """What tells records apart: their keys, with their partition paths where a key may be in several."""
+    return keys if paths is None else pc.binary_join_element_wise(paths, keys, "\0")
+
+
+def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    if clause.condition is None:
+        return np.ones(joined.num_rows, np.bool_)
+    condition: Filter = clause.condition
+    expression = as_filter(condition, joined.schema)
+    assert expression is not None  # noqa: S101 - there is a condition
+    [holds] = _projected(joined, [expression], ["holds"], type(clause).__name__).columns
+    if not pa.types.is_boolean(holds.type):
+        raise SchemaError(f"{type(clause).__name__}: expected a condition, found {expression} of type {holds.type}")
+    return np.asarray(pc.fill_null(holds, False))
+
+
+def _expression(value: object, field: pa.Field, clause: str) -> pc.Expression:
+    if isinstance(value, pc.Expression):
+        return value.cast(field.type)
+    try:
+        return pc.scalar(pa.scalar(value, field.type))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"{clause}: column {field.name!r} of type {field.type} cannot be {value!r}: {error}", column=field.name
+        ) from None
+
+
+def _projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], clause: str) -> pa.Table:
+    from pyarrow import acero  # noqa: PLC0415 - it imports pandas
+
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    projected = acero.Declaration("project", acero.ProjectNodeOptions(values, names), [source])
+    try:
+        return projected.to_table(use_threads=False)
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaError(f"{clause}: {error}") from None
+
+
+def _fitted(rows: pa.Table, schema: TableSchema) -> pa.Table:
+    return pa.Table.from_batches([schema.fit(batch) for batch in rows.to_batches()], schema.arrow)

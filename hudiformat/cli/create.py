@@ -1,0 +1,98 @@
+"""``hudiformat create``: make a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pyarrow as pa
+
+from hudiformat.api import create_table
+from hudiformat.avro import avro_to_arrow
+from hudiformat.cli.files import file_format, opened_rows
+from hudiformat.cli.printing.output import print_json, print_line, printed_warnings
+from hudiformat.cli.source import column_types, json_option, key_and_value, split
+from hudiformat.errors import StorageError
+
+_EPILOG = """\b
+Examples:
+  hudiformat create rides --column id=string --column ts=bigint --column city=string
+      --record-key id --ordering ts --partition-by city
+  hudiformat create rides --like rides.parquet --record-key id --type COPY_ON_WRITE
+  hudiformat create rides --like rides.avsc --record-key id -o hoodie.metadata.enable=true
+
+Types are those of Spark SQL: boolean, int, bigint, float, double, string, binary, date, timestamp, timestamp_ntz and
+decimal(P,S).
+"""
+_TYPES = ("MERGE_ON_READ", "COPY_ON_WRITE")
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("table", type=click.Path())
+@click.option("--column", "columns", multiple=True, metavar="NAME=TYPE", help="A column, in this order.")
+@click.option("--like", type=click.Path(), metavar="FILE", help="The columns of a file of rows or an Avro schema.")
+@click.option("--record-key", required=True, callback=split, metavar="A,B", help="The columns that tell records apart.")
+@click.option("--ordering", callback=split, metavar="A,B", help="Of two records with one key the higher one wins.")
+@click.option("--partition-by", callback=split, metavar="A,B", help="The columns whose values name folders.")
+@click.option(
+    "--type",
+    "table_type",
+    type=click.Choice(("MERGE_ON_READ", "COPY_ON_WRITE")),
+    default="MERGE_ON_READ",
+    show_default=True,
+)
+@click.option("--version", type=int, default=9, show_default=True, help="The table version: 9, 8 or 6.")
+@click.option("--name", help="The table's name; by default that of its folder.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options.")
+@json_option
+def create(
+    table: str,
+    *,
+    columns: tuple[str, ...],
+    like: str | None,
+    record_key: list[str],
+    ordering: list[str] | None,
+    partition_by: list[str] | None,
+    table_type: str,
+    version: int,
+    name: str | None,
+    options: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Make an empty TABLE, with columns that are named or those of a file."""
+    if bool(columns) == (like is not None):
+        raise click.UsageError("expected either --column or --like")
+    schema = _schema_of(like) if like is not None else pa.schema(list(column_types("--column", columns).items()))
+    with printed_warnings():
+        made = create_table(
+            table,
+            name=name or table.rstrip("/").rpartition("/")[2],
+            schema=schema,
+            record_key=record_key,
+            ordering=ordering or (),
+            partition_by=partition_by or (),
+            table_type=table_type,
+            version=version,
+            options=dict(map(key_and_value, options)),
+        )
+    if as_json:
+        print_json({"path": made.path, "name": made.config.name, "columns": made.schema.names})
+    else:
+        print_line(
+            f"{made.config.table_type.value} table {made.config.name} of {len(made.schema)} columns at {made.path}"
+        )
+    return 0
+
+
+def _schema_of(path: str) -> pa.Schema:
+    if path.endswith(".avsc"):
+        return avro_to_arrow(_text(path))
+    with opened_rows(path, file_format(path, None, of="--like"), pa.schema([])) as rows:
+        return rows.schema
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageError(f"cannot read {path}: {error}", path=path) from error

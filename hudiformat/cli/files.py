@@ -1,0 +1,188 @@
+"""Files of rows that commands read and write, by the end of their name; ``-`` is standard input or output."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import click
+import pyarrow as pa
+import pyarrow.csv as csv_files
+import pyarrow.json as json_files
+import pyarrow.parquet as pq
+
+from hudiformat.cli.printing.values import rows_of
+from hudiformat.errors import DataError, HudiFormatError, StorageError
+
+STANDARD = "-"
+FORMATS = ("parquet", "arrow", "csv", "jsonl")
+_BATCH_ROWS = 65_536
+_LINES = 1000
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+
+
+def format_option(of: str) -> Callable[[Any], Any]:
+    """The option that says what standard input or output has."""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        help=f"What {of} has; by default what the end of its name says, for - JSON lines.",
+    )
+
+
+def file_format(path: str, given: str | None, *, of: str = "") -> str:
+    """The format of the file at *path*; *of* names the option that gives it.
+
+    Raises:
+        UsageError: its name does not say, and the option neither.
+    """
+    found = given or ("jsonl" if path == STANDARD else Path(path).suffix.lstrip("."))
+    if found not in FORMATS:
+        raise click.UsageError(f"{of} {path}: expected a file that ends in .{', .'.join(FORMATS)}, or --format".strip())
+    return found
+
+
+@contextmanager
+def opened_rows(path: str, format_: str, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
+    """The rows of a file, batch by batch; those of CSV and JSON with the types of *schema*.
+
+    Raises:
+        StorageError: it cannot be read.
+        DataError: it has another format.
+    """
+    try:
+        with nullcontext(sys.stdin.buffer) if path == STANDARD else Path(path).open("rb") as file:
+            reader = _READERS[format_](file, schema)
+            yield pa.RecordBatchReader.from_batches(reader.schema, _readable(reader, path, format_))
+    except OSError as error:
+        if isinstance(error, HudiFormatError):
+            raise
+        raise StorageError(f"cannot read {path}: {error.strerror or error}", path=path) from error
+    except pa.ArrowException as error:
+        raise _misread(path, format_, error) from error
+
+
+def _misread(path: str, format_: str, error: Exception) -> DataError:
+    return DataError(f"{path}: cannot be read as .{format_}: {error}")
+
+
+def _readable(reader: pa.RecordBatchReader, path: str, format_: str) -> Batches:
+    try:
+        yield from reader
+    except pa.ArrowException as error:
+        raise _misread(path, format_, error) from error
+
+
+def _read_parquet(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
+    opened = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
+    return pa.RecordBatchReader.from_batches(opened.schema_arrow, opened.iter_batches(_BATCH_ROWS))
+
+
+def _read_arrow(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
+    """An Arrow file or an Arrow stream."""
+    source = file if file.seekable() else io.BytesIO(file.read())
+    try:
+        found = pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source)
+    numbers = range(found.num_record_batches)
+    return pa.RecordBatchReader.from_batches(found.schema, (found.get_batch(number) for number in numbers))
+
+
+def _read_csv(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
+    types = csv_files.ConvertOptions(column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    return csv_files.open_csv(file, convert_options=types)
+
+
+def _read_jsonl(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
+    options = json_files.ParseOptions(explicit_schema=schema)
+    if not hasattr(json_files, "open_json"):  # the oldest versions of pyarrow read JSON as a whole
+        return json_files.read_json(file, parse_options=options).to_reader()
+    return json_files.open_json(file, parse_options=options)
+
+
+_READERS: dict[str, Callable[[IO[bytes], pa.Schema], pa.RecordBatchReader]] = {
+    "parquet": _read_parquet,
+    "arrow": _read_arrow,
+    "csv": _read_csv,
+    "jsonl": _read_jsonl,
+}
+
+
+def write_rows(path: str, format_: str, schema: pa.Schema, batches: Batches) -> int:
+    """Write *batches* to a file, which is there whole or not at all, and return the number of rows."""
+    with _standard_output() if path == STANDARD else _complete_file(Path(path)) as file:
+        return _WRITERS[format_](file, schema, batches)
+
+
+@contextmanager
+def _standard_output() -> Iterator[IO[bytes]]:
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _complete_file(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _to_parquet(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
+    with pq.ParquetWriter(file, schema) as writer:
+        return _counted(batches, writer.write_batch)
+
+
+def _to_arrow(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
+    make = pa.ipc.new_stream if file is sys.stdout.buffer else pa.ipc.new_file
+    with make(file, schema) as writer:
+        return _counted(batches, writer.write_batch)
+
+
+def _to_csv(file: IO[bytes], schema: pa.Schema, batches: Batches) -> int:
+    try:
+        with csv_files.CSVWriter(file, schema) as writer:
+            return _counted(batches, writer.write_batch)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"cannot be written as CSV: {error}; pick columns, or write .parquet or .jsonl") from error
+
+
+def _to_json_lines(file: IO[bytes], _schema: pa.Schema, batches: Batches) -> int:
+    rows = (row for batch in batches for row in rows_of(batch))
+    count = 0
+    while lines := [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in islice(rows, _LINES)]:
+        file.write("".join(lines).encode())
+        count += len(lines)
+    return count
+
+
+_WRITERS: dict[str, Callable[[IO[bytes], pa.Schema, Batches], int]] = {
+    "parquet": _to_parquet,
+    "arrow": _to_arrow,
+    "csv": _to_csv,
+    "jsonl": _to_json_lines,
+}
+
+
+def _counted(batches: Batches, write: Callable[[pa.RecordBatch], Any]) -> int:
+    count = 0
+    for batch in batches:
+        write(batch)
+        count += batch.num_rows
+    return count
