@@ -109,8 +109,9 @@ def test_chromium_is_found_by_any_of_its_names(tmp_path: Path) -> None:
 
 
 def test_root_on_debian_gets_chromium_installed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
     asked: list[str] = []
 
     def apt_get(*arguments: str) -> bool:
@@ -126,7 +127,19 @@ def test_root_on_debian_gets_chromium_installed(
     assert capsys.readouterr().out == "/usr/bin/chromium\n"
 
 
-def test_a_debian_without_chromium_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chromium_that_another_process_has_installed_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([None, "/usr/bin/chromium", "/usr/bin/chromium"])
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(chromium, "chromium", lambda: next(found))
+    assert chromium.installed_chromium() == "/usr/bin/chromium"
+
+
+def test_a_debian_without_chromium_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(chromium, "chromium", lambda: None)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from tools.environments import cache_folder, locked
 from tools.java import apt_get
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -39,9 +40,11 @@ def installed_chromium() -> str:
         return found
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise NoChromiumError("there is no Chromium: sudo apt-get install -y chromium, or put one on PATH")
-    print("No Chromium: installing it with apt-get", file=sys.stderr)
-    apt_get("update")
-    apt_get("install", "chromium")
+    with locked(cache_folder() / "chromium.lock"):  # of several processes of tests, one installs it
+        if chromium() is None:
+            print("No Chromium: installing it with apt-get", file=sys.stderr)
+            apt_get("update")
+            apt_get("install", "chromium")
     if found := chromium():
         return found
     raise NoChromiumError("apt-get could not install chromium: install it by hand, or put one on PATH")

@@ -167,6 +167,16 @@ def test_tab_reaches_every_part(browser: Browser, hostile_page: Path) -> None:
         assert part in told
 
 
+def test_everything_that_takes_the_focus_has_a_name(browser: Browser, hostile_page: Path) -> None:
+    browser.open(hostile_page)
+    name = "one.getAttribute('aria-label') || one.textContent.trim() || (one.labels?.[0]?.textContent ?? '').trim()"
+    focusable = "a[href], button, input, select, summary, [tabindex='0']"
+    nameless = browser.run(
+        f"[...document.querySelectorAll({focusable!r})].filter((one) => !({name})).map((one) => one.outerHTML)"
+    )
+    assert nameless == []
+
+
 def test_a_slice_is_chosen_and_its_blocks_are_listed(browser: Browser, hostile_page: Path) -> None:
     browser.open(hostile_page)
     before = browser.run("document.querySelector('#log-blocks tbody').textContent")
