@@ -13,6 +13,7 @@ from typing import TypeVar
 from hudiformat.errors import HudiFormatError
 from hudiformat.maintenance import verify_table
 from hudiformat.naming import parse_data_file
+from hudiformat.options import WriteOptions
 from hudiformat.report.advice import advice_on
 from hudiformat.report.events import COMPLETED, MOST_EVENTS, events_of
 from hudiformat.report.facts import Event, Finding, Findings, Identity, Layout, Limits, TableFacts
@@ -72,23 +73,19 @@ class _Look:
         dead = self.tried(partial(dead_writes, state)) or []
         operations, growth = self.commits(slices)
         events = self.tried(partial(events_of, state, operations, dead)) or []
-        log_slices = largest_log_slices(slices)
+        options = self.tried(lambda: state.options) or state.context.options
+        limits = Limits(options.sizing.max_file_size, options.sizing.small_file_limit)
         return TableFacts(
             made_at=state.context.clock().isoformat(sep=" ", timespec="seconds"),
             made_by=f"hudiformat {_version()}",
-            identity=_identity(state),
-            limits=Limits(state.options.sizing.max_file_size, state.options.sizing.small_file_limit),
-            layout=layout_of(
-                slices,
-                stored_files=len(stored),
-                stored_bytes=sum(stored),
-                small_file_limit=state.options.sizing.small_file_limit,
-            ),
+            identity=_identity(state, options),
+            limits=limits,
+            layout=layout_of(slices, stored_files=len(stored), stored_bytes=sum(stored), small_file_limit=limits.small),
             events=tuple(events[-MOST_EVENTS:]),
             events_left_off=max(len(events) - MOST_EVENTS, 0),
             last_commit=_last_commit(state, events),
             growth=growth.growth(),
-            blocks=tuple(blocks_of(state.storage, one) for one in log_slices),
+            blocks=tuple(blocks_of(state.storage, one) for one in largest_log_slices(slices)),
             blocks_left_off=max(sum(bool(one.log_files) for one in slices) - MOST_SLICES, 0),
             services=services_of(state),
             prospects=self.tried(partial(prospects_of, state, slices)) or (),
@@ -133,7 +130,7 @@ def _sizes(files: Iterable[FileInfo]) -> Iterator[int]:
     return (file.size for file in files if parse_data_file(file.name) is not None)
 
 
-def _identity(state: TableState) -> Identity:
+def _identity(state: TableState, options: WriteOptions) -> Identity:
     config = state.config
     return Identity(
         name=config.name,
@@ -145,7 +142,7 @@ def _identity(state: TableState) -> Identity:
         partition_by=config.partition_fields,
         merge_mode=config.merge_mode.value,
         base_file_format=config.base_file_format,
-        index_type=state.options.index_type.value,
+        index_type=options.index_type.value,
         indexes=config.metadata_partitions,
         timeline_zone=config.timeline_zone.value,
     )

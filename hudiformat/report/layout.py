@@ -25,30 +25,27 @@ def layout_of(
 ) -> Layout:
     """The layout of a table with these newest file slices, and so many files and bytes on storage."""
     columns = _Columns(slices)
-    totals = SliceTotals.of(slices, small_file_limit=small_file_limit)
-    # A table without partitions is one.
+    # A table without partitions is one, whose path is empty.
     paths, partition = np.unique(np.array(columns.partitions, object), return_inverse=True)
-    order = columns.largest(most_groups)
     sums = _sums(columns, partition, len(paths), small_file_limit)
     kept = np.argsort(-(sums["base_bytes"] + sums["log_bytes"]), kind="stable")[:most_partitions]
-    rank = np.full(len(paths), len(paths))
+    rank = np.full(len(paths), len(kept))  # the place of a partition among those that are listed, or after them
     rank[kept] = np.arange(len(kept))
+    order = columns.largest(most_groups)
     order = order[np.argsort(rank[partition[order]], kind="stable")]
-    order = order[rank[partition[order]] < len(paths)] if len(kept) < len(paths) else order
-    shown = np.bincount(rank[partition[order]], minlength=len(kept))
-    partitions = Partitions(
-        paths=tuple(paths[kept].tolist()),
-        **{name: values[kept] for name, values in sums.items()},
-        shown=shown.astype(np.int64),
-        left_off=len(paths) - len(kept),
-    )
+    order = order[rank[partition[order]] < len(kept)]
     return Layout(
-        totals=totals,
+        totals=SliceTotals.of(slices, small_file_limit=small_file_limit),
         partition_count=len(paths),
         groups_with_logs=int((columns.log_files > 0).sum()),
         stored_files=stored_files,
         stored_bytes=stored_bytes,
-        partitions=partitions,
+        partitions=Partitions(
+            paths=tuple(paths[kept].tolist()),
+            **{name: values[kept] for name, values in sums.items()},
+            shown=np.bincount(rank[partition[order]], minlength=len(kept)).astype(np.int64),
+            left_off=len(paths) - len(kept),
+        ),
         groups=columns.groups(order),
         histogram=histogram_of(columns.base_bytes[columns.has_base]),
     )

@@ -107,6 +107,15 @@ def test_without_its_replace_commits_the_files_of_a_table_are_not_known(table: T
     assert len(facts.events) == 3
 
 
+def test_a_table_with_damaged_definitions_of_indexes(own_golden: Callable[[str], Path]) -> None:
+    folder = own_golden("v9-mor-metadata-table-h120")
+    (folder / ".hoodie" / ".index_defs" / "index.json").write_text("{")
+    facts = facts_of(open_table(folder, options={"hoodie.index.type": "RECORD_LEVEL_INDEX"}), verify=False)
+    assert facts.identity.index_type == "RECORD_LEVEL_INDEX"
+    assert "index.json" in facts.problems[0]
+    assert facts.advice[0].verb == "Repair"
+
+
 def test_a_problem_of_a_state_that_was_overtaken_is_looked_at_again(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
