@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from hudiformat.naming import BaseFileName, LogFileName, WriteToken
     from hudiformat.query import Scan
     from hudiformat.repair import Repair, RepairKind, RepairStep, StepState, repair_table
+    from hudiformat.report import TableReport
     from hudiformat.storage import open_storage
     from hudiformat.transaction import Commit
     from hudiformat.view import FileSlice
@@ -120,6 +121,7 @@ __all__ = [
     "TableExistsError",
     "TableFinding",
     "TableFindingKind",
+    "TableReport",
     "TableSize",
     "TruncatedBlockError",
     "UnsupportedFeatureError",
@@ -208,6 +210,7 @@ _NAMES = {
     ),
     "query": ("Scan",),
     "repair": ("Repair", "RepairKind", "RepairStep", "StepState", "repair_table"),
+    "report": ("TableReport",),
     "storage": ("open_storage",),
     "transaction": ("Commit",),
     "view": ("FileSlice",),

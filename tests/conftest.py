@@ -1,6 +1,6 @@
 """What tests share.
 
-A test that takes ``spark``, ``hudi`` or ``s3`` gets the marker of that name, and bare pytest omits it.
+A test that takes ``spark``, ``hudi``, ``s3`` or ``browser`` gets the marker of that name, and bare pytest omits it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import examples
 from tests.tables import Clock, GoldenTable, new_table, unpack
+from tools.browser import Browser
+from tools.chromium import NoChromiumError, installed_chromium
 from tools.environments import EnvironmentBuildError
 from tools.flink import NoFlinkError, flink_jars
 from tools.java import java_home
@@ -56,11 +58,11 @@ settings.load_profile("busy")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for name in ("spark", "hudi", "s3"):
+        for name in ("spark", "hudi", "s3", "browser"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
     # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3")))
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
@@ -150,6 +152,17 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         _missing(f"no S3 server: {error}")
     yield server
     running.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Chromium without a window; where it is missing, it is installed on the first use."""
+    try:
+        program = installed_chromium()
+    except NoChromiumError as error:
+        _missing(str(error))
+    with Browser(program, tmp_path_factory.mktemp("browser")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ LAYERS = (
     "services",
     "maintenance",
     "repair",
+    "report",
     "api",
     "shuffle",
     "spark",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import environments, flink, java, s3_server, venv
+from tools import chromium, environments, flink, java, s3_server, venv
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -98,6 +98,63 @@ def test_java_21_is_installed_where_there_is_no_17(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(java, "apt_get", apt_get)
     java.install()
     assert asked == ["update", "openjdk-17-jre-headless", "openjdk-21-jre-headless"]
+
+
+def test_chromium_is_found_by_any_of_its_names(tmp_path: Path) -> None:
+    assert chromium.chromium({"PATH": str(tmp_path)}) is None
+    fake_program(tmp_path, "google-chrome", tmp_path / "log")
+    assert chromium.chromium({"PATH": str(tmp_path)}) == str(tmp_path / "google-chrome")
+    fake_program(tmp_path, "chromium", tmp_path / "log")
+    assert chromium.chromium({"PATH": str(tmp_path)}) == str(tmp_path / "chromium")
+
+
+def test_root_on_debian_gets_chromium_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
+    asked: list[str] = []
+
+    def apt_get(*arguments: str) -> bool:
+        asked.append(arguments[-1])
+        return True
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(chromium, "chromium", lambda: "/usr/bin/chromium" if len(asked) > 1 else None)
+    monkeypatch.setattr(chromium, "apt_get", apt_get)
+    assert chromium.main() == 0
+    assert asked == ["update", "chromium"]
+    assert capsys.readouterr().out == "/usr/bin/chromium\n"
+
+
+def test_a_chromium_that_another_process_has_installed_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([None, "/usr/bin/chromium", "/usr/bin/chromium"])
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(chromium, "chromium", lambda: next(found))
+    assert chromium.installed_chromium() == "/usr/bin/chromium"
+
+
+def test_a_debian_without_chromium_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDIFORMAT_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(chromium, "chromium", lambda: None)
+    monkeypatch.setattr(chromium, "apt_get", lambda *_: False)
+    with pytest.raises(chromium.NoChromiumError, match="by hand"):
+        chromium.installed_chromium()
+
+
+def test_who_is_not_root_is_told_how_to_get_chromium(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(chromium, "chromium", lambda: None)
+    assert chromium.main() == 1
+    assert "sudo apt-get install -y chromium" in capsys.readouterr().err
 
 
 def test_a_debian_without_java_packages_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import Operation, options_of
 from hudiformat.query import named_instant
 from hudiformat.repair import DEAD_AFTER, Repair, repair_context
+from hudiformat.report import TableReport, report_table
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, Storage, open_storage
 from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
@@ -324,6 +326,20 @@ class Table(ReadableTable):
         repaired = repair_context(context, apply=apply, keys=keys, properties=properties, dead_after=dead_after)
         self.context = replace(context, config=load_table_config(context.storage)) if apply else context
         return repaired
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, verify: bool = True) -> TableReport:
+        """What the table is, what is wrong with it, and what to do next; at *path* as a page of HTML.
+
+        The page is one local file that needs no network; a file that is there is replaced, all of it or not at all.
+        With *verify* the rows of the newest file slices are read, as by :meth:`verify`.  What cannot be read is named
+        in the report.  Nothing is changed in the table.
+
+        Raises:
+            StorageError: the file cannot be written, or the table cannot be listed.
+
+        Source: spec/services.md, "Reports".
+        """
+        return report_table(self.context, path, verify=verify)
 
     def compact(self) -> list[Commit]:
         """Merge log files into new base files: run the compactions that are planned, or plan one now and run it.

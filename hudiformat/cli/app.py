@@ -43,6 +43,7 @@ _COMMANDS = {
     "read": ("read", "Print the rows of a table, or write them to a file."),
     "records": ("log.records", "Print the records and deletes of a log file."),
     "repair": ("repair", "Repair a table: a plan first, and on request its doing."),
+    "report": ("report", "Write a page about a table: its layout, timeline, log blocks, what to do next."),
     "restore": ("services", "Go back to a commit."),
     "rollback": ("services", "Take the newest write out of a table again."),
     "salvage": ("log.salvage", "Copy what is intact of a log file to a new one."),

@@ -131,7 +131,9 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_of(parameter: inspect.Parameter) -> _Check | None:
-    return _CHECKS.get("Location" if parameter.name == "path" else str(parameter.annotation))
+    if parameter.name == "path":
+        return _or_none(_CHECKS["Location"]) if parameter.default is None else _CHECKS["Location"]
+    return _CHECKS.get(str(parameter.annotation))
 
 
 def _refuse(name: str, value: object, expected: str) -> None:

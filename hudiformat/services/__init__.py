@@ -4,7 +4,7 @@ from hudiformat.services.claims import is_running
 from hudiformat.services.cleaning import clean, plan_clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
-from hudiformat.services.compaction import compact, merge_into_base_file, schedule_compaction
+from hudiformat.services.compaction import compact, merge_into_base_file, plan_compaction, schedule_compaction
 from hudiformat.services.counting import archivable, archive_table, since_clustering, since_compaction
 from hudiformat.services.execution import Part
 from hudiformat.services.indexing import (
@@ -48,6 +48,7 @@ __all__ = [
     "merge_into_base_file",
     "plan_clean",
     "plan_clustering",
+    "plan_compaction",
     "rebuild_indexes",
     "resizes_buckets",
     "restore",

@@ -7,7 +7,7 @@ spec/services.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -109,17 +109,23 @@ def _schedule(context: TableContext, seen: TableState) -> Instant | None:
     with changing(context, seen) as state:
         if state.logs_name_slices and state.pending_writes:
             return None
-        operations = tuple(map(compaction_operation, _chosen(state)))
-        if not operations:
-            return None
-        plan = CompactionPlan(operations, missing_schedule_partitions=())
-        return announce(state, Action.COMPACTION, plan)
+        plan = plan_compaction(state)
+        return None if plan is None else announce(state, Action.COMPACTION, plan)
 
 
-def _chosen(state: TableState) -> Iterator[FileSlice]:
+def plan_compaction(state: TableState, slices: Iterable[FileSlice] | None = None) -> CompactionPlan | None:
+    """The next compaction of a table; None where no file slice is worth one.
+
+    *slices* are the newest slices of all file groups, for a caller that has listed them already.
+    """
+    operations = tuple(map(compaction_operation, _chosen(state, slices)))
+    return CompactionPlan(operations, missing_schedule_partitions=()) if operations else None
+
+
+def _chosen(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[FileSlice]:
     options = state.options.services
     left = options.compaction_target_io_mb * _MIB
-    for file_slice in sorted(mergeable_slices(state), key=lambda item: item.log_bytes, reverse=True):
+    for file_slice in sorted(mergeable_slices(state, slices), key=lambda item: item.log_bytes, reverse=True):
         is_worth_it = len(file_slice.log_files) >= options.compaction_log_files
         if is_worth_it and file_slice.log_bytes >= options.compaction_log_size:
             left -= 2 * file_slice.size  # read once, and about as much is written

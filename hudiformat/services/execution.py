@@ -175,11 +175,14 @@ def slice_of(operation: CompactionOperation) -> FileSlice:
     )
 
 
-def mergeable_slices(state: TableState) -> list[FileSlice]:
-    """The newest slices with log files, of the file groups that no pending plan names."""
+def mergeable_slices(state: TableState, slices: Iterable[FileSlice] | None = None) -> list[FileSlice]:
+    """The newest slices with log files, of the file groups that no pending plan names.
+
+    *slices* are the newest slices of all file groups, for a caller that has listed them already.
+    """
     busy = state.busy_groups
     return [
         file_slice
-        for file_slice in state.slices()
+        for file_slice in (state.slices() if slices is None else slices)
         if file_slice.log_files and (file_slice.partition_path, file_slice.file_id) not in busy
     ]

@@ -143,8 +143,8 @@ def test_a_file_of_several_row_groups_is_one_file_to_its_readers(storage: LocalS
     data = bytes(file.data)
     metadata = pq.read_metadata(pa.BufferReader(data))
     groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    assert sum(groups) == 100
-    assert len(groups) in (3, 4)  # by how much Arrow writes for each
+    expected = 3 if pa.__version__.startswith("19.") else 4  # by how much Arrow writes for each
+    assert (len(groups), sum(groups)) == (expected, 100)
     assert footer(pa.py_buffer(data))["org.apache.hudi.bloomfilter"] == BloomFilter.of(pa.array(keys)).serialize()
     assert footer(pa.py_buffer(data))["hoodie_max_record_key"] == "key 99"
     storage.create("f.parquet", data)

@@ -220,4 +220,6 @@ def test_a_shell_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setenv("COMP_WORDS", "hudiformat re")
     monkeypatch.setenv("COMP_CWORD", "1")
     assert run([]) == 0
-    assert capsys.readouterr().out.splitlines() == ["plain,read", "plain,records", "plain,repair", "plain,restore"]
+    assert capsys.readouterr().out.splitlines() == [
+        f"plain,{name}" for name in ("read", "records", "repair", "report", "restore")
+    ]

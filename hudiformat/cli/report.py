@@ -1,0 +1,78 @@
+"""``hudiformat report``: a page of HTML about a table."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+
+from hudiformat.api import open_table
+from hudiformat.cli.printing.output import print_json, print_line, printable, printed_warnings
+from hudiformat.cli.printing.progress import progress_bar
+from hudiformat.cli.source import json_option, key_and_value
+from hudiformat.errors import StorageError
+from hudiformat.report import TableFacts, gather, is_damaged, page_of, write_page
+
+_STANDARD_OUTPUT = "-"
+_EPILOG = """\b
+Examples:
+  hudiformat report TABLE -o report.html
+  hudiformat report --no-verify s3://bucket/table -o - > report.html
+  hudiformat report --json TABLE | jq -r '.advice[0].command'
+
+\b
+Exit codes:
+  0  fine, whatever there is to do
+  1  findings: something is damaged or missing
+  2  wrong usage, a table that cannot be read, or a file that is there
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("table", type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="report.html",
+    show_default=True,
+    help="Where to write the page; - is standard output.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "--verify/--no-verify", default=True, help="Whether to read the files, as verify does; the default is yes."
+)
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="One of Hudi's options; may be repeated.")
+@json_option
+def report(table: str, *, output: str, force: bool, verify: bool, options: tuple[str, ...], as_json: bool) -> int:
+    """Write a page about a TABLE: what to do next, layout, sizes, timeline, growth, log blocks, services, findings.
+
+    The page is one file that needs no network.  With --json the facts are printed as one object instead, and no file is
+    written.  Options such as hoodie.parquet.max.file.size are what the table is measured by.
+    """
+    if not as_json and output != _STANDARD_OUTPUT and not force and Path(output).exists():
+        raise StorageError(f"{output} exists: --force replaces it, -o names another file", path=output)
+    opened = open_table(table, options=dict(map(key_and_value, options)))
+    with printed_warnings():
+        facts = gather(opened.context, verify=verify, bar=partial(progress_bar, "verifying"))
+    if as_json:
+        print_json(facts.as_json())
+        return int(is_damaged(facts))
+    if output == _STANDARD_OUTPUT:
+        sys.stdout.buffer.write(page_of(facts).encode())
+        sys.stdout.flush()
+        return int(is_damaged(facts))
+    write_page(page_of(facts), output, overwrite=force)
+    _print_advice(facts, output)
+    return int(is_damaged(facts))
+
+
+def _print_advice(facts: TableFacts, output: str) -> None:
+    """Print what to do next, and where the page is."""
+    first = facts.advice[0]
+    print_line(printable(first.headline.replace("\u202f", ",")), bold=True)
+    if first.command:
+        print_line(f"  {printable(first.command)}")
+    print_line(f"written: {printable(output)}")

@@ -1,0 +1,255 @@
+"""What a report says about a table: frozen values, which become the JSON that the page draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hudiformat.view import SliceTotals
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the table is: the properties that do not change from commit to commit."""
+
+    name: str
+    path: str
+    table_type: str
+    version: int
+    record_key: tuple[str, ...]
+    ordering: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    merge_mode: str
+    base_file_format: str
+    index_type: str
+    indexes: tuple[str, ...]
+    timeline_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The sizes that writers aim at, in bytes."""
+
+    target: int
+    small: int
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """The partitions with the most bytes, one item each in every list; bytes are of the newest file slices."""
+
+    paths: tuple[str, ...]
+    groups: Numbers
+    base_files: Numbers
+    base_bytes: Numbers
+    small: Numbers
+    log_files: Numbers
+    log_bytes: Numbers
+    shown: Numbers
+    """How many file groups of the partition are among :class:`Groups`."""
+    left_off: int = 0
+    """How many partitions are not in these lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The file groups with the most bytes: those of the first partition come first, the largest of it foremost.
+
+    ``instant`` is a place in ``instants``, the distinct instants of file slices.
+    """
+
+    file_ids: tuple[str, ...]
+    instants: tuple[str, ...]
+    instant: Numbers
+    base_bytes: Numbers
+    log_bytes: Numbers
+    log_files: Numbers
+    left_off: int = 0
+    """How many file groups are not in these lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Base files by size: ``edges`` are the bytes between bins, one more than there are bins."""
+
+    edges: Numbers
+    files: Numbers
+    bytes: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The newest file slices of a table: sums, partitions, file groups and sizes; stored are older slices too."""
+
+    totals: SliceTotals
+    partition_count: int
+    groups_with_logs: int
+    stored_files: int
+    stored_bytes: int
+    partitions: Partitions
+    groups: Groups
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An instant of the timeline; ``status`` is completed, pending, failed or rolled back."""
+
+    time: str
+    action: str
+    status: str
+    operation: str = ""
+    completed: str = ""
+    seconds: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A point for each completed write, the oldest first.
+
+    ``written`` are the bytes that it wrote.  ``total`` are the bytes that a query reads after it, and ``rows`` the rows
+    of the table, both by what the commits say.  Without ``is_whole`` earlier commits are archived: ``rows`` counts from
+    the first point on, and ``total`` is about right.
+    """
+
+    times: tuple[str, ...]
+    operations: tuple[str, ...]
+    written: Numbers
+    total: Numbers
+    inserted: Numbers
+    updated: Numbers
+    deleted: Numbers
+    rows: Numbers
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The header of a log block; ``file`` is the place of its file in the slice, sizes are bytes."""
+
+    file: int
+    offset: int
+    size: int
+    type: str
+    instant: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class SliceBlocks:
+    """The log files of a file slice, and their first blocks; ``more`` says whether there are others."""
+
+    partition: str
+    file_id: str
+    instant: str
+    base_bytes: int
+    log_bytes: int
+    files: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    more: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What a service would change: the file groups that it takes, before and after, their files and bytes.
+
+    ``bytes_after`` is an estimate.  Without file groups ``why_not`` says why.
+    """
+
+    service: str
+    groups_before: int = 0
+    groups_after: int = 0
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """Whether a service is due, and why or why not; ``error`` where that cannot be said."""
+
+    service: str
+    is_due: bool
+    why: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that verifying has found."""
+
+    kind: str
+    path: str
+    message: str
+    instants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What verifying has found: how many of each kind, and the first of them."""
+
+    counts: Mapping[str, int] = field(hash=False)
+    first: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do, why, and the command that does it; without a command there is nothing to do."""
+
+    verb: str
+    text: str
+    command: str = ""
+
+    @property
+    def headline(self) -> str:
+        """Both in one line."""
+        return f"{self.verb}: {self.text}" if self.text else self.verb
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """All that a report says about a table.
+
+    ``findings`` is None where verifying was left out.  ``problems`` are the parts of the table that could not be read.
+    """
+
+    made_at: str
+    made_by: str
+    identity: Identity
+    limits: Limits
+    layout: Layout
+    events: tuple[Event, ...]
+    events_left_off: int
+    last_commit: Event | None
+    growth: Growth
+    blocks: tuple[SliceBlocks, ...]
+    blocks_left_off: int
+    services: tuple[ServiceState, ...]
+    prospects: tuple[Prospect, ...]
+    findings: Findings | None
+    problems: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts as JSON values: arrays are lists, and the advice has its headlines."""
+        found: dict[str, Any] = _plain(asdict(self))
+        found["advice"] = [{**asdict(one), "headline": one.headline} for one in self.advice]
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,193 @@
+"""The facts of a report: one look at the timeline, one listing of the files, the headers of a few log files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import TypeVar
+
+from hudiformat.errors import HudiFormatError
+from hudiformat.maintenance import verify_table
+from hudiformat.naming import parse_data_file
+from hudiformat.options import WriteOptions
+from hudiformat.report.advice import advice_on
+from hudiformat.report.events import COMPLETED, MOST_EVENTS, events_of
+from hudiformat.report.facts import Event, Finding, Findings, Identity, Layout, Limits, TableFacts
+from hudiformat.report.growth import GrowthCounter
+from hudiformat.report.layout import layout_of
+from hudiformat.report.log_blocks import MOST_SLICES, blocks_of, largest_log_slices
+from hudiformat.report.outlook import prospects_of, services_of
+from hudiformat.storage import FileInfo, LocalStorage
+from hudiformat.table import TableContext, TableState
+from hudiformat.timeline import CommitMetadata
+from hudiformat.transaction import dead_writes
+from hudiformat.view import FileSlice, build_slices, latest_slices, paused_collection
+
+MOST_FINDINGS = 1000
+_ATTEMPTS = 3
+
+Bar = Callable[[int], AbstractContextManager[Callable[[int], None]]]
+"""Shows the progress of so many bytes, and gives what takes the bytes done so far."""
+_T = TypeVar("_T")
+_U = TypeVar("_U")
+
+
+def _no_bar(_size: int) -> AbstractContextManager[Callable[[int], None]]:
+    return nullcontext(lambda _done: None)
+
+
+def gather(context: TableContext, *, verify: bool = True, bar: Bar = _no_bar) -> TableFacts:
+    """All that a report says about a table; nothing is changed.
+
+    With *verify* the files of the newest slices are read, and *bar* shows how far that is.  What cannot be read is one
+    of the ``problems`` of the facts.
+
+    Raises:
+        CorruptTableError, StorageError: the timeline cannot be listed.
+    """
+    for _ in range(_ATTEMPTS):
+        look = _Look(context.state())
+        facts = look.facts()
+        if not facts.problems or look.state.again() is look.state:
+            break  # else a file may have been archived or cleaned after the look at the timeline
+    if verify:
+        findings, problems = _verified(context, facts.layout, bar)
+        facts = replace(facts, findings=findings, problems=(*facts.problems, *problems))
+    return replace(facts, advice=advice_on(facts))
+
+
+@dataclass(eq=False)
+class _Look:
+    """One look at a table, whose parts fail one by one."""
+
+    state: TableState
+    problems: list[str] = field(default_factory=list)
+
+    def facts(self) -> TableFacts:
+        state = self.state
+        slices, stored = self.tried(partial(_listed, state)) or ([], [])
+        dead = self.tried(partial(dead_writes, state)) or []
+        operations, growth = self.commits(slices)
+        events = self.tried(partial(events_of, state, operations, dead)) or []
+        options = self.tried(lambda: state.options) or state.context.options
+        limits = Limits(options.sizing.max_file_size, options.sizing.small_file_limit)
+        return TableFacts(
+            made_at=state.context.clock().isoformat(sep=" ", timespec="seconds"),
+            made_by=f"hudiformat {_version()}",
+            identity=_identity(state, options),
+            limits=limits,
+            layout=layout_of(slices, stored_files=len(stored), stored_bytes=sum(stored), small_file_limit=limits.small),
+            events=tuple(events[-MOST_EVENTS:]),
+            events_left_off=max(len(events) - MOST_EVENTS, 0),
+            last_commit=_last_commit(state, events),
+            growth=growth.growth(),
+            blocks=tuple(blocks_of(state.storage, one) for one in largest_log_slices(slices)),
+            blocks_left_off=max(sum(bool(one.log_files) for one in slices) - MOST_SLICES, 0),
+            services=services_of(state),
+            prospects=self.tried(partial(prospects_of, state, slices)) or (),
+            findings=None,
+            problems=tuple(dict.fromkeys(self.problems)),
+        )
+
+    def tried(self, ask: Callable[[], _T]) -> _T | None:
+        """What *ask* answers; None, with a problem, where a part of the table cannot be read."""
+        try:
+            return ask()
+        except HudiFormatError as error:
+            self.problems.append(str(error))
+            return None
+
+    def commits(self, slices: Sequence[FileSlice]) -> tuple[dict[str, str], GrowthCounter]:
+        """The operations of the completed writes, and the growth over them; each is read once, and not kept."""
+        state = self.state
+        is_whole = not self.tried(partial(state.storage.list, state.config.history_folder))
+        counter = GrowthCounter(slices, state.timeline.first_active, is_whole=is_whole)
+        operations = {}
+        for done in state.timeline.by_completion_time:
+            if done.action.is_write:
+                metadata = self.tried(partial(state.metadata, done)) or CommitMetadata()
+                operations[done.time] = (metadata.operation_type or "").lower()
+                counter.add(done, metadata)
+        return operations, counter
+
+
+def _listed(state: TableState) -> tuple[list[FileSlice], list[int]]:
+    """The newest file slices, and the sizes of all data files on storage."""
+    found: list[FileSlice] = []
+    stored: list[int] = []
+    with paused_collection():
+        for path, files in state.files():
+            stored += _sizes(files)
+            found += latest_slices(build_slices(path, files, state.visibility))
+    return found, stored
+
+
+def _sizes(files: Iterable[FileInfo]) -> Iterator[int]:
+    return (file.size for file in files if parse_data_file(file.name) is not None)
+
+
+def _identity(state: TableState, options: WriteOptions) -> Identity:
+    config = state.config
+    return Identity(
+        name=config.name,
+        path=state.storage.root,
+        table_type=config.table_type.value,
+        version=config.version,
+        record_key=config.record_key_fields,
+        ordering=config.ordering_fields,
+        partition_by=config.partition_fields,
+        merge_mode=config.merge_mode.value,
+        base_file_format=config.base_file_format,
+        index_type=options.index_type.value,
+        indexes=config.metadata_partitions,
+        timeline_zone=config.timeline_zone.value,
+    )
+
+
+def _last_commit(state: TableState, events: Sequence[Event]) -> Event | None:
+    """The write that was completed last."""
+    writes = [one.time for one in state.timeline.by_completion_time if one.action.is_write]
+    is_newest = (one for one in reversed(events) if one.status == COMPLETED and writes and one.time == writes[-1])
+    return next(is_newest, None)
+
+
+def _verified(context: TableContext, layout: Layout, bar: Bar) -> tuple[Findings, list[str]]:
+    """What verifying has found until it ended, or could not go on."""
+    counts: Counter[str] = Counter()
+    first: list[Finding] = []
+    problems = []
+    with bar(layout.totals.base_bytes + layout.totals.log_bytes) as progress:
+        try:
+            for one in verify_table(_counting(context, progress)):
+                counts[one.kind.name] += 1
+                if len(first) < MOST_FINDINGS:
+                    first.append(Finding(one.kind.value, one.path, one.message, one.instants))
+        except HudiFormatError as error:
+            problems.append(str(error))
+    return Findings(dict(counts), tuple(first)), problems
+
+
+def _counting(context: TableContext, progress: Callable[[int], None]) -> TableContext:
+    """The same table, whose file slices are counted as they are verified; elsewhere than here they cannot be."""
+    if context.run_each is not None or not isinstance(context.storage, LocalStorage):
+        return context
+
+    def each(function: Callable[[_T], _U], given: Sequence[_T]) -> Iterator[_U]:
+        done = 0
+        for one in given:
+            yield function(one)
+            done += one.size if isinstance(one, FileSlice) else 0
+            progress(done)
+
+    return replace(context, run_each=each)
+
+
+def _version() -> str:
+    try:
+        return version("hudiformat")
+    except PackageNotFoundError:  # from a folder of its source
+        return ""

@@ -1,0 +1,27 @@
+"""Numbers as people read them: sizes with units, counts with thin separators."""
+
+from __future__ import annotations
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_STEP = 1000
+_THIN = "\u202f"  # a narrow space at which no line breaks
+_WITHOUT_FRACTION = 99.95
+
+
+def size_text(count: int) -> str:
+    """Bytes with a unit, as 1.2 GB; units are thousands."""
+    value, place = float(count), 0
+    while value >= _STEP - 0.5 and place + 1 < len(_UNITS):
+        value, place = value / _STEP, place + 1
+    digits = 0 if place == 0 or value >= _WITHOUT_FRACTION else 1
+    return f"{value:.{digits}f} {_UNITS[place]}"
+
+
+def count_text(count: int) -> str:
+    """A count with thin separators."""
+    return f"{count:,}".replace(",", _THIN)
+
+
+def counted(count: int, what: str) -> str:
+    """A count with its noun, which gets an ``s`` unless it is one."""
+    return f"{count_text(count)} {what}" if count == 1 else f"{count_text(count)} {what}s"
