@@ -94,6 +94,7 @@ print(frame.filter(pl.col("delay") > 10).sort("delay").rows())
         commands=("hudiformat stats flights", "hudiformat maintain flights --dry-run"),
     ),
     Step("Is anything wrong?", commands=("hudiformat verify flights",)),
+    Step("All of it on one page, for a browser:", commands=("hudiformat report flights -o report.html",)),
     Step(
         "## A broken log file\n\nA copy that was interrupted: the end of the log file is missing.",
         python="""\

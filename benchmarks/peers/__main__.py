@@ -100,8 +100,7 @@ library has no call for it; a way around it may exist.
 - **hudi-rs** reads; its tables are made by hudiformat here, which also looks up the time of their commits.
 - **deltalake** writes deletes and updates by rewriting files, **pyiceberg** too; hudiformat does so in copy-on-write
   tables, and writes log files in merge-on-read ones.
-- **hudiformat**'s upsert by key needs no join: an index finds the file groups. `merge` with conditions exists on Spark
-  (`hudiformat.spark.merge`).
+- **hudiformat**'s upsert by key needs no join: an index finds the file groups.
 - An Iceberg table has a catalog, which gives branches, tags and commits over several tables; a Hudi or Delta table is
   a folder.
 - Not compared: what each format offers with Spark, Flink, Trino and others, where Delta, Iceberg and Hudi all have

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import hudiformat as hf
 from benchmarks.peers.features import CHANGED, ROWS, SCHEMA, Peer, rows, small
@@ -60,6 +62,11 @@ class HudiFormat(Peer):
     def update(self, table: hf.Table) -> Any:
         table.update({"v": 7}, where="p = '3'")
         return table.count("v = 7")
+
+    def merge(self, table: hf.Table) -> tuple[int, int]:
+        half = hf.Update({"v": pc.field("source", "v")}, f"source.id < '{CHANGED // 2:09d}'")
+        table.merge(rows(0, CHANGED, v=1), when_matched=[half], when_not_matched=[hf.Insert()])
+        return table.count(), table.count("v = 1")
 
     def overwrite(self, table: hf.Table) -> Any:
         table.insert_overwrite(rows(3, 1))
@@ -130,6 +137,9 @@ class HudiFormat(Peer):
 
     def polars(self, table: hf.Table) -> tuple[int, int]:
         return small(table.to_polars(columns=["v"]))
+
+    def lazy(self, table: hf.Table) -> Any:
+        return table.lazy().filter(pl.col("p") == "3").select("v").collect().height
 
     def duckdb(self, table: hf.Table) -> Any:
         t = table.scan(columns=["p"])  # noqa: F841 - DuckDB finds it by its name
