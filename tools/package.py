@@ -24,6 +24,7 @@ IN_SDIST = ("hudiformat/", "spec/")
 """The folders of the sdist; at its top are the files of ``AT_TOP``."""
 AT_TOP = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml", ".gitignore"}
 NEEDED = {"hudiformat/py.typed", "hudiformat/options/hudi_keys.txt", "hudiformat/__init__.py"}
+NEEDED |= {str(path.relative_to(ROOT)) for path in (ROOT / "hudiformat" / "report" / "page").iterdir()}
 SMOKE = """
 import subprocess, sys
 import hudiformat as hf, pyarrow as pa

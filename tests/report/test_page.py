@@ -6,13 +6,11 @@ import base64
 import hashlib
 import json
 import re
-import zipfile
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
 
 from hudiformat import Table
 from hudiformat.report import page_of
@@ -111,11 +109,3 @@ def test_each_section_has_a_heading(page: str) -> None:
 def test_the_same_facts_give_the_same_page(tmp_path: Path) -> None:
     facts = empty_facts(tmp_path)
     assert page_of(facts) == page_of(facts)
-
-
-def test_the_wheel_has_the_parts_of_the_page(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"])
-    names = set(zipfile.ZipFile(wheel).namelist())
-    here = root / "hudiformat" / "report" / "page"
-    assert {f"hudiformat/report/page/{one.name}" for one in here.iterdir()} <= names
