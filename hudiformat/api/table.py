@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ from hudiformat.api.changing import delete_where, update_where
 from hudiformat.api.merging import checked_clauses, merge_rows
 from hudiformat.api.no_table import why_no_table
 from hudiformat.api.reading import ReadableTable
+from hudiformat.api.streaming import write_stream
 from hudiformat.conditions import Delete, Filter, Insert, Update
 from hudiformat.errors import NotATableError, OptionError
 from hudiformat.maintenance import MaintenanceReport, TableFinding, maintain, services_named, verify_table
@@ -26,7 +27,7 @@ from hudiformat.repair import DEAD_AFTER, Repair, repair_context
 from hudiformat.report import TableReport, report_table
 from hudiformat.sizing import PartitionPlan
 from hudiformat.storage import Location, Storage, open_storage
-from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext
+from hudiformat.table import Clock, ColumnChanges, TableClock, TableContext, TableState
 from hudiformat.timeline import Instant, TableConfig, load_table_config
 from hudiformat.transaction import Commit
 from hudiformat.write import delete_partitions, evolve_table, overwrite, plan_inserts, write_rows
@@ -87,7 +88,8 @@ class Table(ReadableTable):
     def insert(self, data: Any) -> Commit:
         """Add rows without looking their keys up; small files are filled first.
 
-        *data* is anything with ``__arrow_c_stream__``.  An existing key is in the table twice then, unless
+        *data* is anything with ``__arrow_c_stream__``, or an iterator of record batches; a stream may be larger than
+        memory.  An existing key is in the table twice then, unless
         ``hoodie.datasource.insert.dup.policy`` is drop or fail.
 
         Raises:
@@ -97,7 +99,7 @@ class Table(ReadableTable):
 
         Source: SparkInsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.INSERT, data=data))
+        return services.write_and_serve(self.context, _writing(Operation.INSERT, data))
 
     def upsert(self, data: Any) -> Commit:
         """Add rows, and replace those that have the same record key and partition path.
@@ -109,7 +111,7 @@ class Table(ReadableTable):
 
         Source: SparkUpsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.UPSERT, data=data))
+        return services.write_and_serve(self.context, _writing(Operation.UPSERT, data))
 
     def bulk_insert(self, data: Any) -> Commit:
         """Add rows in new file groups, whatever their number and whatever is there.
@@ -121,7 +123,7 @@ class Table(ReadableTable):
 
         Source: SparkBulkInsertDeltaCommitActionExecutor.
         """
-        return services.write_and_serve(self.context, partial(write_rows, operation=Operation.BULK_INSERT, data=data))
+        return services.write_and_serve(self.context, _writing(Operation.BULK_INSERT, data))
 
     def delete(self, keys: Any = None, *, where: Filter | None = None) -> Commit:
         """Delete the rows with the record keys and partitions of *keys*, or those for which *where* is true.
@@ -501,3 +503,9 @@ class Table(ReadableTable):
         Source: UpsertPartitioner, BucketAssigner; spec/sizing.md.
         """
         return plan_inserts(self.context, inserts)
+
+
+def _writing(operation: Operation, data: Any) -> Callable[[TableState], tuple[Commit, TableState]]:
+    """What writes *data*, which is in memory or a stream."""
+    write = write_rows if isinstance(data, pa.Table | pa.RecordBatch) else write_stream
+    return partial(write, operation=operation, data=data)

@@ -1,0 +1,127 @@
+"""Writing rows that come as a stream, which may be larger than memory.
+
+Up to a limit of bytes a stream is read before anything is written, as any rows are.  Of a larger one the rows are
+written while they come: what is wrong with a row far down is found when files have been written already, and these are
+rolled back.  In memory are the rows that wait for their file groups, up to 256 MiB; updates of copy-on-write tables,
+whose base files are rewritten in the end; and where keys are looked up, the keys of the table's partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.errors import DataError, WriteConflictError, shown
+from hudiformat.options import Operation, SortMode
+from hudiformat.table import RowKeys, TableState
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction import Commit, WritePlan, write_and_commit
+from hudiformat.write import (
+    CheckedColumns,
+    PreparedRows,
+    as_reader,
+    check_rows,
+    combine_parts,
+    local_task,
+    suited,
+    write_rows,
+)
+
+MOST_AT_ONCE = 256 << 20
+"""Bytes of a stream that are read before anything is written, and that are combined by key in memory."""
+_PIECE = 32 << 20
+_KEY = "_hudiformat_key"
+
+
+def write_stream(state: TableState, *, operation: Operation, data: Any) -> tuple[Commit, TableState]:
+    """Write a stream of rows in one commit, and the table after it.
+
+    *data* is what ``__arrow_c_stream__`` gives, or an iterator of record batches.
+
+    Raises:
+        SchemaError, DataError: the rows cannot be written; the table is as it was.
+        WriteConflictError: another writer was faster, and the rows of the stream are gone.
+        CommitError: the write did not become visible.
+    """
+    reader = _reader(data)
+    head: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        head.append(batch)
+        size += batch.nbytes
+        if size > MOST_AT_ONCE:
+            break
+    is_sorted = operation is Operation.BULK_INSERT and state.options.bulk_insert_sort is not SortMode.NONE
+    if size <= MOST_AT_ONCE or operation is Operation.DELETE or is_sorted:
+        whole = pa.Table.from_batches([*head, *reader], reader.schema)
+        return write_rows(state, operation=operation, data=whole)
+    return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, chain(head, reader)))
+
+
+def _reader(data: Any) -> pa.RecordBatchReader:
+    if not isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__"):
+        return as_reader(data)
+    first = next(data, None)
+    if not isinstance(first, pa.RecordBatch):
+        raise DataError(f"expected an iterator of pyarrow.RecordBatch, found {shown(first)} in it")
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], data))
+
+
+def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> tuple[Commit, TableState]:
+    if not reader.schema.equals(state.schema.arrow):
+        reader = suited(reader, state.schema.arrow)
+    checked = check_rows(state, operation, reader.schema)
+    rows = iter([reader])
+
+    def write_files(plan: WritePlan) -> list[WriteStat]:
+        once = next(rows, None)
+        if once is None:
+            raise WriteConflictError(
+                f"{state.storage.root}: another writer was faster, and the rows of a stream cannot be read again: give "
+                "them anew",
+                path=state.storage.root,
+            )
+        with local_task(plan, state.storage) as task:
+            for piece in _prepared(plan, checked, once):
+                for located in task.located(piece):
+                    task.write(located)
+            return task.finish()
+
+    return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=checked.change)
+
+
+def _prepared(plan: WritePlan, checked: CheckedColumns, reader: pa.RecordBatchReader) -> Iterator[PreparedRows]:
+    """The rows in pieces, in which every key is once where the write wants that."""
+    batches = (fitted for piece in _pieces(reader) for fitted in checked.fitted(piece).combine_chunks().to_batches())
+    if not plan.combines:
+        for batch in batches:
+            yield PreparedRows.of(plan.config, pa.Table.from_batches([batch]), checked.change)
+        return
+    keyed = (_with_key(plan, batch) for batch in batches)
+    for batch in combine_parts(keyed, _KEY, plan.ordering_fields, memory=MOST_AT_ONCE):
+        yield PreparedRows.of(plan.config, pa.Table.from_batches([batch.drop_columns([_KEY])]), checked.change)
+
+
+def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """The batches, small ones together."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in reader:
+        waiting.append(batch)
+        if sum(one.nbytes for one in waiting) >= _PIECE:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _with_key(plan: WritePlan, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with what tells records apart: their key, with the partition path where a key may be in several."""
+    keys = RowKeys.of(plan.config)
+    found = keys.record_keys(batch)
+    if not plan.options.is_global:
+        found = pc.binary_join_element_wise(keys.partition_paths(batch), found, "\0")
+    return batch.append_column(_KEY, found)
