@@ -31,7 +31,7 @@ from hudiformat.write import (
     write_rows,
 )
 
-MOST_AT_ONCE = 256 << 20
+MOST_AT_ONCE = 128 << 20
 """Bytes of a stream that are read before anything is written, and that are combined by key in memory."""
 _PIECE = 32 << 20
 _KEY = "_hudiformat_key"
@@ -59,7 +59,15 @@ def write_stream(state: TableState, *, operation: Operation, data: Any) -> tuple
     if size <= MOST_AT_ONCE or operation is Operation.DELETE or is_sorted:
         whole = pa.Table.from_batches([*head, *reader], reader.schema)
         return write_rows(state, operation=operation, data=whole)
-    return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, chain(head, reader)))
+    every = chain(_emptied(head), reader)
+    return _write_large(state, operation, pa.RecordBatchReader.from_batches(reader.schema, every))
+
+
+def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, none of which is kept."""
+    batches.reverse()
+    while batches:
+        yield batches.pop()
 
 
 def _reader(data: Any) -> pa.RecordBatchReader:

@@ -96,7 +96,7 @@ def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_pat
     age(undisturbed)
     repaired(undisturbed, broken)
     expected = own_rows(hf.open_table(undisturbed))
-    at, step = 0, every(17)
+    at, step = 0, every(17, thorough=17)
     while True:
         path = tmp_path / f"killed-{at}"
         shutil.copytree(made, path)
