@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.api.projecting import projected, value_expression
 from hudiformat.conditions import Filter
 from hudiformat.errors import SchemaError, unknown_column
 from hudiformat.options import Operation
@@ -58,26 +59,12 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
 
 def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
     """The rows with *values*, literals or expressions over the rows as they were."""
-    from pyarrow import acero  # noqa: PLC0415 - it imports pandas
-
-    expressions = [_value(rows.schema.field(name), values) for name in rows.schema.names]
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    projected = acero.Declaration("project", acero.ProjectNodeOptions(expressions, rows.schema.names), [source])
+    expressions = [
+        value_expression(values[field.name], field, of="update") if field.name in values else pc.field(field.name)
+        for field in rows.schema
+    ]
+    changed = projected(rows, expressions, rows.schema.names, of="update")
     try:
-        return projected.to_table(use_threads=False).cast(rows.schema)
-    except (pa.ArrowException, ValueError) as error:
+        return changed.cast(rows.schema)
+    except pa.ArrowException as error:
         raise SchemaError(f"update: {error}") from None
-
-
-def _value(field: pa.Field, values: Mapping[str, Any]) -> pc.Expression:
-    if field.name not in values:
-        return pc.field(field.name)
-    value = values[field.name]
-    if isinstance(value, pc.Expression):
-        return value.cast(field.type)
-    try:
-        return pc.scalar(pa.scalar(value, field.type))
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise SchemaError(
-            f"update: column {field.name!r} of type {field.type} cannot be {value!r}: {error}", column=field.name
-        ) from None

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.api.projecting import projected, value_expression
 from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
 from hudiformat.errors import DataError, OptionError, SchemaError, shown, unknown_column
 from hudiformat.index import GROUP, PATH, ExistingRows, Integers, KeyedRows
@@ -225,14 +226,14 @@ class _Merge:
     def _values(self, clause: Update | Insert, joined: pa.Table) -> pa.Table:
         schema = self.plan.schema
         values = [self._value(clause, field) for field in schema.arrow]
-        rows = _projected(joined, values, schema.arrow.names, type(clause).__name__)
+        rows = projected(joined, values, schema.arrow.names, of=type(clause).__name__)
         return _fitted(rows, schema)
 
     def _value(self, clause: Update | Insert, field: pa.Field) -> pc.Expression:
         """What a clause puts into a column."""
         name = field.name
         if clause.values is not None and name in clause.values and name not in self.fixed:
-            return _expression(clause.values[name], field, type(clause).__name__)
+            return value_expression(clause.values[name], field, of=type(clause).__name__)
         if isinstance(clause, Update) and name in self.fixed:
             return pc.field(TARGET, name)
         in_source = name in self.source.rows.schema.names
@@ -257,32 +258,10 @@ def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
     condition: Filter = clause.condition
     expression = as_filter(condition, joined.schema)
     assert expression is not None  # noqa: S101 - there is a condition
-    [holds] = _projected(joined, [expression], ["holds"], type(clause).__name__).columns
+    [holds] = projected(joined, [expression], ["holds"], of=type(clause).__name__).columns
     if not pa.types.is_boolean(holds.type):
         raise SchemaError(f"{type(clause).__name__}: expected a condition, found {expression} of type {holds.type}")
     return np.asarray(pc.fill_null(holds, False))
-
-
-def _expression(value: object, field: pa.Field, clause: str) -> pc.Expression:
-    if isinstance(value, pc.Expression):
-        return value.cast(field.type)
-    try:
-        return pc.scalar(pa.scalar(value, field.type))
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise SchemaError(
-            f"{clause}: column {field.name!r} of type {field.type} cannot be {value!r}: {error}", column=field.name
-        ) from None
-
-
-def _projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], clause: str) -> pa.Table:
-    from pyarrow import acero  # noqa: PLC0415 - it imports pandas
-
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    projected = acero.Declaration("project", acero.ProjectNodeOptions(values, names), [source])
-    try:
-        return projected.to_table(use_threads=False)
-    except (pa.ArrowException, ValueError) as error:
-        raise SchemaError(f"{clause}: {error}") from None
 
 
 def _fitted(rows: pa.Table, schema: TableSchema) -> pa.Table:

@@ -1,0 +1,42 @@
+"""New values of columns: literals, and expressions over rows as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudiformat.errors import SchemaError
+
+
+def value_expression(value: object, field: pa.Field, *, of: str) -> pc.Expression:
+    """What *value*, a literal or an expression, puts into the column *field*; *of* begins the errors.
+
+    Raises:
+        SchemaError: a literal that does not fit the column.
+    """
+    if isinstance(value, pc.Expression):
+        return value.cast(field.type)
+    try:
+        return pc.scalar(pa.scalar(value, field.type))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"{of}: column {field.name!r} of type {field.type} cannot be {value!r}: {error}", column=field.name
+        ) from None
+
+
+def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], *, of: str) -> pa.Table:
+    """The columns *names*, each with one of *values* over *rows*; *of* begins the errors.
+
+    Raises:
+        SchemaError: an expression does not fit the rows.
+    """
+    from pyarrow import acero  # noqa: PLC0415 - it imports pandas
+
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    declared = acero.Declaration("project", acero.ProjectNodeOptions(list(values), list(names)), [source])
+    try:
+        return declared.to_table(use_threads=False)
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaError(f"{of}: {error}") from None
