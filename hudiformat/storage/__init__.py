@@ -5,7 +5,8 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 
 from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.folder import FolderStorage
-from hudiformat.storage.local import FileMap, LocalStorage, Trail, give_back
+from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.mapping import Trail, give_back, is_mapped
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
 from hudiformat.storage.streams import ArrowSink, arrow_stream, reading
@@ -16,7 +17,6 @@ __all__ = [
     "ArrowStorage",
     "Capabilities",
     "FileInfo",
-    "FileMap",
     "FolderStorage",
     "LocalStorage",
     "Location",
@@ -25,6 +25,7 @@ __all__ = [
     "Trail",
     "arrow_stream",
     "give_back",
+    "is_mapped",
     "open_parent",
     "open_storage",
     "reading",

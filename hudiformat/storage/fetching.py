@@ -6,7 +6,6 @@ A file is therefore fetched as a whole, in several ranges at a time.
 
 from __future__ import annotations
 
-import mmap
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.storage.local import FileMap
+from hudiformat.storage.mapping import map_file
 
 RANGE = 8 << 20
 """Bytes of one request, as in Arrow's readers: so many that its round trip hardly counts."""
@@ -23,7 +22,7 @@ PARALLEL = 8
 
 
 def fetch(file: pa.NativeFile) -> memoryview:
-    """The bytes of *file*: in memory if one request is enough, else in a mapped temporary file without a name.
+    """The bytes of *file*: in memory if one request is enough, else in a mapped temporary file.
 
     Raises:
         OSError: a range cannot be read, or ends too early.
@@ -31,12 +30,12 @@ def fetch(file: pa.NativeFile) -> memoryview:
     size = file.size()
     if size <= RANGE:
         return memoryview(_read(file, 0, size))
-    with tempfile.TemporaryFile(prefix="hudiformat-") as target:
+    with tempfile.NamedTemporaryFile(prefix="hudiformat-") as target:
         with ThreadPoolExecutor(PARALLEL) as pool:
             done = pool.map(partial(_copy, file, target.fileno(), size), range(0, size, RANGE))
             for _ in done:  # raises the error of a range
                 pass
-        return memoryview(FileMap(target.fileno(), size, access=mmap.ACCESS_READ))
+        return map_file(target.name)  # the map outlives the name
 
 
 def _copy(file: pa.NativeFile, target: int, size: int, start: int) -> None:

@@ -1,4 +1,4 @@
-"""The local file system, and mapped files whose memory can be released.
+"""The local file system.
 
 Hudi's JVM writes a checksum ``.name.crc`` beside every file, and checks it when it reads the file.  Before a file is
 replaced or deleted its checksum has to be deleted, or Hudi refuses the new content.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import mmap
 import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from hudiformat.errors import StorageError
+from hudiformat.storage.mapping import map_file
 from hudiformat.storage.paths import checked_path
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile
 from hudiformat.wire import is_below_root
@@ -103,10 +103,7 @@ class LocalStorage:
     def map(self, path: str) -> memoryview:
         target = self._path(path)
         try:
-            with target.open("rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
-                    return memoryview(b"")  # an empty file cannot be mapped
-                return memoryview(FileMap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return map_file(target)
         except OSError as error:
             raise _storage_error("read", target, error) from error
 
@@ -402,42 +399,3 @@ def _checksum_file(path: Path) -> Path:
 
 def _storage_error(action: str, path: Path, error: OSError, rest: str = "") -> StorageError:
     return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=str(path))
-
-
-_STRIDE = 32 << 20  # bytes
-_MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
-
-
-class FileMap(mmap.mmap):
-    """A read-only map of a file: its pages can be released at any time, and are read again when they are used."""
-
-
-class Trail:
-    """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
-
-    Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
-    stay valid.  For bytes that are no :class:`FileMap` nothing is done.
-    """
-
-    def __init__(self, data: memoryview, start: int = 0) -> None:
-        self._map = data.obj if isinstance(data.obj, FileMap) else None
-        self._last = start
-
-    def reach(self, position: int) -> None:
-        """Report that the reader has come to *position*, in bytes from the start of the file."""
-        if self._map is None or abs(position - self._last) < _STRIDE:
-            return
-        first = max(min(self._last, position) - _MARGIN, 0) // mmap.PAGESIZE * mmap.PAGESIZE
-        last = min(max(self._last, position) + _MARGIN, len(self._map))
-        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
-        self._last = position
-
-
-def give_back(views: Iterable[bytes | memoryview]) -> None:
-    """Release the memory of the mapped files that *views* are parts of; the views stay valid.
-
-    For bytes in no :class:`FileMap` nothing is done.
-    """
-    maps = {view.obj for view in views if isinstance(view, memoryview) and isinstance(view.obj, FileMap)}
-    for file_map in maps:
-        file_map.madvise(mmap.MADV_DONTNEED)

@@ -1,0 +1,87 @@
+"""Mapped files.  They keep no file open, however many there are, and the memory of their pages can be released."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+_STRIDE = 32 << 20  # bytes
+_MARGIN = 4 << 20  # bytes that the kernel may map around a byte that is read: pages come in folios
+
+_maps: weakref.WeakValueDictionary[int, pa.Buffer] = weakref.WeakValueDictionary()
+"""The maps that are in use, by their ids: buffers of Arrow have no hash.  Only their pages may be released."""
+
+
+def map_file(path: str | os.PathLike[str]) -> memoryview:
+    """The bytes of a file, which are read as they are used; the file must not become shorter meanwhile.
+
+    Python's own map keeps a file open, and a process may have a thousand: a slice can have more log files than that.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+    """
+    with Path(path).open("rb") as opened:  # its errors say more than Arrow's
+        if not os.fstat(opened.fileno()).st_size:
+            return memoryview(b"")  # an empty file cannot be mapped
+        with pa.memory_map(os.fspath(path)) as file:
+            buffer = file.read_buffer()
+    _maps[id(buffer)] = buffer
+    return memoryview(buffer).cast("B")
+
+
+def is_mapped(data: memoryview) -> bool:
+    """Whether *data* is a part of a mapped file."""
+    return _map_of(data) is not None
+
+
+def _map_of(data: memoryview) -> Any:
+    """The buffer of the mapped file that *data* is a part of; None if it is of none."""
+    found = _maps.get(id(data.obj))
+    return found if found is data.obj else None
+
+
+class Trail:
+    """Releases the memory of a mapped file behind a reader that walks through it, in either direction.
+
+    Without it every page that was read counts as memory of the process until the system runs short.  Views of the file
+    stay valid.  For bytes in no mapped file nothing is done.
+    """
+
+    def __init__(self, data: memoryview, start: int = 0) -> None:
+        self._map = _map_of(data)
+        self._last = start
+
+    def reach(self, position: int) -> None:
+        """Report that the reader has come to *position*, in bytes from the start of the file."""
+        if self._map is None or abs(position - self._last) < _STRIDE:
+            return
+        first = max(min(self._last, position) - _MARGIN, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+        last = min(max(self._last, position) + _MARGIN, self._map.size)
+        _release(self._map.address + first, last - first)
+        self._last = position
+
+
+def give_back(views: Iterable[bytes | memoryview]) -> None:
+    """Release the memory of the mapped files that *views* are parts of; the views stay valid.
+
+    For bytes in no mapped file nothing is done.
+    """
+    maps = {id(view.obj): _map_of(view) for view in views if isinstance(view, memoryview)}
+    for buffer in maps.values():
+        if buffer is not None:
+            _release(buffer.address, buffer.size)
+
+
+def _release(address: int, length: int) -> None:
+    """Let go of the pages from *address* on; they are read from their file again when they are used."""
+    _LIBC.madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
+
+
+_LIBC = ctypes.CDLL(None)
