@@ -91,12 +91,14 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
 
 def _fields(fields: Iterable[pa.Field], namespace: str, path: str) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = []
+    names: set[str] = set()
     for field in fields:
         inner = f"{path}.{field.name}" if path else field.name
         if not _NAME.fullmatch(field.name):
             raise _refused(inner, "is not an Avro name (letters, digits and _, no digit first): rename it")
-        if any(item["name"] == field.name for item in result):
+        if field.name in names:
             raise _refused(inner, "is there twice: rename or drop one")
+        names.add(field.name)
         item = {"name": field.name, "type": _or_null(field, _type(field.type, namespace, field.name, inner))}
         result.append({**item, "default": None} if field.nullable else item)
     return result
