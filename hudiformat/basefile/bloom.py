@@ -30,6 +30,8 @@ _VERSION = -1
 _MURMUR = 1
 _M = np.uint32(0x5BD1E995)
 _MAX_HASHES = 1_000  # enough for a false positive rate of 1e-300
+_MASK = 0xFFFFFFFF
+_FEW, _LONG = 16, 1 << 9  # keys of one number of words, and bytes of each
 _CHUNK = 16_384  # keys hashed at once: the working arrays stay in cache
 _Words = npt.NDArray[np.uint32]
 _Numbers = npt.NDArray[np.int64]
@@ -158,7 +160,7 @@ def _simple_filter(data: bytes) -> BloomFilter:
     return BloomFilter(num_hashes, num_bits, bits)
 
 
-def _chunks(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys]]:
+def _chunks(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys | _FewLongKeys]]:
     """Yield chunks of keys that have the same number of whole 4-byte words, with the rows of these keys.
 
     The keys "abcd", "a" and "efgh"::
@@ -182,7 +184,8 @@ def _chunks(keys: pa.Array) -> Iterator[tuple[_Numbers | slice, _Keys]]:
         for start in range(first, last, _CHUNK):
             part = slice(start, min(start + _CHUNK, last))
             rows = part if order is None else order[part]
-            yield rows, _Keys.of(data, starts[rows], lengths[rows])
+            few = len(starts[rows]) <= _FEW and lengths[rows][0] > _LONG
+            yield rows, (_FewLongKeys if few else _Keys).of(data, starts[rows], lengths[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,42 @@ class _Keys:
             # Java: Math.abs(hash % bits), where % keeps the sign of the hash.  In numpy, / is faster than %.
             np.abs(seed.view(np.int32), out=size.view(np.int32))
             yield np.subtract(size, size // bits * bits, out=positions)
+
+
+@dataclass(frozen=True, slots=True)
+class _FewLongKeys:
+    """Keys of so many words, and so few, that Python's numbers are faster than arrays; otherwise as :class:`_Keys`."""
+
+    words: list[list[int]]
+    tails: list[int]
+    factors: list[int]
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, data: npt.NDArray[np.uint8], starts: _Numbers, lengths: _Numbers) -> _FewLongKeys:
+        ends = starts + lengths // 4 * 4
+        words = [
+            _mixed(np.frombuffer(data[start:end].tobytes(), "<u4").astype(np.uint32)).tolist()
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        rest = _Keys.of(data, ends, lengths & 3)
+        return cls(words, rest.tails.tolist(), rest.factors.tolist(), lengths.tolist())
+
+    def positions(self, num_hashes: int, num_bits: int) -> Iterator[_Numbers]:
+        """Yield for each hash the bit position of each key."""
+        seeds = [0] * len(self.words)
+        for _ in range(num_hashes):
+            seeds = [self._hash(key, seed) for key, seed in enumerate(seeds)]
+            yield np.array([abs(seed - (seed >> 31 << 32)) % num_bits for seed in seeds])
+
+    def _hash(self, key: int, seed: int) -> int:
+        factor = int(_M)
+        seed ^= self.lengths[key]
+        for word in self.words[key]:
+            seed = seed * factor & _MASK ^ word
+        seed = (seed ^ self.tails[key]) * self.factors[key] & _MASK
+        seed = (seed ^ seed >> 13) * factor & _MASK
+        return seed ^ seed >> 15
 
 
 def _mixed(words: _Words) -> _Words:

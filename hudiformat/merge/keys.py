@@ -28,6 +28,7 @@ Hashes = npt.NDArray[np.uint64]
 _KEY = "key"
 _ROWS_AT_ONCE = 1 << 14  # their hashes stay in the processor's cache
 _WORD = 8
+_LONG, _FEW = 1 << 10, 32  # bytes of a key, and keys that are longer: arrays of so few are slow
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -194,7 +195,9 @@ def _hash_slice(keys: pa.Array) -> Hashes:
     shortest, longest = int(lengths.min(initial=last)), int(lengths.max(initial=0))
     if shortest == longest:
         lengths = lengths[:1]
-    for begin in range(0, longest, _WORD):
+    few = np.flatnonzero(np.broadcast_to(lengths, starts.shape) > _LONG)
+    alone = few if len(few) <= _FEW else few[:0]
+    for begin in range(0, min(longest, _LONG) if len(alone) else longest, _WORD):
         word = words[np.minimum(starts + begin, len(words) - 1)]
         left = np.clip(lengths - begin, 0, _WORD)
         if begin + _WORD > shortest:
@@ -205,7 +208,19 @@ def _hash_slice(keys: pa.Array) -> Hashes:
         word ^= word >> _HALF
         # A key that has ended keeps its hash, however long the others of the array are.
         hashes = word if begin < shortest else np.where(left > 0, word, hashes)
+    for key in alone.tolist():
+        end = int(offsets[key + 1]) - first
+        hashes[key] = _hash_on(int(hashes[key]), data[int(starts[key]) + _LONG : end].tobytes())
     return hashes
+
+
+def _hash_on(begun: int, rest: bytes) -> int:
+    """The hash of a long key whose first words have *begun* it, without arrays: those of few keys are slow."""
+    factor, mask = int(_FACTOR), int(_ALL_BITS)
+    for word in np.frombuffer(rest.ljust(-(-len(rest) // _WORD) * _WORD, b"\0"), "<u8").tolist():
+        begun = (begun ^ word) * factor & mask
+        begun ^= begun >> int(_HALF)
+    return begun
 
 
 Take: TypeAlias = Callable[[pa.Array], pa.Array | pa.ChunkedArray]

@@ -22,6 +22,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 _MAX_INT = 0x7FFFFFFF
 _FACTOR = np.uint32(31)
+_LONG = 256  # code units: a step for each of more would take longer than a table of weights
 _ROWS_AT_ONCE = 1 << 12  # the code units of so many keys stay in the processor's cache: twice as fast as 1 << 16
 _CONTINUATION = 0x80  # UTF-8: the first byte that no ASCII character has, and the mark of a continuation byte
 _FOUR_BYTE_LEAD = 0xF0
@@ -109,7 +110,7 @@ def _hash_slice(text: pa.Array) -> npt.NDArray[np.uint32]:
     starts = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
     lengths = ends - starts
     hashes = np.zeros(len(ends), np.uint32)
-    if (lengths == lengths[0]).all():
+    if (lengths == lengths[0]).all() and lengths[0] <= _LONG:
         for column in units.reshape(len(ends), -1).T:
             hashes *= _FACTOR
             hashes += column

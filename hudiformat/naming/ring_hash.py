@@ -21,6 +21,11 @@ _Words = npt.NDArray[np.uint32]
 _P1, _P2, _P3, _P4, _P5 = (np.uint32(prime) for prime in (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1))
 _STRIPE, _WORD = 16, 4
 """Bytes that are mixed together."""
+_LANES, _TURNS = (0x24234428, 0x85EBCA77, 0, 0x61C8864F), (1, 7, 12, 18)
+"""Where the lanes of a stripe begin, P1 + P2, P2, 0 and -P1; and by how many bits each is turned at the end."""
+_MASK = 0xFFFFFFFF
+_LONG, _FEW = 512, 16
+"""Bytes of a text, and texts of that length: Python's numbers are faster than arrays of so few."""
 
 
 def ring_places(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -58,8 +63,30 @@ def xxh32(texts: pa.Array) -> _Words:
     hashes = np.empty(len(values), np.uint32)
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)
-        hashes[rows] = _of_one_length(data[offsets[rows][:, None] + np.arange(length)])
+        if length > _LONG and len(rows) <= _FEW:
+            hashes[rows] = [_of_one(data[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()]
+        else:
+            hashes[rows] = _of_one_length(data[offsets[rows][:, None] + np.arange(length)])
     return hashes
+
+
+def _of_one(text: bytes) -> int:
+    """The hash of one text, in Python's numbers."""
+    lanes = list(_LANES)
+    end = len(text) // _STRIPE * _STRIPE
+    for number, word in enumerate(np.frombuffer(text[:end], "<u4").tolist()):
+        mixed = lanes[number & 3] + word * int(_P2) & _MASK
+        lanes[number & 3] = (mixed << 13 | mixed >> 19) * int(_P1) & _MASK
+    state = sum(lane << bits | lane >> (32 - bits) for lane, bits in zip(lanes, _TURNS, strict=True)) + len(text)
+    rest = text[end:]
+    words = np.frombuffer(rest[: len(rest) // _WORD * _WORD], "<u4").tolist()
+    for word in words:
+        state = state + word * int(_P3) & _MASK
+        state = (state << 17 | state >> 15) * int(_P4)
+    for byte in rest[len(words) * _WORD :]:
+        state = state + byte * int(_P5) & _MASK
+        state = (state << 11 | state >> 21) * int(_P1)
+    return int(_avalanche(np.array([state & _MASK], np.uint32))[0])
 
 
 def _of_one_length(data: npt.NDArray[np.uint8]) -> _Words:
@@ -79,12 +106,13 @@ def _of_one_length(data: npt.NDArray[np.uint8]) -> _Words:
 
 def _stripes(words: _Words) -> _Words:
     """The four lanes of 16-byte stripes, mixed into one."""
-    starts = (0x24234428, 0x85EBCA77, 0, 0x61C8864F)  # P1 + P2, P2, 0 and -P1
-    lanes = [np.full(len(words), start, np.uint32) for start in starts]
+    lanes = [np.full(len(words), start, np.uint32) for start in _LANES]
     for column in range(words.shape[1]):
         lane = column % len(lanes)
         lanes[lane] = _rotated(lanes[lane] + words[:, column] * _P2, 13) * _P1
-    total: _Words = _rotated(lanes[0], 1) + _rotated(lanes[1], 7) + _rotated(lanes[2], 12) + _rotated(lanes[3], 18)
+    total = np.zeros(len(words), np.uint32)
+    for mixed, bits in zip(lanes, _TURNS, strict=True):
+        total += _rotated(mixed, bits)
     return total
 
 

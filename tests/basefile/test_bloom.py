@@ -136,6 +136,15 @@ def test_filters_are_those_of_the_loop_and_hold_every_key(keys: list[str], skipp
     assert BloomFilter.parse(bloom.serialize()) == bloom
 
 
+@pytest.mark.parametrize("count", [1, 16, 17])
+@pytest.mark.parametrize("length", [511, 512, 513, 515, 2_000])
+def test_long_keys_have_the_bits_of_the_loop_however_many_they_are(count: int, length: int) -> None:
+    keys = [f"{number:02d}{'ä' * length}"[:length] for number in range(count)]
+    bloom = BloomFilter.of(pa.array(keys))
+    assert bloom.bits == reference(keys, bloom.num_hashes, bloom.num_bits)
+    assert bloom.might_contain(pa.array([*keys, "x" * length])).tolist() == [True] * count + [False]
+
+
 def test_keys_of_several_lengths_are_answered_in_their_order() -> None:
     there = ["a", "longer than the others", "ab", "abcd", "", "abcdefgh"]
     bloom = BloomFilter.of(pa.array(there))

@@ -39,6 +39,12 @@ def test_a_hash_depends_on_nothing_but_the_text(texts: list[str], cut: int) -> N
     assert key_hashes(chunked(["before", *texts], 0).slice(1)).tolist() == alone
 
 
+def test_long_keys_have_the_same_hash_among_few_and_among_many() -> None:
+    texts = [f"{number} {'kä' * (600 + number)}" for number in range(40)] + ["x" * 1024, "x" * 1025, "short"]
+    among_many = key_hashes(chunked(texts)).tolist()
+    assert [int(key_hashes(chunked([text, "beside"]))[0]) for text in texts] == among_many
+
+
 def test_different_texts_have_different_hashes() -> None:
     texts = [f"{before}{i}{after}" for i in range(2000) for before in ("", "key-", "x" * 9) for after in ("", "\0")]
     assert len(set(key_hashes(chunked(texts)).tolist())) == len(texts)

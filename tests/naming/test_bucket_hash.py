@@ -76,6 +76,13 @@ def test_a_column_longer_than_what_is_hashed_at_once() -> None:
     assert len(buckets) == len(keys)
 
 
+@pytest.mark.parametrize("length", [256, 257, 10_000])
+def test_long_texts_of_one_length_hash_as_beside_others(length: int) -> None:
+    texts = [f"{number}{'ö' * (length - 1)}" for number in range(3)]
+    alone = module.list_hashes([pa.array(texts)]).tolist()
+    assert module.list_hashes([pa.array([*texts, "short"])]).tolist()[:3] == alone
+
+
 def test_no_rows_have_no_buckets() -> None:
     assert bucket_numbers([pa.array([], pa.string())], 4).tolist() == []
     assert record_key_buckets(pa.array([], pa.string()), ["a"], 4).tolist() == []

@@ -25,6 +25,12 @@ def test_hashes_are_those_of_the_specification(text: str, expected: int) -> None
     assert ring_places(pa.array([text]), ["k"]).tolist() == [expected & RING_END]
 
 
+@pytest.mark.parametrize("length", range(512, 532))
+def test_long_texts_have_the_same_hash_among_few_and_among_many(length: int) -> None:
+    texts = [f"{number:02d}{'x' * (length - 2)}" for number in range(20)]
+    assert [xxh32(pa.array([text])).tolist() for text in texts] == [[one] for one in xxh32(pa.array(texts)).tolist()]
+
+
 @given(st.lists(st.text(alphabet="abc,:ä\U0001f600", max_size=40), max_size=20))
 def test_a_column_is_hashed_as_its_values(keys: list[str]) -> None:
     column = pa.array(["padding", *keys], pa.string())[1:]

@@ -25,6 +25,13 @@ def test_the_hash_of_keys_at_the_borders_of_md5s_blocks(length: int) -> None:
     assert md5_hashes(pa.array(["x" * length])).tolist() == [expected]
 
 
+@pytest.mark.parametrize("count", [1, 64, 65])
+def test_the_hash_of_long_keys_however_many_they_are(count: int) -> None:
+    keys = [f"{number:03d}{'x' * 600}" for number in range(count)]
+    expected = [int.from_bytes(hashlib.md5(key.encode()).digest()[:8], "little", signed=True) for key in keys]  # noqa: S324
+    assert md5_hashes(pa.array(keys)).tolist() == expected
+
+
 def test_the_hash_of_a_slice_of_many_keys() -> None:
     keys = pa.array([f"key {i}" for i in range(20_000)])
     assert md5_hashes(keys.slice(5_000, 10_000)).tolist() == md5_hashes(keys).tolist()[5_000:15_000]
