@@ -197,5 +197,5 @@ def test_a_compaction_of_64_file_groups_loses_nothing_when_an_executor_is_killed
     shares = Counter(mark.split("-")[1] for mark in marks if mark.startswith("done-"))
     parts = {mark.split("-")[2] for mark in marks if mark.startswith("done-")}
     assert len(parts) == 64
-    assert len(shares) >= 4  # processes: four tasks at a time, and those of the executor that came in place of the dead
+    assert len(shares) >= 2  # processes of both executors; how many of each gets tasks depends on the load
     assert max(shares.values()) < 48  # on a busy machine an executor may come late
