@@ -29,6 +29,8 @@ from hudiformat.timeline import CommitMetadata, encode_commit_metadata, load_tab
 PARTITIONS = 10_000
 GROUPS, LOGS = 4, 4
 FILES = GROUPS * (1 + LOGS)
+REAL, REAL_ROWS = "real", 1_000
+"""The partition of :func:`build_named` whose files are there."""
 INSTANTS = [f"202601010000{number:02d}000" for number in range(1 + LOGS)]
 SCHEMA = pa.schema([("k", pa.string()), ("p", pa.string())])
 RECORD = """{"type": "record", "name": "HoodieMetadataRecord", "namespace": "org.apache.hudi.avro.model", "fields": [
@@ -51,28 +53,43 @@ class Measured:
 
 def build(root: Path, partitions: int) -> None:
     """A table of empty files in *root*, with a metadata table that names them."""
-    hf.create_table(root, name="large", schema=SCHEMA, record_key=["k"], partition_by=["p"])
-    timeline = root / ".hoodie" / "timeline"
-    for instant in INSTANTS:
-        for name in (f"{instant}.deltacommit.requested", f"{instant}.deltacommit.inflight"):
-            (timeline / name).touch()
-        (timeline / f"{instant}_{instant[:-3]}500.deltacommit").write_bytes(encode_commit_metadata(CommitMetadata()))
+    _create(root)
     listed: dict[str, dict[str, FileEntry]] = {}
     for number in range(partitions):
         folder = root / f"{number:05d}"
         folder.mkdir()
         (folder / ".hoodie_partition_metadata").write_text("commitTime=1\npartitionDepth=1\n", encoding="utf-8")
-        names = _names(number)
+        names = _names(number, GROUPS)
         for name in names:
             (folder / name).touch()
         listed[folder.name] = {name: FileEntry(1, is_deleted=False) for name in names}
     _add_metadata_table(root, listed)
 
 
-def _names(partition: int) -> list[str]:
+def build_named(root: Path, partitions: int, files: int) -> None:
+    """A table whose metadata table names so many *files* in each partition; only those of one of them are there."""
+    _create(root)
+    rows = pa.table({"k": [str(number) for number in range(REAL_ROWS)], "p": [REAL] * REAL_ROWS}, schema=SCHEMA)
+    hf.open_table(root, options={"hoodie.metadata.enable": "false"}).insert(rows)
+    real = {path.name: FileEntry(path.stat().st_size, is_deleted=False) for path in (root / REAL).glob("*.parquet")}
+    named = {name: FileEntry(1, is_deleted=False) for name in _names(0, files // (1 + LOGS))}
+    listed = {f"{number:05d}": named for number in range(partitions)}
+    _add_metadata_table(root, listed | {REAL: real})
+
+
+def _create(root: Path) -> None:
+    hf.create_table(root, name="large", schema=SCHEMA, record_key=["k"], partition_by=["p"])
+    timeline = root / ".hoodie" / "timeline"
+    for instant in INSTANTS:
+        for name in (f"{instant}.deltacommit.requested", f"{instant}.deltacommit.inflight"):
+            (timeline / name).touch()
+        (timeline / f"{instant}_{instant[:-3]}500.deltacommit").write_bytes(encode_commit_metadata(CommitMetadata()))
+
+
+def _names(partition: int, groups: int) -> list[str]:
     names = []
-    for group in range(GROUPS):
-        file_id = f"{uuid.UUID(int=partition * GROUPS + group)}-0"
+    for group in range(groups):
+        file_id = f"{uuid.UUID(int=partition * groups + group)}-0"
         names.append(f"{file_id}_0-1-2_{INSTANTS[0]}.parquet")
         names += [f".{file_id}_{instant}.log.1_0-1-{number}" for number, instant in enumerate(INSTANTS[1:])]
     return names

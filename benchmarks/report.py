@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.results import Comparison, Growth, Limit, Results
+from benchmarks.results import Comparison, Growth, Limit, Results, Sized
 
 _VERDICTS = {True: "met", False: "**not met**", None: ""}
 
@@ -20,6 +20,7 @@ def tables(results: Results) -> str:
         ),
         _table(("case", "measure", "hudiformat", "target", ""), map(_limit, results.limits)),
         _table(("operation", "rows", "ns a row", "MB"), map(_growth, results.growth)),
+        sized(results.sizes),
         "\n".join(f"- Missing: {name}. {reason}" for name, reason in results.missing.items()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -48,6 +49,24 @@ def _limit(item: Limit) -> tuple[str, ...]:
 
 def _growth(item: Growth) -> tuple[str, ...]:
     return (item.operation, f"{item.rows:,}", f"{item.nanoseconds:,.0f}", f"{item.peak_mb:,.0f}")
+
+
+def sized(found: Sequence[Sized]) -> str:
+    """What works on large sizes take."""
+    return _table(("case", "work", "size", "s", "us a unit", "MB", "requests", "open files"), map(_sized, found))
+
+
+def _sized(item: Sized) -> tuple[str, ...]:
+    return (
+        item.case,
+        item.work,
+        f"{item.size:,} {item.unit}",
+        f"{item.seconds:,.3f}",
+        f"{item.seconds / item.size * 1e6:,.1f}",
+        f"{item.peak_mb:,.0f}",
+        "" if item.requests is None else f"{item.requests:,}",
+        f"{item.open_files}",
+    )
 
 
 def _speed(value: float) -> str:

@@ -60,6 +60,21 @@ class Growth:
     peak_mb: float
 
 
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A work on *size* things of one unit: times in seconds, memory in MB above interpreter and libraries."""
+
+    case: str
+    work: str
+    size: int
+    unit: str
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+    requests: int | None
+    open_files: int
+
+
 @dataclass(slots=True)
 class Results:
     """All of a run; ``missing`` are the peers that could not be asked, and why."""
@@ -68,6 +83,7 @@ class Results:
     comparisons: list[Comparison] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
+    sizes: list[Sized] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
