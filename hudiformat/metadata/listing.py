@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.metadata.file_entries import FileEntries, decode_file_entries, merge_file_entries
@@ -55,9 +55,13 @@ class Listing:
         return _files(self._look_up(partition or NO_PARTITION))
 
     def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Iterate over partition paths and their files; all records are read at once instead of one by one."""
-        records = self.records()
-        return ((path, _files(records.get(path or NO_PARTITION))) for path in self._paths(records.get(ALL_PARTITIONS)))
+        """Iterate over partition paths and their files.
+
+        The records are read at once instead of one by one; each is decoded when its partition comes, and let go then.
+        """
+        stored = self._stored()
+        paths = self._paths(_merged(stored.pop(ALL_PARTITIONS, ())))
+        return ((path, _files(_merged(stored.pop(path or NO_PARTITION, ())))) for path in paths)
 
     def _paths(self, entries: FileEntries | None) -> list[str]:
         if entries is None:
@@ -76,29 +80,37 @@ class Listing:
         With a base file, a log block and a delete block whose keys are "p", "p" and "q", the look-up of "p" merges the
         two records and skips the delete block; a delete of "p" would drop both.
         """
-        entries: FileEntries | None = None
+        found: list[_Stored] = []
         for part in self._parts:
             if isinstance(part, Deletes):
-                entries = None if key in part.keys else entries
+                found = [] if key in part.keys else found
             elif (value := part.file.get(key)) is not None:
-                entries = _merged(entries, decode_file_entries(value, part.schema))
-        return entries
+                found.append((value, part.schema))
+        return _merged(found)
 
-    def records(self) -> dict[str, FileEntries]:
-        """Return all merged records by record key."""
-        records: dict[str, FileEntries] = {}
+    def _stored(self) -> dict[str, list[_Stored]]:
+        """Return the records that count, as they are stored, by record key; the oldest of a key is the first."""
+        stored: dict[str, list[_Stored]] = {}
         for part in self._parts:
             if isinstance(part, Deletes):
-                records = {key: entries for key, entries in records.items() if key not in part.keys}
+                stored = {key: values for key, values in stored.items() if key not in part.keys}
                 continue
             for row, value in part.file:
-                key = row.decode(errors="replace")
-                records[key] = _merged(records.get(key), decode_file_entries(value, part.schema))
-        return records
+                stored.setdefault(row.decode(errors="replace"), []).append((value, part.schema))
+        return stored
 
 
-def _merged(older: FileEntries | None, newer: FileEntries) -> FileEntries:
-    return newer if older is None else merge_file_entries(older, newer)
+_Stored = tuple[bytes, str]
+"""A record and the Avro schema that it was written with."""
+
+
+def _merged(stored: Iterable[_Stored]) -> FileEntries | None:
+    """Return the entries of the records of one key, the oldest first; None without a record."""
+    entries: FileEntries | None = None
+    for value, schema in stored:
+        newer = decode_file_entries(value, schema)
+        entries = newer if entries is None else merge_file_entries(entries, newer)
+    return entries
 
 
 def _files(entries: FileEntries | None) -> list[FileInfo]:

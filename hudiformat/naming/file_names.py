@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from hudiformat.errors import NameFormatError
@@ -196,9 +197,17 @@ def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
         file_id, instant, extension, zeros, digits, token, suffix = log.groups()
         if not _is_at_most(digits, INT32_MAX):
             return None
-        return LogFileName(file_id, instant, int(digits), token, suffix or "", extension, zeros)
+        return LogFileName(
+            _shared(file_id), _shared(instant), int(digits), token, suffix or "", _shared(extension), zeros
+        )
     base = _BASE_FILE.fullmatch(name) or _INDEX_FILE.fullmatch(name)
-    return BaseFileName(*base.groups()) if base is not None and base[4] in BASE_FILE_EXTENSIONS else None
+    if base is None or base[4] not in BASE_FILE_EXTENSIONS:
+        return None
+    return BaseFileName(_shared(base[1]), base[2], _shared(base[3]), _shared(base[4]))
+
+
+_shared = lru_cache(maxsize=1 << 12)(str)
+"""The text itself, or an equal one that came before: names that are listed one after the other share parts."""
 
 
 def join_path(folder: str, name: str) -> str:
