@@ -23,6 +23,7 @@ _MEGABYTE = 1 << 20
 _ARCHIVED_PER_FILE = 1_000
 _FILES_PER_PARTITION = 100
 _BUCKETS = 1_000
+_ROWS_PER_BUCKET = 20
 _ALONE = {"hoodie.metadata.enable": "false"}
 _LISTED = {"hoodie.metadata.enable": "true"}
 _ROWS_PER_PARTITION = 10
@@ -158,28 +159,30 @@ def partitions(folder: Path, count: int) -> Mapping[str, Work]:
     return {"upsert": upsert, "snapshot": snapshot}
 
 
-def build_buckets(folder: Path, _files: int) -> None:
+def build_buckets(folder: Path, files: int) -> None:
     """A table without rows, of a thousand buckets in each partition."""
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(_BUCKETS)}
     hf.create_table(
-        folder, name="sizes", schema=_SCHEMA, record_key="id", ordering="ts", partition_by="part", options=options
+        folder, name="sizes", schema=_SCHEMA, record_key="id", ordering="ts", partition_by="part", options=_by(files)
     )
 
 
 def buckets(folder: Path, files: int) -> Mapping[str, Work]:
     """One commit that writes a log file for each bucket; all files listed after it."""
-    rows = _rows(files * 20, max(files // _BUCKETS, 1))
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(_BUCKETS), **_ALONE}
+    rows = _rows(files * _ROWS_PER_BUCKET, max(files // _BUCKETS, 1))
 
     def upsert(outcome: Outcome) -> None:
         storage = recorded(folder)
-        commit = hf.open_table(storage, options=options).upsert(rows)
+        commit = hf.open_table(storage, options=_ALONE | _by(files)).upsert(rows)
         expect(commit.num_writes, rows.num_rows)
         outcome.requests = len(storage.requests)
 
     def list_all(outcome: Outcome) -> None:
         storage = recorded(folder)
-        expect(len(hf.open_table(storage, options=options).file_slices()), files)
+        expect(len(hf.open_table(storage, options=_ALONE).file_slices()), files)
         outcome.requests = len(storage.requests)
 
     return {"upsert": upsert, "list all": list_all}
+
+
+def _by(files: int) -> dict[str, str]:
+    return {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(min(files, _BUCKETS))}

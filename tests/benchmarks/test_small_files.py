@@ -50,6 +50,6 @@ def test_a_large_table_is_listed_in_both_ways(capsys: pytest.CaptureFixture[str]
 
 def test_slices_that_leave_files_out_are_no_measurement(tmp_path: Path) -> None:
     listing.build(tmp_path / "t", 2)
-    (tmp_path / "t" / "00001" / listing._names(1)[0]).unlink()
+    (tmp_path / "t" / "00001" / listing._names(1, listing.GROUPS)[0]).unlink()
     with pytest.raises(AssertionError, match="the slices are not those of all files"):
         listing.measure(tmp_path / "t", 2 * listing.FILES, rounds=1)
