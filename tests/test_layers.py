@@ -25,6 +25,7 @@ LAYERS = (
     "testing",
     "basefile",
     "timeline",
+    "archive",
     "view",
     "merge",
     "metadata",

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from hudiformat.archive import read_archived
 from hudiformat.cli.printing.output import Column, Table, print_json
 from hudiformat.cli.source import json_option
 from hudiformat.storage import Storage, open_storage
-from hudiformat.timeline import Instant, TableConfig, load_table_config, load_timeline, read_archived
+from hudiformat.timeline import Instant, TableConfig, load_table_config, load_timeline
 
 _COLUMNS = (
     Column("instant", 17),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from hudiformat.archive import archive_files, archived_records, latest_manifest, read_history_file
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.logfile import FindingKind, LogReader, findings_of
 from hudiformat.maintenance.finding import TableFinding, TableFindingKind
@@ -18,12 +19,8 @@ from hudiformat.timeline import (
     Instant,
     State,
     TableConfig,
-    archive_files,
-    archived_records,
     instant_path,
-    latest_manifest,
     parse_table_config,
-    read_history_file,
 )
 
 _PLANNED = (

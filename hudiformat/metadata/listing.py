@@ -55,10 +55,7 @@ class Listing:
         return _files(self._look_up(partition or NO_PARTITION))
 
     def __iter__(self) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Iterate over partition paths and their files.
-
-        The records are read at once instead of one by one; each is decoded when its partition comes, and let go then.
-        """
+        """Iterate over partition paths and their files; each record is decoded when its partition comes."""
         stored = self._stored()
         paths = self._paths(_merged(stored.pop(ALL_PARTITIONS, ())))
         return ((path, _files(_merged(stored.pop(path or NO_PARTITION, ())))) for path in paths)
@@ -69,17 +66,13 @@ class Listing:
                 f"{self._root}: expected the key {ALL_PARTITIONS} in the metadata table, found none", path=self._root
             )
         try:
-            paths = [_checked(path) for path in _present(entries)]
+            paths = [path if path == NO_PARTITION else checked_partition(path) for path in _present(entries)]
         except NameFormatError as error:
             raise CorruptTableError(f"{self._root}: the metadata table: {error}", path=self._root) from error
         return [""] if paths == [NO_PARTITION] else paths
 
     def _look_up(self, key: str) -> FileEntries | None:
-        """Return the merged record of *key*, or None.
-
-        With a base file, a log block and a delete block whose keys are "p", "p" and "q", the look-up of "p" merges the
-        two records and skips the delete block; a delete of "p" would drop both.
-        """
+        """Return the merged record of *key*, or None; of a key that is deleted, what was written later counts."""
         found: list[_Stored] = []
         for part in self._parts:
             if isinstance(part, Deletes):
@@ -100,8 +93,7 @@ class Listing:
         return stored
 
 
-_Stored = tuple[bytes, str]
-"""A record and the Avro schema that it was written with."""
+_Stored = tuple[bytes, str]  # a record and the Avro schema that it was written with
 
 
 def _merged(stored: Iterable[_Stored]) -> FileEntries | None:
@@ -119,7 +111,3 @@ def _files(entries: FileEntries | None) -> list[FileInfo]:
 
 def _present(entries: FileEntries) -> list[str]:
     return sorted(name for name, entry in entries.items() if not entry.is_deleted)
-
-
-def _checked(path: str) -> str:
-    return path if path == NO_PARTITION else checked_partition(path)

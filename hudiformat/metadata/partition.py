@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.archive import ArchivedTimes
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
 from hudiformat.hfile import HFileReader
@@ -20,7 +21,6 @@ from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline import (
     METADATA_FOLDER,
     VERSION_WITH_COMPLETION_TIMES,
-    ArchivedTimes,
     TableConfig,
     Timeline,
     load_table_config,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from hudiformat.archive import read_archived
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, TableError, warn
 from hudiformat.metadata import FILES
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path, parse_data_file
@@ -28,7 +29,6 @@ from hudiformat.timeline import (
     Timeline,
     WriteStat,
     load_timeline,
-    read_archived,
     read_content,
 )
 from hudiformat.view import FileSlice

@@ -12,19 +12,14 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from hudiformat.archive import read_archived
 from hudiformat.basefile import COMMIT_TIME
 from hudiformat.errors import TableError, UnsupportedFeatureError
 from hudiformat.naming import base_name, is_instant
 from hudiformat.query.time_travel import Moment, Written, as_instant, first_pending_write, named_instant
 from hudiformat.storage import FileInfo
 from hudiformat.table import TableState
-from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
-    CommitMetadata,
-    Instant,
-    TableConfig,
-    read_archived,
-)
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, CommitMetadata, Instant, TableConfig
 from hudiformat.view import FileSlice, build_slices, latest_slices
 
 _EARLIEST = "earliest"

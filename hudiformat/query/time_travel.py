@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Protocol, runtime_checkable
 
+from hudiformat.archive import read_archived
 from hudiformat.errors import BeforeFirstCommitError, NameFormatError, TableError, shown
 from hudiformat.naming import BaseFileName, LogFileName, format_instant, is_instant, join_path, parse_instant
 from hudiformat.query.gone import deleted_files
@@ -21,7 +22,6 @@ from hudiformat.timeline import (
     RequestedReplaceMetadata,
     State,
     TimelineZone,
-    read_archived,
 )
 from hudiformat.view import FileSlice
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from hudiformat.archive import archived_records, latest_manifest, read_history_file, write_manifest
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.logfile import LogFinding, parts_of
 from hudiformat.maintenance import TableFinding
@@ -14,14 +15,7 @@ from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway
 from hudiformat.storage import Storage
 from hudiformat.table import TableState
-from hudiformat.timeline import (
-    VERSION_WITH_COMPLETION_TIMES,
-    TableConfig,
-    archived_records,
-    latest_manifest,
-    read_history_file,
-    write_manifest,
-)
+from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, TableConfig
 from hudiformat.transaction import exclusive
 
 _LOST = "the history of archived instants that only this file has: of time travel and incremental queries before it"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hudiformat.archive import ArchiveLimits, archive, instants_to_archive
 from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import Action, ArchiveLimits, Instant, Timeline, archive, instants_to_archive
+from hudiformat.timeline import Action, Instant, Timeline
 from hudiformat.transaction import exclusive, sweep_before_archiving
 
 

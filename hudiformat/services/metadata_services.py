@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.metadata import FILES, IndexKind, OpenMetadata, encode_base_file, merged_records
 from hudiformat.naming import BaseFileName, WriteToken, parse_data_file
 from hudiformat.options import CleanPolicy, WriteOptions
@@ -17,14 +18,12 @@ from hudiformat.services.execution import compaction_operation, compaction_plan_
 from hudiformat.table import TableState
 from hudiformat.timeline import (
     Action,
-    ArchiveLimits,
     CommitMetadata,
     CompactionPlan,
     Instant,
     State,
     Timeline,
     WriteStat,
-    archive,
     complete,
     create_requested,
     remove_pending,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hudiformat.archive import read_archived
 from hudiformat.errors import CommitError
 from hudiformat.naming import LogFileName, base_name, parse_data_file
 from hudiformat.table import TableContext, TableState
-from hudiformat.timeline import Action, Instant, read_archived
+from hudiformat.timeline import Action, Instant
 from hudiformat.transaction import changing, rollback
 
 

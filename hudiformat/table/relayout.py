@@ -10,24 +10,20 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
+from hudiformat.archive import ArchivedInstant, add_archive_log, add_history, archive_logs, history_files
 from hudiformat.errors import CorruptTableError
 from hudiformat.naming import format_instant, parse_instant
 from hudiformat.storage import Storage
 from hudiformat.timeline import (
     META_FOLDER,
     Action,
-    ArchivedInstant,
     CommitMetadata,
     Instant,
     TableConfig,
     TimelineZone,
-    add_archive_log,
-    add_history,
-    archive_logs,
     content_kind,
     decode_content,
     encode_content,
-    history_files,
     instant_path,
     list_instants,
 )

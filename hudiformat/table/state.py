@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any, TypeVar
 
+from hudiformat.archive import ArchivedTimes, read_archived
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES, RECORD_INDEX, is_partitioned, load_definitions
@@ -30,7 +31,6 @@ from hudiformat.timeline import (
     PROPERTIES_FILE,
     VERSION_WITH_COMPLETION_TIMES,
     Action,
-    ArchivedTimes,
     CommitMetadata,
     Content,
     Instant,
@@ -44,7 +44,6 @@ from hudiformat.timeline import (
     load_table_config,
     load_timeline,
     parse_table_config,
-    read_archived,
     read_content,
     read_metadata,
 )

@@ -3,15 +3,6 @@
 The timeline alone decides what is in the table: a file is visible if the instant in its name is completed.
 """
 
-from hudiformat.timeline.archive_log import add_archive_log, archive_files, archive_logs, archived_records
-from hudiformat.timeline.archived import ArchivedInstant
-from hudiformat.timeline.archived_times import ArchivedTimes
-from hudiformat.timeline.archiving import (
-    ArchiveLimits,
-    archive,
-    instants_to_archive,
-    read_archived,
-)
 from hudiformat.timeline.cleans import (
     SAVEPOINTED_TIMESTAMPS,
     ActionInstant,
@@ -24,6 +15,8 @@ from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
     RuntimeStats,
     WriteStat,
+    commit_of_record,
+    commit_record,
     decode_commit_metadata,
     encode_commit_json,
     encode_commit_metadata,
@@ -58,7 +51,6 @@ from hudiformat.timeline.contents import (
     remove_pending,
     transition_inflight,
 )
-from hudiformat.timeline.history import add_history, history_files, latest_manifest, read_history_file, write_manifest
 from hudiformat.timeline.plans import (
     ClusteringGroup,
     ClusteringPlan,
@@ -73,7 +65,14 @@ from hudiformat.timeline.plans import (
     SliceInfo,
     decode_compaction_plan,
 )
-from hudiformat.timeline.records import metadata_record_schema
+from hudiformat.timeline.records import (
+    decode_record_file,
+    from_record,
+    metadata_record_schema,
+    parsed_schema,
+    schema_text,
+    to_record,
+)
 from hudiformat.timeline.rollbacks import (
     InstantInfo,
     RestoreMetadata,
@@ -123,9 +122,6 @@ __all__ = [
     "VERSION_WITH_COMPLETION_TIMES",
     "Action",
     "ActionInstant",
-    "ArchiveLimits",
-    "ArchivedInstant",
-    "ArchivedTimes",
     "CleanFileInfo",
     "CleanMetadata",
     "CleanPartitionMetadata",
@@ -165,13 +161,9 @@ __all__ = [
     "Timeline",
     "TimelineZone",
     "WriteStat",
-    "add_archive_log",
-    "add_history",
-    "archive",
-    "archive_files",
-    "archive_logs",
-    "archived_records",
     "begin_instant",
+    "commit_of_record",
+    "commit_record",
     "complete",
     "config_of",
     "content_kind",
@@ -179,16 +171,15 @@ __all__ = [
     "decode_commit_metadata",
     "decode_compaction_plan",
     "decode_content",
+    "decode_record_file",
     "encode_commit_json",
     "encode_commit_metadata",
     "encode_content",
     "format_properties",
     "format_table_config",
+    "from_record",
     "has_table",
-    "history_files",
     "instant_path",
-    "instants_to_archive",
-    "latest_manifest",
     "latest_schema",
     "list_instants",
     "load_table_config",
@@ -197,15 +188,15 @@ __all__ = [
     "parse_instant_name",
     "parse_properties",
     "parse_table_config",
-    "read_archived",
+    "parsed_schema",
     "read_compaction_plan",
     "read_content",
-    "read_history_file",
     "read_metadata",
     "recover_table_config",
     "remove_pending",
+    "schema_text",
     "table_checksum",
+    "to_record",
     "transition_inflight",
     "update_table_config",
-    "write_manifest",
 ]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from hudiformat.archive import read_archived
 from hudiformat.errors import CorruptTableError
 from hudiformat.table import TableState
-from hudiformat.timeline import CommitMetadata, read_archived
+from hudiformat.timeline import CommitMetadata
 
 _KEY = "_hudi_streaming_sink_checkpoint"
 

@@ -20,10 +20,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from hudiformat.archive import read_archived
 from hudiformat.naming import base_name
 from hudiformat.options import BucketEngine, DuplicatePolicy, IndexType, Operation, WriteOptions
 from hudiformat.table import TableState
-from hudiformat.timeline import Action, CommitMetadata, Instant, Timeline, WriteStat, read_archived
+from hudiformat.timeline import Action, CommitMetadata, Instant, Timeline, WriteStat
 
 Group = tuple[str, str]
 """A partition path and a file id; with a bucket index, the bucket instead of the file id."""

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from hudiformat.archive import ArchivedTimes
 from hudiformat.naming import BaseFileName, LogFileName, parse_data_file
 from hudiformat.storage import FileInfo
-from hudiformat.timeline import Action, ArchivedTimes, Timeline
+from hudiformat.timeline import Action, Timeline
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import HudiFormatError, Table, TableError, create_table, open_storage, open_table
-from hudiformat.timeline import ArchiveLimits, archive, encode_content, instant_path, read_metadata
+from hudiformat.archive import ArchiveLimits, archive
+from hudiformat.timeline import encode_content, instant_path, read_metadata
 from tests.effort import LONG, THOROUGH
 from tests.metadata.tables import add_metadata_table
 from tests.racing import SHARED

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudiformat.archive import ArchiveLimits, archive, read_archived
 from hudiformat.naming import parse_instant
 from hudiformat.storage import LocalStorage
 from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     ActionInstant,
-    ArchiveLimits,
     CleanerPlan,
     CompactionPlan,
     Content,
@@ -29,14 +29,12 @@ from hudiformat.timeline import (
     RollbackPlan,
     TableConfig,
     TableType,
-    archive,
     encode_content,
     format_table_config,
     instant_path,
     list_instants,
     load_table_config,
     load_timeline,
-    read_archived,
     read_content,
 )
 from tests.conformance.hudi import RealHudi

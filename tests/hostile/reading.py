@@ -13,6 +13,7 @@ from random import Random
 import pyarrow as pa
 
 import hudiformat as hf
+from hudiformat.archive import read_archived
 from hudiformat.basefile import read_file_keys, scan_base_file
 from hudiformat.blocks import LogBlock
 from hudiformat.blocks.block import decode_positions
@@ -24,14 +25,7 @@ from hudiformat.metadata.file_entries import decode_file_entries
 from hudiformat.sink import FileSink, SinkOptions
 from hudiformat.sink.options import Codec, Format
 from hudiformat.storage import LocalStorage
-from hudiformat.timeline import (
-    TableConfig,
-    decode_content,
-    load_table_config,
-    parse_table_config,
-    read_archived,
-    read_content,
-)
+from hudiformat.timeline import TableConfig, decode_content, load_table_config, parse_table_config, read_content
 from hudiformat.transaction.staging import read_staged
 from tests.hostile.corpus import SINK, Source, later
 from tests.tables import SCHEMA

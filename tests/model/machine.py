@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hudiformat import Commit, CommitError, FileSlice, LockError, Table, TableError, open_table
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.options import Operation
-from hudiformat.timeline import ArchiveLimits, WriteStat, archive
+from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Transaction, begin_write
 from hudiformat.write.write import prepare, write_prepared
 from tests.model.expected import Change, Expected, Key, Row

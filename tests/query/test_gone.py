@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from hudiformat import HudiFormatWarning, StorageError, Table, open_table
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.query.gone import FilesGoneError, cleaned_files, deleted_files, explaining, files_of, why_gone
-from hudiformat.timeline import Action, ArchiveLimits, Instant, State, archive, instant_path
+from hudiformat.timeline import Action, Instant, State, instant_path
 from tests import tables
 from tests.tables import new_table, rows
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import NameFormatError, Table, UnsupportedFeatureError, open_table
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.query.incremental import Span, completion_times, writes_within
-from hudiformat.timeline import ArchiveLimits, archive
 from tests.tables import GoldenTable, new_table, rows
 
 

@@ -13,18 +13,17 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import BeforeFirstCommitError, Commit, NameFormatError, Table, TableError, create_table, open_table
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.query.time_travel import Moment, as_instant
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import (
     Action,
-    ArchiveLimits,
     CleanMetadata,
     ClusteringPlan,
     Instant,
     RequestedReplaceMetadata,
     State,
     TimelineZone,
-    archive,
     encode_content,
     instant_path,
 )

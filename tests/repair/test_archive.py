@@ -9,7 +9,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat import RepairKind, StepState
-from hudiformat.timeline import read_archived
+from hudiformat.archive import read_archived
 from tests.repair.breaking import age, cut, cut_archive, cut_manifest, own_rows
 from tests.tables import unpack
 

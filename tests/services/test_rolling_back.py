@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_table
-from hudiformat.timeline import Action, ArchiveLimits, archive
+from hudiformat.archive import ArchiveLimits, archive
+from hudiformat.timeline import Action
 from tests.services.support import logged
 from tests.tables import content, data_files, new_table, rows
 

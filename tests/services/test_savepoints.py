@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hudiformat import CommitError, Table
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.services import delete_savepoint, restore, savepoint
-from hudiformat.timeline import ArchiveLimits, RestoreMetadata, archive, read_content
+from hudiformat.timeline import RestoreMetadata, read_content
 from tests.tables import content, rows
 
 

@@ -24,8 +24,9 @@ from hudiformat import (
     UnsupportedFeatureError,
     open_table,
 )
+from hudiformat.archive import read_archived
 from hudiformat.options.values import Operation
-from hudiformat.timeline import Action, load_table_config, read_archived
+from hudiformat.timeline import Action, load_table_config
 from hudiformat.transaction.transaction import begin_write
 from tests.effort import LONG, every
 from tests.faults import FaultyStorage

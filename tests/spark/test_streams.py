@@ -16,7 +16,8 @@ from pyarrow.dataset import dataset
 
 import hudiformat as hf
 from examples.flights.source import read_flights
-from hudiformat.timeline import CommitMetadata, read_archived, read_metadata
+from hudiformat.archive import read_archived
+from hudiformat.timeline import CommitMetadata, read_metadata
 from hudiformat.transaction.transaction import Commit
 from tests.rows import assert_same_rows
 from tests.spark.killable import running, wait_for, wait_for_a_commit

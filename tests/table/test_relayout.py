@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CorruptTableError
+from hudiformat.archive import read_archived
+from hudiformat.archive.archive_log import add_archive_log
+from hudiformat.archive.archived import ArchivedInstant
+from hudiformat.archive.history import add_history
 from hudiformat.storage import LocalStorage
 from hudiformat.table import new_table_config
 from hudiformat.table.relayout import convert_timeline, delete_timeline
@@ -21,11 +25,7 @@ from hudiformat.timeline import (
     encode_content,
     instant_path,
     list_instants,
-    read_archived,
 )
-from hudiformat.timeline.archive_log import add_archive_log
-from hudiformat.timeline.archived import ArchivedInstant
-from hudiformat.timeline.history import add_history
 from hudiformat.timeline.table_config import TimelineZone
 from tests.tables import tree
 

@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from hudiformat import SchemaError, Table, open_storage, open_table
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.table.state import Parsed, TableClock
 from hudiformat.timeline import (
     Action,
-    ArchiveLimits,
     CommitMetadata,
     CompactionPlan,
     Instant,
     State,
     TimelineZone,
     WriteStat,
-    archive,
     create_requested,
     update_table_config,
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hudiformat.archive import ArchivedInstant, ArchiveLimits, archive, instants_to_archive, read_archived
 from hudiformat.storage import LocalStorage
 from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
-    ArchivedInstant,
-    ArchiveLimits,
     CleanMetadata,
     CommitMetadata,
     Content,
@@ -20,12 +19,9 @@ from hudiformat.timeline import (
     State,
     TableConfig,
     TableType,
-    archive,
     complete,
     create_requested,
-    instants_to_archive,
     load_timeline,
-    read_archived,
     transition_inflight,
 )
 

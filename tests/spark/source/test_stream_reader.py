@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
+from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.options.values import Operation
-from hudiformat.timeline import ArchiveLimits, archive
 from hudiformat.transaction.transaction import begin_write
 
 limits = pytest.importorskip("pyspark.sql.streaming.datasource")

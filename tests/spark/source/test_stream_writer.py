@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.timeline import ArchiveLimits, archive, read_metadata
+from hudiformat.archive import ArchiveLimits, archive
+from hudiformat.timeline import read_metadata
 from hudiformat.transaction.checkpoints import newest_batch
 from tests.spark.streams import SCHEMA, add_file, forget_commit, ids, new_table, rows, staged, stream_in
 

@@ -10,16 +10,29 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from hudiformat.archive.archive_log import read_archive_logs, write_archive_log
+from hudiformat.archive.archived import ArchivedInstant, InstantFiles
+from hudiformat.archive.history import read_history, write_history
+from hudiformat.archive.history_merging import merge_history
 from hudiformat.errors import OptionError
 from hudiformat.storage import FolderStorage, Storage
-from hudiformat.timeline.archive_log import read_archive_logs, write_archive_log
-from hudiformat.timeline.archived import ArchivedInstant, InstantFiles
-from hudiformat.timeline.cleans import SAVEPOINTED_TIMESTAMPS, CleanerPlan
-from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, VERSION_WITH_COMPLETION_TIMES
-from hudiformat.timeline.contents import read_content
-from hudiformat.timeline.history import read_history, write_history
-from hudiformat.timeline.table_config import TableConfig, TableType
-from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, list_instants, load_timeline
+from hudiformat.timeline import (
+    MARKER_FOLDER,
+    METADATA_FOLDER,
+    SAVEPOINTED_TIMESTAMPS,
+    VERSION_WITH_COMPLETION_TIMES,
+    Action,
+    CleanerPlan,
+    Instant,
+    State,
+    TableConfig,
+    TableType,
+    Timeline,
+    instant_path,
+    list_instants,
+    load_timeline,
+    read_content,
+)
 
 _AFTER_ALL = ":"  # as a text, higher than every instant
 _SERVICES = (Action.CLEAN, Action.ROLLBACK)
@@ -87,7 +100,8 @@ def archive(
     Raises:
         CorruptTableError: a file to be archived is damaged; nothing has been deleted then.
 
-    Source: TimelineArchiverV1 and V2.archiveIfRequired and deleteArchivedActions, Hudi 1.2.0.
+    Source: TimelineArchiverV1 and V2.archiveIfRequired and deleteArchivedActions, and
+    LSMTimelineWriter.compactAndClean, Hudi 1.2.0.
     """
     chosen = instants_to_archive(storage, config, limits)
     groups = _files_of(storage, config, chosen)
@@ -103,6 +117,9 @@ def archive(
         confirm()
         storage.delete(instant_path(config, files.completed))
         storage.delete_folder(f"{MARKER_FOLDER}/{files.completed.time}")
+    if not layout_1:
+        confirm()
+        merge_history(storage, config)
     return tuple(files.completed for files in groups)
 
 

@@ -10,22 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat.archive import ArchiveLimits, archive, read_archived
 from hudiformat.errors import CorruptTableError, OptionError, StorageError
 from hudiformat.storage import LocalStorage
 from hudiformat.table import new_table_config
 from hudiformat.timeline import (
     Action,
     ActionInstant,
-    ArchiveLimits,
     CleanerPlan,
     CompactionPlan,
     RequestedReplaceMetadata,
     TableType,
-    archive,
     complete,
     create_requested,
     load_timeline,
-    read_archived,
     transition_inflight,
 )
 from tests.effort import examples

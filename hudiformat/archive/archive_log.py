@@ -14,20 +14,36 @@ from typing import Any
 
 import fastavro
 
+from hudiformat.archive.archived import ArchivedInstant, InstantFiles, parse_archived
 from hudiformat.avro import ValueSchema, decode_value, parse_value_schema
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
 from hudiformat.errors import CorruptTableError, DecodeError, SchemaError
 from hudiformat.logfile import LogReader
 from hudiformat.storage import Storage
-from hudiformat.timeline.archived import ArchivedInstant, InstantFiles, parse_archived
-from hudiformat.timeline.cleans import CleanerPlan, CleanMetadata
-from hudiformat.timeline.commit_metadata import CommitMetadata, commit_of_record, commit_record
-from hudiformat.timeline.contents import Content, Metadata, Plan, read_content
-from hudiformat.timeline.plans import CompactionPlan, IndexCommitMetadata, RequestedReplaceMetadata
-from hudiformat.timeline.records import from_record, parsed_schema, schema_text, to_record
-from hudiformat.timeline.rollbacks import RollbackMetadata, SavepointMetadata
-from hudiformat.timeline.table_config import TableConfig
-from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.timeline import (
+    Action,
+    CleanerPlan,
+    CleanMetadata,
+    CommitMetadata,
+    CompactionPlan,
+    Content,
+    IndexCommitMetadata,
+    Instant,
+    Metadata,
+    Plan,
+    RequestedReplaceMetadata,
+    RollbackMetadata,
+    SavepointMetadata,
+    State,
+    TableConfig,
+    commit_of_record,
+    commit_record,
+    from_record,
+    parsed_schema,
+    read_content,
+    schema_text,
+    to_record,
+)
 from hudiformat.wire import Cursor, int32
 
 _NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(_.*)?")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hudiformat.archive import read_archived
 from hudiformat.storage import LocalStorage
-from hudiformat.timeline import (
-    Action,
-    CompactionPlan,
-    load_table_config,
-    read_archived,
-)
+from hudiformat.timeline import Action, CompactionPlan, load_table_config
 from tests.timeline.support import Table
 
 

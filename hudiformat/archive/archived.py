@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from hudiformat.errors import CorruptTableError, NameFormatError
 from hudiformat.naming import checked_instant
-from hudiformat.timeline.contents import Metadata, Plan
-from hudiformat.timeline.timeline import Action, Instant, State
+from hudiformat.timeline import Action, Instant, Metadata, Plan, State
 
 
 @dataclass(frozen=True, slots=True)

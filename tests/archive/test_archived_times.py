@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from hudiformat import open_table
+from hudiformat.archive import ArchivedTimes
 from hudiformat.errors import CorruptTableError
 from hudiformat.storage import LocalStorage
-from hudiformat.timeline import ArchivedTimes, load_table_config
+from hudiformat.timeline import load_table_config
 from tests.requests import RecordingStorage
 from tests.tables import content, new_table, rows
 from tests.transaction.support import SHARED, begun

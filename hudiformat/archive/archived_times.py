@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hudiformat.archive.history import history_files
 from hudiformat.storage import Storage
-from hudiformat.timeline.history import history_files
-from hudiformat.timeline.table_config import TableConfig
+from hudiformat.timeline import TableConfig
 
 
 @dataclass(slots=True)

@@ -7,14 +7,10 @@ import struct
 
 import pytest
 
+from hudiformat.archive import ArchivedInstant
 from hudiformat.blocks import BlockHeader, BlockType, HeaderKey, LogBlock, encode_block
 from hudiformat.errors import CorruptTableError
-from hudiformat.timeline import (
-    Action,
-    ArchivedInstant,
-    Instant,
-    State,
-)
+from hudiformat.timeline import Action, Instant, State
 from tests.timeline.support import Table
 
 

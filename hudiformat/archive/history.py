@@ -16,23 +16,35 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudiformat.archive.archived import ArchivedInstant, InstantFiles, parse_archived
 from hudiformat.avro.container import decode_avro_file
 from hudiformat.blocks import checked_rows, encode_parquet, read_rows
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming import checked_path_in_table
 from hudiformat.storage import Storage
-from hudiformat.timeline.archived import ArchivedInstant, InstantFiles, parse_archived
-from hudiformat.timeline.cleans import CleanerPlan
-from hudiformat.timeline.contents import Metadata, Plan, decode_content, encode_content
-from hudiformat.timeline.plans import RequestedReplaceMetadata, decode_compaction_plan
-from hudiformat.timeline.records import decode_record_file, from_record, schema_text
-from hudiformat.timeline.table_config import TableConfig
-from hudiformat.timeline.timeline import Action, Instant, State, instant_path
+from hudiformat.timeline import (
+    Action,
+    CleanerPlan,
+    Instant,
+    Metadata,
+    Plan,
+    RequestedReplaceMetadata,
+    State,
+    TableConfig,
+    decode_compaction_plan,
+    decode_content,
+    decode_record_file,
+    encode_content,
+    from_record,
+    instant_path,
+    schema_text,
+)
 
 _VERSION_FILE = "_version_"
 _MANIFEST = re.compile(r"manifest_([0-9]+)")
-_MANIFESTS_KEPT = 3  # hoodie.timeline.manifest.retained.versions
-_TIMES = ["instantTime", "completionTime", "action"]
+MANIFESTS_KEPT = 3  # hoodie.timeline.manifest.retained.versions
+_TIMES = ("instantTime", "completionTime", "action")
+_CONTENTS = ("metadata", "plan")
 _RECORD = "HoodieLSMTimelineInstant"
 _RECORD_VERSION = 1
 _LONGEST_NUMBER = 18
@@ -67,9 +79,15 @@ def history_files(
     """
     _, files = latest_manifest(storage, config.history_folder)
     for name in files:
-        first, _, rest = name.partition("_")
-        if around is None or first <= around <= rest.partition("_")[0]:
+        first, last = file_range(name)
+        if around is None or first <= around <= last:
             yield read_history_file(storage, f"{config.history_folder}/{name}", contents=contents)
+
+
+def file_range(name: str) -> tuple[str, str]:
+    """The times of the first and the last instant of a file, as its name tells."""
+    first, _, rest = name.partition("_")
+    return first, rest.partition("_")[0]
 
 
 def read_history_file(storage: Storage, path: str, *, contents: bool = True) -> list[ArchivedInstant]:
@@ -78,7 +96,7 @@ def read_history_file(storage: Storage, path: str, *, contents: bool = True) -> 
     Raises:
         CorruptTableError: it is damaged, or missing.
     """
-    rows = _read_rows(storage, path, None if contents else _TIMES)
+    rows = read_history_rows(storage, path, [*_TIMES, *(_CONTENTS if contents else ())]).to_pylist()
     return [_archived(row, path=f"{storage.root}/{path}") for row in rows]
 
 
@@ -86,8 +104,7 @@ def write_history(storage: Storage, config: TableConfig, instants: Sequence[Inst
     """Add a file of *instants*, which are sorted by time, to the archived timeline of layout 2.
 
     The file is valid once a manifest lists it.  If a file of the same name is valid already, it was written before a
-    crash and is kept.  Hudi merges ten files of a level into one of the next level when it archives; this function
-    leaves that to Hudi.
+    crash and is kept.
 
     Source: LSMTimelineWriter.write and updateManifest, MetadataConversionUtils.createLSMTimelineInstant, Hudi 1.2.0.
     """
@@ -120,8 +137,8 @@ def _add_file(storage: Storage, config: TableConfig, rows: Sequence[dict[str, An
     storage.create(f"{folder}/{name}", data, overwrite=True)  # a file that is not valid is from a writer that crashed
     files[name] = len(data)
     write_manifest(storage, folder, version + 1, files)
-    for old in _manifest_versions(storage, folder):
-        if old <= version + 1 - _MANIFESTS_KEPT:
+    for old in manifest_versions(storage, folder):
+        if old <= version + 1 - MANIFESTS_KEPT:
             storage.delete(f"{folder}/manifest_{old}")
 
 
@@ -132,19 +149,22 @@ def write_manifest(storage: Storage, folder: str, version: int, files: Mapping[s
     storage.create(f"{folder}/{_VERSION_FILE}", str(version).encode(), overwrite=True)
 
 
-def _manifest_versions(storage: Storage, folder: str) -> list[int]:
+def manifest_versions(storage: Storage, folder: str) -> list[int]:
+    """The numbers of the manifests that are there, the oldest first."""
     matches = (_MANIFEST.fullmatch(info.name) for info in storage.list(folder))
     return sorted(int(match[1]) for match in matches if match)
 
 
-def latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]:
-    """Return the number of the newest manifest, 0 for none, and the sizes in bytes of the files that it lists."""
-    try:
-        text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()
-        versions = [int(text)] if text.isdigit() and len(text) <= _LONGEST_NUMBER else []
-    except StorageError:  # a writer is replacing it, or there is no archive
-        versions = []
-    version = max(versions or _manifest_versions(storage, folder), default=0)
+def latest_manifest(storage: Storage, folder: str, version: int | None = None) -> tuple[int, dict[str, int]]:
+    """Return the number of the newest manifest, 0 for none, and the sizes in bytes of the files that it lists.
+
+    With *version*, the manifest of that number.
+
+    Raises:
+        CorruptTableError: the manifest is damaged, or missing.
+    """
+    if version is None:
+        version = _latest_version(storage, folder)
     if version == 0:
         return 0, {}
     path = f"{folder}/manifest_{version}"
@@ -156,17 +176,31 @@ def latest_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]
         raise CorruptTableError(f"{named}: expected the archived timeline's manifest: {error}", path=named) from error
 
 
-def _read_rows(storage: Storage, path: str, columns: list[str] | None) -> list[dict[str, Any]]:
+def _latest_version(storage: Storage, folder: str) -> int:
+    try:
+        text = storage.read(f"{folder}/{_VERSION_FILE}").decode("ascii", "replace").strip()
+        versions = [int(text)] if text.isdigit() and len(text) <= _LONGEST_NUMBER else []
+    except StorageError:  # a writer is replacing it, or there is no archive
+        versions = []
+    return max(versions or manifest_versions(storage, folder), default=0)
+
+
+def read_history_rows(storage: Storage, path: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of one file of layout 2, of the schema of such files unless *columns* chooses.
+
+    Raises:
+        CorruptTableError: it is damaged, or missing.
+    """
     try:
         data = storage.read(path)
         with pq.ParquetFile(pa.BufferReader(data)) as file:
             checked_rows(file.metadata, len(data))
             names = [name for name in file.schema_arrow.names if columns is None or name in columns]
-            rows: list[dict[str, Any]] = read_rows(file, names, len(data)).to_pylist()
+            rows: pa.Table = read_rows(file, names, len(data))
+            return rows if columns is not None else rows.select(_SCHEMA.names).cast(_SCHEMA)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         named = f"{storage.root}/{path}"
         raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
-    return rows
 
 
 def _archived(row: dict[str, Any], *, path: str) -> ArchivedInstant:
