@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import hudiformat as hf
 from hudiformat.archive import ArchiveLimits, archive, read_archived
 from hudiformat.naming import parse_instant
 from hudiformat.storage import LocalStorage
@@ -393,3 +394,22 @@ def test_hudi_goes_on_archiving_behind_us(asked: RealHudi, tmp_path: Path, versi
     assert len(found) > len(first)
     assert [described(one.instant) for one in found] == [one for one in archived(asked, table) if one[2] == "COMPLETED"]
     assert asked.read(table)["ts"].to_pylist() == [9]
+
+
+def test_hudi_reads_an_archive_whose_files_were_merged_and_goes_on_archiving(asked: RealHudi, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    limits = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    hf.create_table(path, name="t", schema=schema, record_key="id", ordering="ts", table_type="COPY_ON_WRITE")
+    table = hf.open_table(path, options=limits)
+    for number in range(28):
+        table.upsert(pa.table({"id": ["a"], "ts": [number]}, schema=schema))
+    storage = LocalStorage(path)
+    config = load_table_config(storage)
+    assert list((path / config.history_folder).glob("*_1.parquet"))
+    for _ in range(2):
+        ours = [described(one.instant) for one in read_archived(storage, config)]
+        assert len(ours) > 20
+        assert ours == [one for one in archived(asked, path) if one[2] == "COMPLETED"]
+        asked.sql(CALL.format(path, "false"))
+    assert asked.read(path)["ts"].to_pylist() == [27]
