@@ -72,9 +72,17 @@ def build_named(root: Path, partitions: int, files: int) -> None:
     rows = pa.table({"k": [str(number) for number in range(REAL_ROWS)], "p": [REAL] * REAL_ROWS}, schema=SCHEMA)
     hf.open_table(root, options={"hoodie.metadata.enable": "false"}).insert(rows)
     real = {path.name: FileEntry(path.stat().st_size, is_deleted=False) for path in (root / REAL).glob("*.parquet")}
+    _add_metadata_table(root, _listed(partitions, files) | {REAL: real})
+
+
+def rewrite_named(partitions: int, files: int) -> int:
+    """How many bytes a base file of the metadata table has that names so many *files* in each partition."""
+    return len(_base_file(_listed(partitions, files)))
+
+
+def _listed(partitions: int, files: int) -> dict[str, dict[str, FileEntry]]:
     named = {name: FileEntry(1, is_deleted=False) for name in _names(0, files // (1 + LOGS))}
-    listed = {f"{number:05d}": named for number in range(partitions)}
-    _add_metadata_table(root, listed | {REAL: real})
+    return {f"{number:05d}": named for number in range(partitions)}
 
 
 def _create(root: Path) -> None:
@@ -104,16 +112,19 @@ def _add_metadata_table(root: Path, listed: dict[str, dict[str, FileEntry]]) -> 
     own.create(".hoodie/hoodie.properties", "\n".join(kept).encode())
     metadata = CommitMetadata(extra_metadata={"schema": RECORD})
     own.create(f".hoodie/timeline/{first}_20260101000001000.deltacommit", encode_commit_metadata(metadata))
-    records = {"__all_partitions__": dict.fromkeys(listed, FileEntry(0, is_deleted=False)), **listed}
-    keys = sorted(records)
-    values = [encode_file_entries(records[key], 1 if key == "__all_partitions__" else 2, RECORD) for key in keys]
-    content = encode_base_file(pa.array(keys), pa.array(values, pa.binary()), schema=RECORD)
-    own.create(f"files/files-0000-0_0-0-0_{first}.hfile", content)
+    own.create(f"files/files-0000-0_0-0-0_{first}.hfile", _base_file(listed))
     storage = LocalStorage(root)
     changes = {"hoodie.table.metadata.partitions": "files"}
     update_table_config(storage, changes, saved_at=datetime.now(timezone.utc))
     if load_table_config(storage).metadata_partitions != ("files",):
         raise AssertionError("the table does not know of its metadata table")
+
+
+def _base_file(listed: dict[str, dict[str, FileEntry]]) -> bytes:
+    records = {"__all_partitions__": dict.fromkeys(listed, FileEntry(0, is_deleted=False)), **listed}
+    keys = sorted(records)
+    values = [encode_file_entries(records[key], 1 if key == "__all_partitions__" else 2, RECORD) for key in keys]
+    return encode_base_file(pa.array(keys), pa.array(values, pa.binary()), schema=RECORD)
 
 
 def measure(root: Path, files: int, *, rounds: int) -> list[Measured]:

@@ -62,7 +62,10 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A work on *size* things of one unit: times in seconds, memory in MB above interpreter and libraries."""
+    """A work on *size* things of one unit: times in seconds, memory in MB above interpreter and libraries.
+
+    ``bytes`` are those of the metadata that the work makes, where it makes some.
+    """
 
     case: str
     work: str
@@ -73,6 +76,7 @@ class Sized:
     peak_mb: float
     requests: int | None
     open_files: int
+    bytes: int | None = None
 
 
 @dataclass(slots=True)

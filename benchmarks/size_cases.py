@@ -74,6 +74,7 @@ SIZE_CASES = (
         {
             "snapshot of one partition": (("seconds", "s", 1),),
             "list all": (("seconds", "s", 10), ("peak_mb", "MB", 500)),
+            "rewrite the listing": (),
         },
     ),
     SizeCase(

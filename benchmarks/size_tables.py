@@ -99,7 +99,10 @@ def listing(folder: Path, files: int) -> Mapping[str, Work]:
         expect(sum((one.base_file is not None) + len(one.log_files) for one in found), files + 1)
         outcome.requests = len(storage.requests)
 
-    return {"snapshot of one partition": snapshot, "list all": list_all}
+    def rewrite(outcome: Outcome) -> None:
+        outcome.bytes = large_listing.rewrite_named(files // _FILES_PER_PARTITION, _FILES_PER_PARTITION)
+
+    return {"snapshot of one partition": snapshot, "list all": list_all, "rewrite the listing": rewrite}
 
 
 def build_archived(folder: Path, count: int) -> None:
@@ -175,6 +178,8 @@ def buckets(folder: Path, files: int) -> Mapping[str, Work]:
         commit = hf.open_table(storage, options=_ALONE | _by(files)).upsert(rows)
         expect(commit.num_writes, rows.num_rows)
         outcome.requests = len(storage.requests)
+        [completed] = folder.glob(".hoodie/timeline/*_*.deltacommit")
+        outcome.bytes = completed.stat().st_size
 
     def list_all(outcome: Outcome) -> None:
         storage = recorded(folder)

@@ -16,9 +16,10 @@ _EVERY = 0.02
 
 @dataclass(slots=True)
 class Outcome:
-    """What a work counts besides its time: ``requests`` to the storage, where it is one of a table."""
+    """What a work counts besides its time: ``requests`` to a table's storage, and ``bytes`` of the metadata it made."""
 
     requests: int | None = None
+    bytes: int | None = None
 
 
 Work = Callable[[Outcome], None]

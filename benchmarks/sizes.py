@@ -37,13 +37,14 @@ _TIMEOUT = 3000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Seconds of the clock and of the processor, MB above the libraries, requests to the storage, and open files."""
+    """Seconds of the clock and of the processor, MB above the libraries, requests to the storage, open files, bytes."""
 
     seconds: float
     cpu_seconds: float
     peak_mb: float
     requests: int | None
     open_files: int
+    bytes: int | None
 
 
 def measured(case: SizeCase, folder: Path, *, up_to: int | None = None) -> list[Sized]:
@@ -108,7 +109,7 @@ def run_work(case: SizeCase, work: str, folder: Path, size: int) -> Found | None
 
     with OpenFiles() as files:
         above = peak_mb(action)
-    return Found(times[0], times[1], above or 0.0, outcome.requests, files.most)
+    return Found(times[0], times[1], above or 0.0, outcome.requests, files.most, outcome.bytes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
