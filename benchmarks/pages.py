@@ -1,0 +1,211 @@
+"""The page docs/performance.md and its plots, from the results of runs.
+
+    python -m benchmarks --case mixed --case commits --json run.json    # and so on, in one run or in several
+    python -m benchmarks.sizes --json sizes.json
+    python -m benchmarks.pages run.json ...                             # accepts them: benchmarks/results.json
+    python -m benchmarks.pages                                          # draws the accepted ones again
+
+Needs matplotlib, the extra ``bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.java import BEST
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROOT = Path(__file__).parents[1]
+ACCEPTED, SIZES = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "sizes.json"
+PAGE, IMAGES = ROOT / "docs" / "performance.md", ROOT / "docs" / "images"
+
+SHAPES = ("mixed", "narrow", "wide", "strings", "nested", "nullable")
+WORKS = ("encode", "write", "decode")
+_JIT = ", jit"
+_OURS, _JITTED, _PEER, _TEXT = "#1f6feb", "#8250df", "#9aa4ae", "#7d8590"
+_POINTS = 50
+Data = dict[str, Any]
+
+
+def accepted(files: Iterable[Path]) -> Data:
+    """The results of *files*, of which a later one replaces the cases that an earlier one has, and the conditions."""
+    merged: Data = {"conditions": {}, "comparisons": [], "limits": [], "series": {}}
+    for path in files:
+        found: Data = json.loads(path.read_text("utf-8"))
+        merged["conditions"] |= found["conditions"]
+        for kind in ("comparisons", "limits"):
+            cases = {one["case"] for one in found[kind]}
+            merged[kind] = [one for one in merged[kind] if one["case"] not in cases] + found[kind]
+        merged["series"] |= {name: [round(one, 2) for one in taken] for name, taken in found["series"].items()}
+    return merged
+
+
+def ratio(results: Data, case: str, measure: str, peer: str = BEST.name) -> float | None:
+    """How many times as fast as *peer*; None where it was not measured."""
+    found = [
+        one for one in results["comparisons"] if (one["case"], one["measure"], one["peer"]) == (case, measure, peer)
+    ]
+    return found[0]["ratio"] if found else None
+
+
+def shapes(results: Data) -> list[str]:
+    """A line for each shape of rows: the ratios of each work, by numpy and with compiled kernels."""
+    lines = [
+        "| rows | " + " | ".join(f"{work} | with `jit`" for work in WORKS) + " |",
+        "|---" * (1 + 2 * len(WORKS)) + "|",
+    ]
+    for case in SHAPES:
+        cells = [ratio(results, case, work + kernels) for work in WORKS for kernels in ("", _JIT)]
+        lines.append(f"| {case} | " + " | ".join("" if one is None else f"{one:.2f} x" for one in cells) + " |")
+    return lines
+
+
+def commits(results: Data) -> list[str]:
+    """A line for each series of commits: the median of the first tenth, of all, and of the last tenth."""
+    lines = ["| commits, writer | first tenth, ms | median, ms | last tenth, ms |", "|---|---|---|---|"]
+    for name, taken in results["series"].items():
+        tenth = max(len(taken) // 10, 1)
+        figures = (median(taken[:tenth]), median(taken), median(taken[-tenth:]))
+        lines.append(f"| {name}, {len(taken):,} commits | " + " | ".join(f"{one:.1f}" for one in figures) + " |")
+    return lines
+
+
+def growth(sizes: Sequence[Data]) -> list[str]:
+    """A line for each work on large things: what it takes at each size."""
+    lines = ["| case | work | seconds of the processor, by size | MB | requests |", "|---|---|---|---|---|"]
+    for case, work in dict.fromkeys((one["case"], one["work"]) for one in sizes):
+        found = [one for one in sizes if (one["case"], one["work"]) == (case, work)]
+        taken = ", ".join(f"{one['size']:,}: {one['cpu_seconds']:.2f}" for one in found)
+        last = found[-1]
+        requests = "" if last["requests"] is None else f"{last['requests']:,}"
+        lines.append(f"| {case} ({last['unit']}) | {work} | {taken} | {last['peak_mb']:,.0f} | {requests} |")
+    return lines
+
+
+def page(results: Data, sizes: Sequence[Data]) -> str:
+    """The page in Markdown."""
+    conditions = "\n".join(f"- {name}: {value}" for name, value in results["conditions"].items() if name != "Took")
+    return f"""# Performance
+
+<!-- made by python -m benchmarks.pages -->
+
+Figures of the last accepted run, as times the speed of a peer in the same run. All of them, also where hudiformat is
+the slower one, what limits each and what was tried: [results](../benchmarks/RESULTS.md). How they are measured:
+[benchmarks](../benchmarks/README.md).
+
+{conditions}
+
+## Shapes of rows
+
+Encoding rows to log blocks, writing them to a log file, and decoding them, with one thread, as times the speed of
+Hudi's own Java classes with their best flags; with numpy alone, and with the compiled kernels of `hudiformat[jit]`.
+
+![Times the speed of Java, by the shape of rows](images/shapes.svg)
+
+{chr(10).join(shapes(results))}
+
+## Commits
+
+Upserts in one process, the table's age on the horizontal axis. hudiformat syncs each file, deltalake does not.
+
+![Milliseconds of a commit, by the number of commits before](images/commits.svg)
+
+{chr(10).join(commits(results))}
+
+## Large sizes
+
+Each work in a process of its own; memory is above that of the interpreter and its libraries.
+[A table of ten petabytes](scale.md) is computed from these figures.
+
+![Seconds of the processor, by size](images/growth.svg)
+
+{chr(10).join(growth(sizes))}
+"""
+
+
+def draw(results: Data, sizes: Sequence[Data]) -> None:
+    """Draw the three plots.
+
+    Raises:
+        ImportError: matplotlib is not installed; it is the extra ``bench``.
+    """
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    plain: Any = {"svg.fonttype": "none", "svg.hashsalt": "hudiformat", "text.color": _TEXT, "axes.labelcolor": _TEXT}
+    plain |= {"xtick.color": _TEXT, "ytick.color": _TEXT, "axes.edgecolor": _TEXT, "font.size": 9}
+    plots: tuple[tuple[str, Any, Any, float], ...] = (
+        ("shapes", _shapes, results, 3.4),
+        ("commits", _commits, results, 3.4),
+        ("growth", _growth, sizes, 4.2),
+    )
+    with mpl.rc_context(plain):
+        for name, plot, data, height in plots:
+            figure = Figure(figsize=(7.6, height), layout="constrained")
+            plot(figure.subplots(), data)
+            figure.savefig(IMAGES / f"{name}.svg", transparent=True, metadata={"Date": None})
+
+
+def _shapes(axes: Axes, results: Data) -> None:
+    labels = [f"{case}\n{work}" for case in SHAPES for work in WORKS]
+    for offset, kernels, colour, name in ((-0.2, "", _OURS, "numpy"), (0.2, _JIT, _JITTED, "with jit")):
+        found = [ratio(results, case, work + kernels) for case in SHAPES for work in WORKS]
+        places = [number + offset for number, one in enumerate(found) if one is not None]
+        axes.bar(places, [one for one in found if one is not None], 0.38, color=colour, label=name)
+    axes.axhline(1, color=_PEER, linewidth=1)
+    axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=7)
+    axes.set(ylabel="times as fast as Java")
+    axes.legend(frameon=False)
+
+
+def _commits(axes: Axes, results: Data) -> None:
+    for name, taken in results["series"].items():
+        size = max(len(taken) // _POINTS, 1)
+        points = [(start, median(taken[start : start + size])) for start in range(0, len(taken), size)]
+        is_ours = name.endswith("hudiformat")
+        axes.plot(
+            *zip(*points, strict=True), label=name, linewidth=2 if is_ours else 1, linestyle="-" if is_ours else "--"
+        )
+    axes.set(xlabel="commits before", ylabel="milliseconds", xscale="symlog", yscale="log")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def _growth(axes: Axes, sizes: Sequence[Data]) -> None:
+    for case, work in dict.fromkeys((one["case"], one["work"]) for one in sizes):
+        found = [one for one in sizes if (one["case"], one["work"]) == (case, work)]
+        first = found[0]["size"]
+        axes.plot(
+            [one["size"] / first for one in found],
+            [one["cpu_seconds"] for one in found],
+            "o-",
+            label=f"{case}: {work}",
+            markersize=3,
+        )
+    axes.set(xlabel="times the smallest size", ylabel="seconds of the processor", xscale="log", yscale="log")
+    axes.legend(frameon=False, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Accept the results of the files that are given, and write page and plots."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=sys.modules[__name__].__doc__)
+    parser.add_argument("results", nargs="*", type=Path, help="what runs saved with --json")
+    given = parser.parse_args(arguments).results
+    if given:
+        old = [ACCEPTED] if ACCEPTED.exists() else []
+        ACCEPTED.write_text(json.dumps(accepted([*old, *given]), indent=0), "utf-8")
+    results, sizes = (json.loads(path.read_text("utf-8")) for path in (ACCEPTED, SIZES))
+    PAGE.write_text(page(results, sizes["sizes"]), "utf-8")
+    draw(results, sizes["sizes"])
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
