@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 import hudiformat as hf
 from benchmarks import pipeline_job
-from benchmarks.pipeline_job import FEW, FIRST, INSERT, QUERIES, ROWS, SMALL, TABLES, UPSERT
+from benchmarks.pipeline_job import FEW, FIRST, INSERT, QUERIES, ROWS, SMALL, SPREAD, TABLES, UPSERT
 from tests.conformance.hudi import ROOMY, ROOT, NoHudiError, RealHudi
 from tools.java import java_home
 
@@ -110,7 +110,7 @@ def tables(found: dict[str, Found]) -> str:
     lines = ["Seconds (jobs; tasks that wrote; most memory)", "", f"| write | {head} |", rule]
     lines += [
         f"| {name} | " + " | ".join(_write(found[engine].get(name)) for engine in engines) + " |"
-        for name in (FIRST, INSERT, UPSERT, SMALL)
+        for name in (FIRST, INSERT, UPSERT, SMALL, SPREAD)
     ]
     lines += ["", "Seconds", "", f"| read | {head} |", rule]
     for table in TABLES:
@@ -141,6 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="hudiformat-bench-") as folder:
         prepare(Path(folder), asked.rows)
@@ -153,6 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(text)
     if asked.markdown:
         asked.markdown.write_text(text, encoding="utf-8")
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0
 
 

@@ -33,7 +33,15 @@ KEYS = {
     "hoodie.index.type": "SIMPLE",
     "hoodie.metadata.enable": "false",
 }
+BUCKETED = {
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.datasource.write.partitionpath.field": "flag",
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "256",
+}
+"""Instead of the same of KEYS: 512 file groups."""
 SMALL, FIRST, INSERT, UPSERT = "upsert of 20,000 rows", "first load by upsert", "insert", "upsert of all rows"
+SPREAD = "upsert of 20,000 rows into 512 buckets"
 QUERIES: dict[str, tuple[str | None, list[str] | None]] = {
     "count": (None, None),
     "one column": (None, ["large"]),
@@ -42,23 +50,23 @@ QUERIES: dict[str, tuple[str | None, list[str] | None]] = {
     "all columns": (None, None),
 }
 
-Write = Callable[["DataFrame", str, str], None]
+Write = Callable[["DataFrame", str, str, Mapping[str, str]], None]
 
 
 def writer_of(engine: str) -> Write:
     """How *engine* writes rows to a path by an operation."""
 
-    def by_source(rows: DataFrame, path: str, operation: str) -> None:
+    def by_source(rows: DataFrame, path: str, operation: str, keys: Mapping[str, str]) -> None:
         name = "hudi" if engine == "hudi" else "hudiformat"
-        options = {**KEYS, "hoodie.datasource.write.operation": operation}
+        options = {**keys, "hoodie.datasource.write.operation": operation}
         rows.write.format(name).mode("append").options(**options).save(path)
 
-    def by_functions(rows: DataFrame, path: str, operation: str) -> None:
+    def by_functions(rows: DataFrame, path: str, operation: str, keys: Mapping[str, str]) -> None:
         import hudiformat.spark as hudi_spark  # noqa: PLC0415 - Hudi's environment is without
 
-        hudi_spark.write(rows, path, options={**KEYS, "hoodie.datasource.write.operation": operation})
+        hudi_spark.write(rows, path, options={**keys, "hoodie.datasource.write.operation": operation})
 
-    def as_parquet(rows: DataFrame, path: str, _operation: str) -> None:
+    def as_parquet(rows: DataFrame, path: str, _operation: str, _keys: Mapping[str, str]) -> None:
         rows.write.partitionBy("p").mode("append").parquet(path)
 
     return {"functions": by_functions, "parquet": as_parquet}.get(engine, by_source)
@@ -128,7 +136,10 @@ class Job:
     def writes(self) -> None:
         """First load, insert, upsert of all rows, and upserts of few."""
         rows, few = (self._spark.read.parquet(str(self._folder / name)) for name in (ROWS, FEW))
-        write, path = writer_of(self._engine), str(self._target)
+        by, path = writer_of(self._engine), str(self._target)
+
+        def write(rows: DataFrame, path: str, operation: str, keys: Mapping[str, str] = KEYS) -> None:
+            by(rows, path, operation, keys)
 
         def empty() -> None:
             shutil.rmtree(self._target, ignore_errors=True)
@@ -140,6 +151,8 @@ class Job:
         self.measure(INSERT, empty, lambda: write(rows, path, "insert"))
         self.measure(UPSERT, bool, lambda: write(rows, path, "upsert"))
         self.measure(SMALL, bool, lambda: write(few, path, "upsert"))
+        empty()
+        self.measure(SPREAD, bool, lambda: write(few, path, "upsert", KEYS | BUCKETED))
 
     def reads(self) -> None:
         """The queries, of both tables."""

@@ -9,7 +9,7 @@ import pytest
 
 import hudiformat as hf
 from benchmarks import pipeline
-from benchmarks.pipeline_job import FIRST, INSERT, SMALL, UPSERT, Job
+from benchmarks.pipeline_job import FIRST, INSERT, SMALL, SPREAD, UPSERT, Job
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -33,11 +33,11 @@ def test_writes_and_reads_are_measured(spark: SparkSession, tmp_path: Path) -> N
         (job.writes if engine == "functions" else bool)()
         job.reads()
         found[engine] = job.found
-    assert set(found["functions"]) >= {FIRST, INSERT, UPSERT, SMALL}
+    assert set(found["functions"]) >= {FIRST, INSERT, UPSERT, SMALL, SPREAD}
     assert found["functions"][SMALL]["jobs"] == 1
     lines = pipeline.tables(found).splitlines()
     assert lines[2] == "| write | hudiformat, functions | Parquet |"
-    assert len([line for line in lines if line.startswith("| ")]) == 16
+    assert len([line for line in lines if line.startswith("| ")]) == 17
 
 
 def test_rows_follow_from_their_numbers() -> None:
