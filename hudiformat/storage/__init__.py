@@ -4,6 +4,7 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 """
 
 from hudiformat.storage.arrow import ArrowStorage
+from hudiformat.storage.closing import CompleteFiles, close_synced
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import FileMap, LocalStorage, Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
@@ -15,6 +16,7 @@ __all__ = [
     "ArrowSink",
     "ArrowStorage",
     "Capabilities",
+    "CompleteFiles",
     "FileInfo",
     "FileMap",
     "FolderStorage",
@@ -24,6 +26,7 @@ __all__ = [
     "Storage",
     "Trail",
     "arrow_stream",
+    "close_synced",
     "give_back",
     "open_parent",
     "open_storage",

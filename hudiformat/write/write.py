@@ -20,7 +20,7 @@ from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage import CompleteFiles, Storage, open_storage
 from hudiformat.table import (
     RowKeys,
     SchemaChange,
@@ -272,6 +272,7 @@ class WriteTask:
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
         self._counter = 1
+        self._complete = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
         """Take rows with the table's own columns; for a delete, with the columns that keys are made of.
@@ -329,6 +330,7 @@ class WriteTask:
         for partition in self._partitions.values():
             self._stats += partition.close()
         self._partitions = {}
+        self._complete.finish()
         return self._stats
 
     def finish_apart(self) -> list[WriteStat]:
@@ -347,10 +349,11 @@ class WriteTask:
     def __exit__(self, *_error: object) -> None:
         for partition in self._partitions.values():
             partition.abandon()
+        self._complete.abandon()
 
     def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
-            target = GroupTarget(self._storage, self.plan, self._token, path)
+            target = GroupTarget(self._storage, self.plan, self._token, path, complete=self._complete)
             self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
         return self._partitions[path]
 
