@@ -278,12 +278,14 @@ def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
 
     A name whose bytes are no text is none of Hudi's, whose names are texts, and is left out.
     """
+    name = entry.name
     try:
-        entry.name.encode()
+        if not name.isascii():
+            name.encode()
         if entry.is_dir():
-            return FileInfo(entry.name, 0, is_dir=True)
+            return FileInfo(name, 0, True)
         status = entry.stat()
-        return FileInfo(entry.name, status.st_size, is_dir=False, modified=status.st_mtime_ns // 1_000_000)
+        return FileInfo(name, status.st_size, False, status.st_mtime_ns // 1_000_000)
     except (FileNotFoundError, UnicodeEncodeError):
         return None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from hudiformat.errors import (
     StorageError,
     WriteConflictError,
 )
-from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
+from hudiformat.exclusion import Delayed, Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
 from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.query import FilesGoneError, is_of_any_write
@@ -116,14 +115,11 @@ class _LateHeartbeat:
     def __init__(self, make: Callable[[], Heartbeat]) -> None:
         self._make = make
         self._begun: Heartbeat | None = None
-        self._timer = threading.Timer(_FIRST_BEAT, self._begin)
-        self._timer.daemon = True
-        self._timer.start()
+        self._start = Delayed(self._begin, _FIRST_BEAT)
 
     def stop(self) -> None:
         """End it; no file is left."""
-        self._timer.cancel()
-        self._timer.join()
+        self._start.stop()
         if self._begun is not None:
             self._begun.stop()
 

@@ -20,7 +20,7 @@ from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
-from hudiformat.storage import CompleteFiles, Storage, open_storage
+from hudiformat.storage import CompleteFiles, Kept, Storage, open_storage
 from hudiformat.table import (
     RowKeys,
     SchemaChange,
@@ -85,7 +85,7 @@ def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[C
         CommitError: the write did not become visible.
     """
     rows = prepare(state, operation, data)
-    write_files = partial(write_prepared, rows=rows, storage=state.storage)
+    write_files = partial(write_prepared, rows=rows, storage=state.storage, kept=state.context.parsed.kept)
     return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
 
 
@@ -193,17 +193,19 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
     return PreparedRows.of(state.config, rows, checked.change)
 
 
-def write_prepared(plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None) -> list[WriteStat]:
-    """Write *rows* in this process; the statistics of the files."""
-    with local_task(plan, storage) as task:
+def write_prepared(
+    plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None, kept: Kept | None = None
+) -> list[WriteStat]:
+    """Write *rows* in this process; the statistics of the files.  *kept* is what the table object keeps of files."""
+    with local_task(plan, storage, kept=kept) as task:
         for located in task.located(rows):
             task.write(located)
         return task.finish()
 
 
-def local_task(plan: WritePlan, storage: Storage | None = None) -> WriteTask:
+def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: Kept | None = None) -> WriteTask:
     """The one task of a write in this process."""
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage)
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept)
 
 
 def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
@@ -263,11 +265,13 @@ class WriteTask:
     ``plan`` is the write's, and ``tagger`` finds where rows belong.
     """
 
-    def __init__(self, plan: WritePlan, token: WriteToken, *, storage: Storage | None = None) -> None:
+    def __init__(
+        self, plan: WritePlan, token: WriteToken, *, storage: Storage | None = None, kept: Kept | None = None
+    ) -> None:
         self.plan = plan
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
-        self.tagger = Tagger(self._storage, plan)
+        self.tagger = Tagger(self._storage, plan, kept=kept)
         self._keys = RowKeys.of(plan.config)
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
