@@ -215,6 +215,7 @@ class Transaction:
                 refuse_rolled_back(state, self.instant, done)
         self.after = replace(state, context=self._context).with_instant(done)
         self._context.parsed.operations = done, self.plan.schema.keeps_operations  # no file need be asked
+        self._context.parsed.keep(done, _as_read(metadata))
         self._stop_heartbeat()
         leave(storage.root, own)
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
@@ -345,6 +346,13 @@ class Transaction:
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None
+
+
+def _as_read(metadata: CommitMetadata) -> CommitMetadata:
+    """*metadata* as it is in the file: without what the metadata table keeps of the files."""
+    stats = metadata.partition_to_write_stats.items()
+    bare = {path: tuple(replace(stat, indexed=None) for stat in group) for path, group in stats}
+    return replace(metadata, partition_to_write_stats=bare)
 
 
 def schema_conflict(context: TableContext, time: str, change: SchemaChange, current: TableSchema) -> WriteConflictError:
