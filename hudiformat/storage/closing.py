@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -14,7 +15,7 @@ _AT_ONCE = 8
 
 
 class CompleteFiles:
-    """Takes over files that nothing more is written to.  They are on disk once :meth:`finish` has returned.
+    """Takes over files that nothing more is written to, from any thread; they are on disk when :meth:`finish` returns.
 
     With *sync* false they are only closed.
     """
@@ -22,6 +23,7 @@ class CompleteFiles:
     def __init__(self, *, sync: bool = True) -> None:
         self._sync = sync
         self._waiting: list[OutputFile] = []
+        self._change = threading.Lock()
 
     def add(self, file: OutputFile) -> None:
         """Take over *file*.
@@ -32,8 +34,10 @@ class CompleteFiles:
         if not self._sync:
             file.close()
             return
-        self._waiting.append(file)
-        if len(self._waiting) >= _MOST_OPEN:
+        with self._change:
+            self._waiting.append(file)
+            is_enough = len(self._waiting) >= _MOST_OPEN
+        if is_enough:
             self.finish()
 
     def finish(self) -> None:
@@ -42,7 +46,7 @@ class CompleteFiles:
         Raises:
             StorageError: one of them cannot be written.
         """
-        files, self._waiting = self._waiting, []
+        files = self._taken()
         if len(files) <= 1:
             for file in files:
                 close_synced(file)
@@ -53,10 +57,15 @@ class CompleteFiles:
 
     def abandon(self) -> None:
         """Let go of the files that wait: their write has failed."""
-        files, self._waiting = self._waiting, []
+        files = self._taken()
         for file in files:
             with suppress(StorageError):
                 file.abandon()
+
+    def _taken(self) -> list[OutputFile]:
+        with self._change:
+            files, self._waiting = self._waiting, []
+        return files
 
 
 def close_synced(file: OutputFile) -> None:

@@ -194,6 +194,8 @@ class GroupTarget:
     file_id: str = ""
     complete: CompleteFiles | None = None
     """Takes over the files of the group that are complete; without it they are synced one by one."""
+    threads: int = 1
+    """How many threads may write a file: with several, rows are written while the next are merged."""
 
     def of_group(self, file_id: str) -> GroupTarget:
         """The same for another file group of the partition."""

@@ -12,27 +12,22 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, rows_by_code
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
-from hudiformat.timeline import TableType, WriteStat
+from hudiformat.timeline import TableType
 from hudiformat.transaction import GroupTarget, SizingProfile, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
+from hudiformat.write.handles.closing import Handle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.placement import new_group
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
-
-_ENCODED_TOGETHER = 256
-"""File groups whose small blocks are encoded together."""
-
-Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -117,13 +112,13 @@ class PartitionWriter:
         self.settle()
         self._handles.flush()
 
-    def close(self) -> list[WriteStat]:
-        """Write what is left; a statistic for every file."""
+    def closing(self) -> Collection[Handle]:
+        """The handles, which have all rows by now and are to be closed: a group that gets rows later has a new one."""
         if self.is_empty:
-            return []
+            return ()
         self._enter()
         self.settle()
-        return [stat for stats in _closed(list(self._handles.closing())) for stat in stats]
+        return self._handles.closing()
 
     def abandon(self) -> None:
         """Leave everything for the write's rollback to delete."""
@@ -170,20 +165,6 @@ class PartitionWriter:
             rows = rows.where(~deleted)
         if len(rows):
             handle.update(rows, first_counter=self._count(len(rows)))
-
-
-def _closed(handles: Sequence[Handle]) -> Iterator[list[WriteStat]]:
-    """Close *handles*; the statistics of each.  Small blocks of several file groups are encoded together."""
-    for start in range(0, len(handles), _ENCODED_TOGETHER):
-        some = handles[start : start + _ENCODED_TOGETHER]
-        logged = [handle for handle in some if isinstance(handle, AppendHandle)]
-        small = [(handle, rows) for handle in logged if (rows := handle.one_block()) is not None]
-        blocks: dict[Handle, LogBlock] = {}
-        if len(small) > 1:
-            encoded = small[0][0].encode([rows for _, rows in small])
-            blocks = {handle: block for (handle, _), block in zip(small, encoded, strict=True)}
-        for handle in some:
-            yield handle.close(blocks.get(handle)) if isinstance(handle, AppendHandle) else handle.close()
 
 
 class NewRows:

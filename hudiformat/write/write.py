@@ -31,6 +31,7 @@ from hudiformat.table import (
 from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.upkeep import refuse_changes_of_indexed
+from hudiformat.write.handles.closing import close_handles
 from hudiformat.write.incoming import suited
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
@@ -205,7 +206,7 @@ def write_prepared(
 
 def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: Kept | None = None) -> WriteTask:
     """The one task of a write in this process."""
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept)
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept, threads=pa.cpu_count())
 
 
 def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
@@ -262,11 +263,17 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
 class WriteTask:
     """Writes rows where they belong.  Use as a context manager; :meth:`finish` gives the statistics.
 
-    ``plan`` is the write's, and ``tagger`` finds where rows belong.
+    ``plan`` is the write's, and ``tagger`` finds where rows belong.  Base files are written by *threads* threads.
     """
 
     def __init__(
-        self, plan: WritePlan, token: WriteToken, *, storage: Storage | None = None, kept: Kept | None = None
+        self,
+        plan: WritePlan,
+        token: WriteToken,
+        *,
+        storage: Storage | None = None,
+        kept: Kept | None = None,
+        threads: int = 1,
     ) -> None:
         self.plan = plan
         self._token = token
@@ -276,6 +283,7 @@ class WriteTask:
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
         self._counter = 1
+        self._threads = threads
         self._complete = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
@@ -327,13 +335,13 @@ class WriteTask:
     def end_groups(self, path: str) -> None:
         """Finish the file groups of a partition that have got rows: no more will come.  None of them stay in memory."""
         if path in self._partitions:
-            self._stats += self._partitions[path].close()
+            self._stats += close_handles([*self._partitions[path].closing()], threads=self._threads)
 
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
-        for partition in self._partitions.values():
-            self._stats += partition.close()
+        handles = [handle for partition in self._partitions.values() for handle in partition.closing()]
         self._partitions = {}
+        self._stats += close_handles(handles, threads=self._threads)
         self._complete.finish()
         return self._stats
 
@@ -357,7 +365,9 @@ class WriteTask:
 
     def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
-            target = GroupTarget(self._storage, self.plan, self._token, path, complete=self._complete)
+            target = GroupTarget(
+                self._storage, self.plan, self._token, path, complete=self._complete, threads=self._threads
+            )
             self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
         return self._partitions[path]
 

@@ -22,8 +22,7 @@ from hudiformat.timeline import (
     create_requested,
 )
 from hudiformat.view import list_partitions
-from hudiformat.write import partition
-from tests.tables import FLAGGED, content, edit, new_table, rows, tree
+from tests.tables import content, edit, new_table, rows, tree
 from tests.write.support import files, keyed
 
 SEEING = {"hoodie.index.type": "INMEMORY"}
@@ -232,19 +231,3 @@ def test_flinks_tasks_fill_file_groups_of_their_own(tmp_path: Path, table_type: 
     assert parallelism.owners(pa.array(names)).tolist() == parallelism.owners(found["k"].combine_chunks()).tolist()
     assert set(parallelism.owners(pa.array(names)).tolist()) == {0, 1, 2, 3}
     assert found.num_rows == 3000
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_small_blocks_that_are_encoded_together_are_those_of_each_group_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
-    trees = []
-    for name, at_once in (("together", 256), ("alone", 1)):
-        monkeypatch.setattr(partition, "_ENCODED_TOGETHER", at_once)
-        table = new_table(tmp_path / name, options=options, version=version, schema=FLAGGED)
-        table.upsert(rows(*((f"k{number}", 1, "x", number) for number in range(40)), schema=FLAGGED))
-        some = [(f"k{number}", 2, "x", number, number % 5 == 0) for number in range(20)]
-        table.upsert(rows(*some, schema=FLAGGED))
-        trees.append({path: data for path, data in tree(tmp_path / name).items() if not path.endswith(".properties")})
-    assert trees[0] == trees[1]
