@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from types import TracebackType
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import OutputFile
@@ -17,7 +18,7 @@ _AT_ONCE = 8
 class CompleteFiles:
     """Takes over files that nothing more is written to, from any thread; they are on disk when :meth:`finish` returns.
 
-    With *sync* false they are only closed.
+    With *sync* false they are only closed.  As a context manager it finishes, or with an error lets go of them.
     """
 
     def __init__(self, *, sync: bool = True) -> None:
@@ -61,6 +62,17 @@ class CompleteFiles:
         for file in files:
             with suppress(StorageError):
                 file.abandon()
+
+    def __enter__(self) -> CompleteFiles:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.finish()
+        else:
+            self.abandon()
 
     def _taken(self) -> list[OutputFile]:
         with self._change:

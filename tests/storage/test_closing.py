@@ -40,13 +40,13 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_files_that_are_complete_are_synced_together_and_closed(tmp_path: Path, synced: list[int]) -> None:
-    storage, complete = LocalStorage(tmp_path), CompleteFiles()
+    storage = LocalStorage(tmp_path)
     files = [storage.open_new(f"f{number}") for number in range(5)]
-    for file in files:
-        file.write(b"data")
-        complete.add(file)
-    assert not synced
-    complete.finish()
+    with CompleteFiles() as complete:
+        for file in files:
+            file.write(b"data")
+            complete.add(file)
+        assert not synced
     assert {(tmp_path / f"f{number}").stat().st_ino for number in range(5)} < set(synced)
     assert tmp_path.stat().st_ino in synced
     with pytest.raises(StorageError, match="it is closed"):
@@ -79,10 +79,15 @@ def test_a_file_that_cannot_be_synced_fails_the_write_and_every_file_is_closed(t
 
 
 def test_files_of_a_failed_write_are_let_go(tmp_path: Path, synced: list[int]) -> None:
-    file, complete = LocalStorage(tmp_path).open_new("f"), CompleteFiles()
-    complete.add(file)
-    complete.abandon()
-    complete.finish()
+    file = LocalStorage(tmp_path).open_new("f")
+
+    def fail() -> None:
+        with CompleteFiles() as complete:
+            complete.add(file)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     with pytest.raises(StorageError, match="it is closed"):
         file.write(b"more")
     assert not synced
