@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.commits import PARTS, medians
 from benchmarks.results import Comparison, Growth, Limit, Results, Sized
 
 _VERDICTS = {True: "met", False: "**not met**", None: ""}
@@ -21,6 +22,10 @@ def tables(results: Results) -> str:
         _table(("case", "measure", "hudiformat", "target", ""), map(_limit, results.limits)),
         _table(("operation", "rows", "ns a row", "MB"), map(_growth, results.growth)),
         sized(results.sizes),
+        _table(
+            ("milliseconds of a commit", *(f"tenth {number}" for number in range(1, PARTS + 1))),
+            map(_series, results.series.items()),
+        ),
         "\n".join(f"- Missing: {name}. {reason}" for name, reason in results.missing.items()),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -67,6 +72,12 @@ def _sized(item: Sized) -> tuple[str, ...]:
         "" if item.requests is None else f"{item.requests:,}",
         f"{item.open_files}",
     )
+
+
+def _series(item: tuple[str, list[float]]) -> tuple[str, ...]:
+    name, taken = item
+    texts = [f"{one:.1f}" for one in medians(taken)]
+    return (name, *texts, *[""] * (PARTS - len(texts)))
 
 
 def _speed(value: float) -> str:

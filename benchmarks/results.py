@@ -81,13 +81,17 @@ class Sized:
 
 @dataclass(slots=True)
 class Results:
-    """All of a run; ``missing`` are the peers that could not be asked, and why."""
+    """All of a run; ``missing`` are the peers that could not be asked, and why.
+
+    ``series`` are the milliseconds of one commit after the other, by what was written and who wrote it.
+    """
 
     conditions: dict[str, str]
     comparisons: list[Comparison] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
     growth: list[Growth] = field(default_factory=list)
     sizes: list[Sized] = field(default_factory=list)
+    series: dict[str, list[float]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:

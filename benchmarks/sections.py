@@ -8,9 +8,10 @@ from functools import partial
 from importlib.util import find_spec
 from itertools import chain, repeat
 from pathlib import Path
+from statistics import median
 
 import hudiformat as hf
-from benchmarks import clustering, indexes, large, ours, python_peers, spark_tables, upserts, workers
+from benchmarks import clustering, commits, indexes, large, ours, python_peers, spark_tables, upserts, workers
 from benchmarks import slices as slice_tables
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, TEN, Case
 from benchmarks.instructions import NoCounterError, per_row
@@ -44,6 +45,9 @@ LEAST_OF_CLUSTERING = 3
 MOST_MEMORY_OF_CLUSTERING = 0.5
 """Of the memory that Hudi takes."""
 ROUNDS_OF_COST = 24
+FEWEST_COMMITS = 2
+MOST_AGING = 0.05
+"""Milliseconds by which a commit may take longer than the one before it, once a table is full."""
 SPARK_MEASURES = ("insert", "upsert", "read", "read, not told what")
 
 PIECES = (10, 100, 1_000)
@@ -398,6 +402,30 @@ def cluster(run: Run) -> None:
         run.results.limits.append(Limit("clustering", f"{layout}, memory", took["peak_mb"], "MB", most))
 
 
+def commit(run: Run) -> None:
+    """Commits of a table that gets older, against deltalake's: see the module commits."""
+    writers = [commits.OURS]
+    if find_spec("deltalake") is None:
+        run.results.missing["deltalake"] = "it is not installed"
+    else:
+        writers += [commits.MERGE, commits.APPEND]
+    for name, workload in commits.WORKLOADS.items():
+        count = max(int(workload.commits * run.scale), FEWEST_COMMITS)
+        found = {writer: commits.apart(writer, name, run.folder / "commits", count) for writer in writers}
+        run.results.series |= {f"{name}, {writer}": one["ms"] for writer, one in found.items()}
+        middle = {writer: median(one["ms"]) for writer, one in found.items()}
+        memory = {writer: one["peak_mb"][0] for writer, one in found.items()}
+        label = f"{name}, {count} commits"
+        run.results.limits += [
+            Limit("commits", f"{label}, the median", middle[commits.OURS], "ms", workload.most_ms),
+            Limit("commits", f"{label}, longer with each", commits.growth(found[commits.OURS]["ms"]), "ms", MOST_AGING),
+        ]
+        for peer in writers[1:]:
+            speeds = (1000 / middle[commits.OURS], 1000 / middle[peer])
+            of = {"peak_mb": memory[commits.OURS], "peer_peak_mb": memory[peer]}
+            run.results.comparisons.append(Comparison("commits", label, peer, "commits/s", *speeds, **of))
+
+
 SECTIONS: dict[str, Callable[[Run], None]] = {
     **{case.name: partial(data_case, case) for case in DATA_CASES},
     "small": small_blocks,
@@ -410,4 +438,5 @@ SECTIONS: dict[str, Callable[[Run], None]] = {
     "spark": spark,
     "indexes": index_upserts,
     "clustering": cluster,
+    "commits": commit,
 }

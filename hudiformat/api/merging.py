@@ -52,7 +52,7 @@ def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> 
     def write_files(plan: WritePlan) -> list[WriteStat]:
         reader = plan.slice_reader(state.context.merger)
         merge = _Merge(plan, state.storage, _of_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
-        with local_task(plan, state.storage) as task:
+        with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
             return merge.write(task, SliceQuery(reader, plan.schema.arrow.names, merge.wanted()))
 
     return write_and_commit(

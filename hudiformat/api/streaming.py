@@ -93,7 +93,7 @@ def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatch
                 "them anew",
                 path=state.storage.root,
             )
-        with local_task(plan, state.storage) as task:
+        with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
             for piece in _prepared(plan, checked, once):
                 for located in task.located(piece):
                     task.write(located)

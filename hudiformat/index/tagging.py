@@ -5,23 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.basefile import RECORD_KEY, FileKeys, read_file_keys, scan_base_file
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import DataError
 from hudiformat.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
+from hudiformat.index.kept_keys import KeptSlices
+from hudiformat.index.known_keys import GroupKeys, KnownKeys, SliceKeys, no_keys
 from hudiformat.index.listed_index import ListedIndex
 from hudiformat.index.rows import (
     NEW,
     NOT_IN_BASE_FILE,
-    Integers,
     KeyedRows,
     LocatedRows,
     Tags,
@@ -29,12 +29,12 @@ from hudiformat.index.rows import (
     rows_by_value,
 )
 from hudiformat.logfile import LogReader
-from hudiformat.merge import KeyIndex, counting_blocks
+from hudiformat.merge import counting_blocks
 from hudiformat.naming import join_path
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
-from hudiformat.storage import FileInfo, Storage
+from hudiformat.storage import FileInfo, Kept, Storage
 from hudiformat.transaction import WritePlan
-from hudiformat.view import PARTITION_METADATA_FILE, FileSlice, build_slices, latest_slices
+from hudiformat.view import PARTITION_METADATA_FILE, BaseFile, FileSlice, LogFile, build_slices, latest_slices
 
 _DELETED_KEY = "record_key"
 _KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
@@ -70,111 +70,27 @@ def merged_tags(every: Sequence[Tags], count: int) -> Tags:
     )
 
 
-class GroupKeys:
-    """Gathers record keys of a file group: first those of the base file, row by row, then those of log files.
-
-    With *among* only keys that are in it are kept.
-    """
-
-    def __init__(self, *, among: pa.Array | None = None) -> None:
-        self._among = among
-        self._chunks = [_no_keys()]
-        self._positions = [np.empty(0, np.int64)]
-        self._base_rows = 0
-
-    def add_base(self, keys: pa.Array) -> None:
-        """Take the keys of the next rows of the base file."""
-        rows = np.arange(len(keys)) if self._among is None else np.flatnonzero(pc.is_in(keys, value_set=self._among))
-        self._chunks.append(keys if self._among is None else keys.take(pa.array(rows)))
-        self._positions.append(rows + self._base_rows)
-        self._base_rows += len(keys)
-
-    def add_logged(self, keys: pa.Array) -> None:
-        """Take keys of a log file."""
-        self._chunks.append(keys if self._among is None else keys.filter(pc.is_in(keys, value_set=self._among)))
-        self._positions.append(np.full(len(self._chunks[-1]), NOT_IN_BASE_FILE))
-
-    @property
-    def keys(self) -> pa.ChunkedArray:
-        """The keys that were kept."""
-        return pa.chunked_array(self._chunks, pa.string())
-
-    @property
-    def positions(self) -> Integers:
-        """Of each key the row of the base file, or NOT_IN_BASE_FILE."""
-        return np.concatenate(self._positions)
-
-
-class KnownKeys:
-    """The record keys of a partition's file groups, to look records up among, batch after batch.
-
-    A key in several file groups, which inserts may lead to, is tagged with each of them; a key in none is NEW.
-
-    Source: HoodieSimpleIndex.tagLocationInternal, a join.
-    """
-
-    def __init__(self, groups: Mapping[str, GroupKeys]) -> None:
-        self._file_ids = tuple(groups)
-        owners = np.repeat(np.arange(len(groups)), [len(group.keys) for group in groups.values()])
-        self._index = KeyIndex.of(_chunked(group.keys for group in groups.values()))
-        self._is_once = len(self._index) == len(owners)
-        first = self._index.rows
-        if not self._is_once:
-            of_key, first = self._pairs(owners)
-            self._counts = np.bincount(of_key, minlength=len(self._index))
-            self._first = np.cumsum(self._counts) - self._counts
-        self._owners = owners[first]
-        self._positions = np.concatenate([np.empty(0, np.int64), *(group.positions for group in groups.values())])[
-            first
-        ]
-
-    def tag(self, keys: pa.Array) -> Tags:
-        """The file groups of each of *keys*."""
-        found, numbers = self._index.find(pa.chunked_array([keys]))
-        rows, pairs = np.arange(len(keys)), np.full(len(keys), NEW)
-        pairs[found] = numbers if self._is_once else self._first[numbers]
-        if not self._is_once:
-            times = np.ones(len(keys), dtype=np.int64)
-            times[found] = self._counts[numbers]
-            rows, pairs = np.repeat(rows, times), np.repeat(pairs, times)
-            pairs += np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
-        is_known = pairs != NEW
-        codes, positions = np.full(len(rows), NEW), np.full(len(rows), NOT_IN_BASE_FILE)
-        codes[is_known] = self._owners[pairs[is_known]]
-        positions[is_known] = self._positions[pairs[is_known]]
-        return Tags(rows, codes, self._file_ids, (True,) * len(self._file_ids), positions)
-
-    def _pairs(self, owners: Integers) -> tuple[Integers, Integers]:
-        """Each distinct key with each of its owners, in the order of the keys: the key, and its first row there."""
-        numbers = self._index.numbers()
-        pairs = numbers * max(len(self._file_ids), 1) + owners
-        order = np.argsort(pairs, kind="stable")
-        first = order[np.diff(pairs[order], prepend=-1) != 0]
-        return numbers[first], first
-
-
-def _chunked(arrays: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
-    chunks = [chunk for keys in arrays for chunk in keys.chunks]
-    # As few as can be: taking keys from many takes twice the time.
-    return pa.table([pa.chunked_array(chunks, pa.string())], ["key"]).combine_chunks()["key"]
-
-
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
 
 class Tagger:
     """Finds the file group of each row of a write, partition by partition; a partition is listed once."""
 
-    def __init__(self, storage: Storage, plan: WritePlan) -> None:
+    def __init__(self, storage: Storage, plan: WritePlan, *, kept: Kept | None = None) -> None:
         self._storage = storage
         self._plan = plan
+        self._kept = kept
+        if kept is not None:
+            kept.begin()
         self._partitions: dict[str, PartitionIndex] = {}
         self._record_index = None if plan.record_index is None else ListedIndex(storage, plan)
 
     def partition(self, path: str) -> PartitionIndex:
         """The file groups of one partition path."""
         if path not in self._partitions:
-            self._partitions[path] = PartitionIndex(self._storage, self._plan, path, record_index=self._record_index)
+            self._partitions[path] = PartitionIndex(
+                self._storage, self._plan, path, record_index=self._record_index, kept=self._kept
+            )
         return self._partitions[path]
 
     def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
@@ -230,22 +146,33 @@ class Tagger:
 class PartitionIndex:
     """The file groups of one partition, and their record keys as far as they are needed.
 
-    *record_index* is that of the write, if it has one, and is partitioned: it says where keys are.
+    *record_index* is that of the write, if it has one, and is partitioned: it says where keys are.  *kept* has what a
+    table object keeps from one commit to the next.
     """
 
     def __init__(
-        self, storage: Storage, plan: WritePlan, path: str, *, record_index: ListedIndex | None = None
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        path: str,
+        *,
+        record_index: ListedIndex | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self._storage = storage
         self._plan = plan
         self._path = path
         self._record_index = record_index
-        self._known: list[KnownKeys] = []
+        self._kept = None if kept is None else KeptSlices(kept, path)
+        self._known: list[KnownKeys | SliceKeys] = []
         self._searched: set[str] = set()
         self._file_keys: dict[str, FileKeys] = {}
         self._deleted: dict[str, pa.Array] = {}
-        self.base_instants: dict[str, str] = {}
+
+    @cached_property
+    def base_instants(self) -> dict[str, str]:
         """By file id, the instant of the base file whose rows the positions in tags count."""
+        return {one.file_id: one.base_file.name.instant for one in self.slices if one.base_file}
 
     def tag(self, record_keys: pa.Array) -> Tags:
         """The file group of each record.
@@ -259,7 +186,7 @@ class PartitionIndex:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
             return listed.tag(record_keys, self._path, {one.file_id for one in self.slices})
         known = [*self._known_beside(record_keys), *self._known]
-        return merged_tags([one.tag(record_keys) for one in known], len(record_keys))
+        return merged_tags([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """The file group of a bucket, and whether it existed before this write.
@@ -304,8 +231,12 @@ class PartitionIndex:
 
         For few record keys a slice is read without keeping the others; asked again, it is read as a whole and kept.
         """
+        if self._kept is not None:
+            self._take_kept([one for one in self._unread if self._kept.known(one) is not None])
         wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
-        self.base_instants |= {one.file_id: one.base_file.name.instant for one in wanted if one.base_file}
+        if self._kept is not None:
+            self._take_kept([one for one in wanted if self._kept.is_asked_again(one)])
+            wanted = [one for one in wanted if one in self._unread]
         is_few = len(record_keys) <= _FEW_KEYS
         once = [one for one in wanted if is_few and one.file_id not in self._searched]
         kept = [one for one in wanted if one not in once]
@@ -314,6 +245,43 @@ class PartitionIndex:
             self._known.append(self._read(kept))
             self._unread = [one for one in self._unread if one not in kept]
         return [self._read(once, among=record_keys)] if once else []
+
+    def _take_kept(self, slices: Iterable[FileSlice]) -> None:
+        """Look up among the keys of *slices* that are kept between commits, with those of further log files."""
+        assert self._kept is not None  # noqa: S101 - whoever asks has looked
+        taken = {}
+        for one in slices:
+            found = self._slice_keys(one, self._kept.known(one))
+            self._kept.keep(one, found)
+            if found is not None:
+                taken[one.file_id] = found
+                self._deleted[one.file_id] = found.deleted
+        self._known += taken.values()
+        self._unread = [one for one in self._unread if one.file_id not in taken]
+
+    def _slice_keys(self, file_slice: FileSlice, known: SliceKeys | None) -> SliceKeys | None:
+        """The keys of a slice; what is *known* of an earlier state is not read again.
+
+        None where a log file has blocks of another instant than that in its name, which may come to count, or not.
+        """
+        logs = frozenset[tuple[str, int]]() if known is None else known.logs
+        further = [log for log in file_slice.log_files if (str(log.name), log.size) not in logs]
+        keys, deleted = [no_keys()], [no_keys()]
+        for log in further:
+            blocks = list(self._reader(log))
+            if self._plan.logs_name_slices or any(block.instant != log.name.instant for block in blocks):
+                return None
+            for block in self._counting(blocks):
+                _add_keys(block, keys, deleted)
+        if known is None:
+            known = SliceKeys.of_base(file_slice, self._base_keys(file_slice))
+        return known.with_logs(further, pa.chunked_array(keys), pa.chunked_array(deleted)) if further else known
+
+    def _base_keys(self, file_slice: FileSlice) -> Iterator[pa.Array]:
+        if file_slice.base_file is not None:
+            path = join_path(self._path, str(file_slice.base_file.name))
+            for batch in scan_base_file(self._storage, path, _KEY_SCHEMA, batch_rows=_READ_ROWS):
+                yield batch.column(0)
 
     def _read(self, slices: Iterable[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
         groups = {}
@@ -328,15 +296,24 @@ class PartitionIndex:
         """
         if file_slice.base_file is None or file_slice.log_files:
             return True
-        if file_slice.file_id not in self._file_keys:
-            self._file_keys[file_slice.file_id] = read_file_keys(
-                self._storage, join_path(self._path, str(file_slice.base_file.name))
-            )
-        found = self._file_keys[file_slice.file_id]
+        found = self._footer(file_slice.base_file)
         near = found.in_range(record_keys)
         if not self._plan.options.index_type.uses_bloom_filters:
             return bool(near.any())
         return found.might_contain(record_keys.filter(pa.array(near)))
+
+    def _footer(self, base: BaseFile) -> FileKeys:
+        """The key range and bloom filters of a base file; they are read once."""
+        name = str(base.name)
+        found = self._file_keys.get(name)
+        if found is None and self._kept is not None:
+            found = self._kept.footer(name, base.size)
+        if found is None:
+            found = read_file_keys(self._storage, join_path(self._path, name))
+            if self._kept is not None:
+                self._kept.keep_footer(name, base.size, found)
+        self._file_keys[name] = found
+        return found
 
     def slice_keys(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> pa.Array:
         """Every record key of a slice, deleted ones too: the base file still holds those, and Hudi finds them there.
@@ -348,34 +325,39 @@ class PartitionIndex:
     def deleted_keys(self, file_slice: FileSlice | None) -> pa.Array:
         """The record keys that log files of a slice have deleted, whether or not that counts."""
         if file_slice is None:
-            return _no_keys()
+            return no_keys()
         if file_slice.file_id not in self._deleted:
             blocks = (block for block in self._log_blocks(file_slice) if block.type is BlockType.DELETE)
             deleted = [block.deletes()[_DELETED_KEY] for block in blocks]
-            self._deleted[file_slice.file_id] = pa.chunked_array([_no_keys(), *deleted]).combine_chunks()
+            self._deleted[file_slice.file_id] = pa.chunked_array([no_keys(), *deleted]).combine_chunks()
         return self._deleted[file_slice.file_id]
 
     def _keys_of(self, file_slice: FileSlice, *, among: pa.Array | None = None) -> GroupKeys:
-        found, deleted = GroupKeys(among=among), [_no_keys()]
-        if file_slice.base_file is not None:
-            path = join_path(self._path, str(file_slice.base_file.name))
-            for batch in scan_base_file(self._storage, path, _KEY_SCHEMA, batch_rows=_READ_ROWS):
-                found.add_base(batch.column(0))
+        found, keys, deleted = GroupKeys(among=among), [no_keys()], [no_keys()]
+        for rows in self._base_keys(file_slice):
+            found.add_base(rows)
         for block in self._log_blocks(file_slice):
-            if block.type is BlockType.DELETE:
-                deleted.append(block.deletes()[_DELETED_KEY])
-            else:
-                found.add_logged(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])
+            _add_keys(block, keys, deleted)
+        for part in keys:
+            found.add_logged(part)
         self._deleted[file_slice.file_id] = pa.chunked_array(deleted).combine_chunks()
         return found
 
     def _log_blocks(self, file_slice: FileSlice) -> Iterator[LogBlock]:
         """The blocks of the log files of a slice that count, those of one file after the other."""
         for log in file_slice.log_files:
-            reader = LogReader(join_path(self._path, str(log.name)), storage=self._storage)
-            yield from counting_blocks(reader, counts=self._plan.visibility.counts_block)
+            yield from self._counting(self._reader(log))
+
+    def _reader(self, log: LogFile) -> LogReader:
+        return LogReader(join_path(self._path, str(log.name)), storage=self._storage)
+
+    def _counting(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
+        return counting_blocks(blocks, counts=self._plan.visibility.counts_block)
 
 
-def _no_keys() -> pa.Array:
-    """None at the import: the first array that Arrow makes imports pandas."""
-    return pa.array([], pa.string())
+def _add_keys(block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:
+    """Add the keys of a block to those of rows, or to the *deleted* ones."""
+    if block.type is BlockType.DELETE:
+        deleted.append(block.deletes()[_DELETED_KEY])
+    else:
+        keys.append(block.to_arrow(columns=[RECORD_KEY])[RECORD_KEY])

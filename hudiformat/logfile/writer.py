@@ -43,6 +43,7 @@ class LogWriter:
     A file is created with its first block.  Before that, *on_create* is called with its path, relative to the root of
     the storage.  With *is_own_name*, the caller knows that no file has this name or a later version of it:
     that saves a request per file.  With *deletes_failed*, a file whose first append fails is deleted.
+    *on_complete* takes over each file that is complete, instead of its being closed.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.
@@ -62,6 +63,7 @@ class LogWriter:
         on_create: Callable[[str], None] | None = None,
         is_own_name: bool = False,
         deletes_failed: bool = False,
+        on_complete: Callable[[OutputFile], None] | None = None,
     ) -> None:
         if max_size <= 0:
             raise OptionError(f"max_size is {max_size}; expected a positive number of bytes", option="max_size")
@@ -73,6 +75,7 @@ class LogWriter:
         self._on_create = on_create
         self._is_own_name = is_own_name
         self._deletes_failed = deletes_failed
+        self._on_complete = on_complete or _close
         self._file: OutputFile | None = None
         self._opened = ""  # the path of the file, for the results of appends
         self._closed = False
@@ -111,22 +114,24 @@ class LogWriter:
                 file.sync()
         except BaseException:  # an interrupt leaves a torn tail as well
             begun = self._relative_path()
-            self._roll_over(file)
+            self._next_file()
+            file.close()
             if offset == 0 and self._deletes_failed:
                 with suppress(StorageError):
                     self._storage.delete(begun)
             raise
         end = file.size
         if end > self._max_size:  # HoodieLogFormatWriter rolls on >, not >=
-            self._roll_over(file)
+            self._next_file()
+            self._on_complete(file)
         return AppendResult(path, offset, end - offset)
 
     def close(self) -> None:
         """Close the current file; a second call does nothing."""
         self._closed = True
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            self._on_complete(file)
 
     def abandon(self) -> None:
         """Let go of the current file where the write has failed; what there is of it is for the caller to delete."""
@@ -168,7 +173,10 @@ class LogWriter:
                     return self._file
             self._name = self._name.next_version()
 
-    def _roll_over(self, file: OutputFile) -> None:
+    def _next_file(self) -> None:
         self._file = None
-        file.close()
         self._name = self._name.next_version()
+
+
+def _close(file: OutputFile) -> None:
+    file.close()

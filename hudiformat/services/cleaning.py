@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import base_name, checked_data_file, format_instant, join_path
+from hudiformat.naming import LogFileName, base_name, checked_data_file, format_instant, join_path, parse_data_file
 from hudiformat.options import CleanPolicy
 from hudiformat.services.leftovers import delete_leftovers
 from hudiformat.storage import FileInfo, open_storage
@@ -31,6 +31,7 @@ from hudiformat.timeline import (
     Instant,
     SavepointMetadata,
     State,
+    WriteStat,
     transition_inflight,
 )
 from hudiformat.transaction import announce, changing, publish
@@ -81,6 +82,7 @@ def plan_clean(state: TableState) -> CleanerPlan | None:
     planner = _Planner(state, earliest)
     files = {path: found for path, found in planner.partitions() if found}
     if not files:
+        planner.remember()
         return None
     saved = [instant.time for instant in planner.savepoints]
     return CleanerPlan(
@@ -110,6 +112,15 @@ def _earliest_to_retain(state: TableState) -> Instant | None:
     if pending is None or earliest.time <= pending.time:
         return earliest
     return next((write for write in reversed(writes) if write.time < pending.time), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _NothingToClean:
+    """There was nothing to clean before the commit *earliest*, *after* the clean of that instant."""
+
+    after: str | None
+    earliest: str
+    savepoints: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +156,11 @@ class _Planner:
 
         Source: CleanPlanner.getPartitionPathsForIncrementalCleaning.
         """
-        cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
-        metadata = None if cleaned is None else self.state.content(cleaned)
-        first = metadata.earliest_commit_to_retain if isinstance(metadata, CleanMetadata) else ""
+        cleaned, metadata = self._last_clean()
+        first = metadata.earliest_commit_to_retain if metadata is not None else ""
+        kept: _NothingToClean | None = self.state.context.parsed.kept.get(_NothingToClean)
+        if kept is not None and kept.after == cleaned and kept.savepoints <= {one.time for one in self.savepoints}:
+            first = max(first, kept.earliest)
         if (
             self.earliest is None
             or not first
@@ -159,10 +172,28 @@ class _Planner:
         for write in self.state.timeline.completed_writes:
             if first <= write.time < self.earliest.time:
                 found = self.state.metadata(write)
-                touched |= dict.fromkeys(
-                    [*found.partition_to_write_stats, *(found.partition_to_replace_file_ids or {})]
-                )
+                of_stats = (path for path, stats in found.partition_to_write_stats.items() if self._makes_slices(stats))
+                touched |= dict.fromkeys([*of_stats, *(found.partition_to_replace_file_ids or {})])
         return (files for path in sorted(touched) for files in self.state.files(path))
+
+    def _makes_slices(self, stats: Iterable[WriteStat]) -> bool:
+        """Whether a write may have made slices that take the place of others; from version 8 on, logs alone do not."""
+        names = (parse_data_file(base_name(stat.path or "")) for stat in stats)
+        return self.state.logs_name_slices or not all(isinstance(name, LogFileName) for name in names)
+
+    def _last_clean(self) -> tuple[str | None, CleanMetadata | None]:
+        """The newest clean, and what it did."""
+        cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
+        metadata = None if cleaned is None else self.state.content(cleaned)
+        instant = None if cleaned is None else cleaned.time
+        return instant, metadata if isinstance(metadata, CleanMetadata) else None
+
+    def remember(self) -> None:
+        """Note that there is nothing to clean, so that the next look need not list what no write has touched since."""
+        if self.earliest is not None and not self._compacting():
+            saved = frozenset(one.time for one in self.savepoints)
+            found = _NothingToClean(self._last_clean()[0], self.earliest.time, saved)
+            self.state.context.parsed.kept.put(_NothingToClean, found, 1000)
 
     def _was_saved(self, metadata: Content | None) -> bool:
         """Whether a savepoint of the time of the last clean has been deleted since."""

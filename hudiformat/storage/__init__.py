@@ -4,7 +4,9 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 """
 
 from hudiformat.storage.arrow import ArrowStorage
+from hudiformat.storage.closing import CompleteFiles, close_synced
 from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.kept import Kept
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.mapping import Trail, give_back, is_mapped
 from hudiformat.storage.opening import Location, open_parent, open_storage
@@ -16,14 +18,17 @@ __all__ = [
     "ArrowSink",
     "ArrowStorage",
     "Capabilities",
+    "CompleteFiles",
     "FileInfo",
     "FolderStorage",
+    "Kept",
     "LocalStorage",
     "Location",
     "OutputFile",
     "Storage",
     "Trail",
     "arrow_stream",
+    "close_synced",
     "give_back",
     "is_mapped",
     "open_parent",

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import stat
+import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -273,12 +275,14 @@ def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:
 
     A name whose bytes are no text is none of Hudi's, whose names are texts, and is left out.
     """
+    name = entry.name
     try:
-        entry.name.encode()
+        if not name.isascii():
+            name.encode()
         if entry.is_dir():
-            return FileInfo(entry.name, 0, is_dir=True)
+            return FileInfo(name, 0, True)
         status = entry.stat()
-        return FileInfo(entry.name, status.st_size, is_dir=False, modified=status.st_mtime_ns // 1_000_000)
+        return FileInfo(name, status.st_size, False, status.st_mtime_ns // 1_000_000)
     except (FileNotFoundError, UnicodeEncodeError):
         return None
 
@@ -318,7 +322,7 @@ def _refuse_outside(target: str, root: str) -> None:
 def _write_new(path: Path, data: bytes, *, sync: bool) -> None:
     with os.fdopen(os.open(path, _NEW_FILE, _FILE_MODE), "wb") as file:
         file.write(data)
-        if sync:
+        if sync and data:  # of an empty file only the name counts, which is synced with its folder
             file.flush()
             os.fsync(file.fileno())
 
@@ -378,12 +382,28 @@ def _forget_synced(folder: Path) -> None:
     at.inner.pop(name, None)
 
 
+_sync_turns = tuple(threading.Lock() for _ in range(64))
+_moments = itertools.count(1)
+_synced_from: dict[Path, int] = {}
+"""When the newest sync of a folder began that has ended, as a number of ``_moments``."""
+_MOST_FOLDERS = 1000
+
+
 def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Sync the names in *folder*; a sync in another thread does as well if it began after this call, and has ended."""
+    called = next(_moments)
+    with _sync_turns[hash(folder) % len(_sync_turns)]:
+        if _synced_from.get(folder, 0) > called:
+            return
+        began = next(_moments)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if len(_synced_from) >= _MOST_FOLDERS:
+            _synced_from.clear()
+        _synced_from[folder] = began
 
 
 def _known(folder: Path) -> _Folder:

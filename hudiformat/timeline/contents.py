@@ -120,11 +120,12 @@ def read_content(storage: Storage, config: TableConfig, instant: Instant) -> Con
 
 
 def create_requested(
-    storage: Storage, config: TableConfig, time: str, action: Action, plan: Content | None = None
+    storage: Storage, config: TableConfig, time: str, action: Action, plan: Content | None = None, *, sync: bool = True
 ) -> Instant:
     """Announce an instant: its requested file, with a *plan* where it has one; that of a commit is empty.
 
-    A savepoint has no requested file; it begins inflight.
+    A savepoint has no requested file; it begins inflight.  Without *sync* the file is on disk once another one of the
+    timeline is.
 
     Raises:
         CommitError: a clustering in timeline layout 1, where it is called a replace commit.
@@ -135,7 +136,7 @@ def create_requested(
     if action is Action.CLUSTERING and config.version < VERSION_WITH_COMPLETION_TIMES:
         raise CommitError("timeline layout 1 calls a clustering a replacecommit", path=storage.root)
     instant = Instant(time, action, State.INFLIGHT if action is Action.SAVEPOINT else State.REQUESTED)
-    storage.create(instant_path(config, instant), _encoded(plan, config), overwrite=False)
+    storage.create(instant_path(config, instant), _encoded(plan, config), overwrite=False, sync=sync)
     return instant
 
 
@@ -164,7 +165,7 @@ def begin_instant(
     Raises:
         StorageError: there is one with this time already.
     """
-    create_requested(storage, config, time, action)
+    create_requested(storage, config, time, action, sync=False)  # it is empty: only its name counts
     inflight = Instant(time, action, State.INFLIGHT)
     storage.create(instant_path(config, inflight), _encoded(metadata, config), overwrite=False)
     return inflight

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import lru_cache
 
 from hudiformat.errors import NameFormatError
 from hudiformat.naming import is_instant
@@ -146,6 +147,7 @@ class Instant:
         return f"{self.time} {self.action.value} ({self.state.name.lower()})"
 
 
+@lru_cache(maxsize=4096)  # a table's operation lists the same names a few times, and the next one most of them
 def parse_instant_name(name: str, *, layout: int) -> Instant:
     """Parse the name of a timeline file; ``file_name`` of the result is *name* again.
 
@@ -184,10 +186,12 @@ class Timeline:
 
         Source: TimelineLayout.filterHoodieInstantsByLatestState, Hudi 1.2.0.
         """
-        newest: dict[tuple[str, Action], Instant] = {}
-        for instant in sorted(instants, key=lambda instant: instant.sort_key):
-            newest[instant.time, instant.action.completed_as] = instant
-        return cls(tuple(newest.values()))
+        return cls.of_sorted(sorted(instants, key=lambda instant: instant.sort_key))
+
+    @classmethod
+    def of_sorted(cls, instants: Iterable[Instant]) -> Timeline:
+        """The same of *instants* in the order of the timeline."""
+        return cls(tuple({(one.time, one.action.completed_as): one for one in instants}.values()))
 
     @property
     def completed(self) -> tuple[Instant, ...]:
@@ -244,7 +248,7 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 
     Source: ActiveTimelineV1, ActiveTimelineV2, Hudi 1.2.0.
     """
-    return Timeline.of(list_instants(storage, config.timeline_folder, layout=config.layout_version))
+    return Timeline.of_sorted(list_instants(storage, config.timeline_folder, layout=config.layout_version))
 
 
 def list_instants(storage: Storage, folder: str, *, layout: int) -> list[Instant]:

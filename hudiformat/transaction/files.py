@@ -18,7 +18,7 @@ from hudiformat.basefile import FileIndexer, IndexedFile
 from hudiformat.errors import StorageError, WriteConflictError
 from hudiformat.logfile import AppendResult, LogReader, LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, is_instant, join_path, parse_data_file
-from hudiformat.storage import Storage
+from hudiformat.storage import CompleteFiles, OutputFile, Storage, close_synced
 from hudiformat.timeline import (
     MARKER_FOLDER,
     META_FOLDER,
@@ -192,6 +192,10 @@ class GroupTarget:
     token: WriteToken
     partition_path: str
     file_id: str = ""
+    complete: CompleteFiles | None = None
+    """Takes over the files of the group that are complete; without it they are synced one by one."""
+    threads: int = 1
+    """How many threads may write a file: with several, rows are written while the next are merged."""
 
     def of_group(self, file_id: str) -> GroupTarget:
         """The same for another file group of the partition."""
@@ -208,13 +212,23 @@ class GroupTarget:
             self.partition_path,
             name,
             max_size=plan.options.log_max_size,
-            sync=plan.options.sync,
+            sync=plan.options.sync and self.complete is None,
             storage=self.storage,
             on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
             is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
             # Without a whole block nothing in such a file would say later which write it is of.
             deletes_failed=plan.logs_name_slices,
+            on_complete=None if self.complete is None else self.complete.add,
         )
+
+    def close(self, file: OutputFile) -> None:
+        """Close a base file of the group that is complete, now or together with others."""
+        if self.complete is not None:
+            self.complete.add(file)
+        elif self.plan.options.sync:
+            close_synced(file)
+        else:
+            file.close()
 
 
 @dataclass(frozen=True, slots=True)

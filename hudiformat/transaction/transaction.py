@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from hudiformat.errors import (
     StorageError,
     WriteConflictError,
 )
-from hudiformat.exclusion import Heartbeat, is_of_ended_process, living
+from hudiformat.exclusion import Delayed, Heartbeat, is_of_ended_process, living
 from hudiformat.metadata import FILES
 from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.query import FilesGoneError, is_of_any_write
@@ -116,14 +115,11 @@ class _LateHeartbeat:
     def __init__(self, make: Callable[[], Heartbeat]) -> None:
         self._make = make
         self._begun: Heartbeat | None = None
-        self._timer = threading.Timer(_FIRST_BEAT, self._begin)
-        self._timer.daemon = True
-        self._timer.start()
+        self._start = Delayed(self._begin, _FIRST_BEAT)
 
     def stop(self) -> None:
         """End it; no file is left."""
-        self._timer.cancel()
-        self._timer.join()
+        self._start.stop()
         if self._begun is not None:
             self._begun.stop()
 
@@ -219,6 +215,7 @@ class Transaction:
                 refuse_rolled_back(state, self.instant, done)
         self.after = replace(state, context=self._context).with_instant(done)
         self._context.parsed.operations = done, self.plan.schema.keeps_operations  # no file need be asked
+        self._context.parsed.keep(done, _as_read(metadata))
         self._stop_heartbeat()
         leave(storage.root, own)
         with contextlib.suppress(StorageError):  # the write is visible; markers that stay behind mean nothing
@@ -349,6 +346,13 @@ class Transaction:
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None
+
+
+def _as_read(metadata: CommitMetadata) -> CommitMetadata:
+    """*metadata* as it is in the file: without what the metadata table keeps of the files."""
+    stats = metadata.partition_to_write_stats.items()
+    bare = {path: tuple(replace(stat, indexed=None) for stat in group) for path, group in stats}
+    return replace(metadata, partition_to_write_stats=bare)
 
 
 def schema_conflict(context: TableContext, time: str, change: SchemaChange, current: TableSchema) -> WriteConflictError:

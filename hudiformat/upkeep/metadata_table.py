@@ -29,7 +29,7 @@ from hudiformat.metadata import (
 )
 from hudiformat.naming import LogFileName, WriteToken, base_name, join_path, next_instant, parse_data_file
 from hudiformat.options import WriteOptions
-from hudiformat.storage import FolderStorage
+from hudiformat.storage import CompleteFiles, FolderStorage
 from hudiformat.table import TableContext, TableSchema, TableState
 from hudiformat.timeline import (
     META_FOLDER,
@@ -43,12 +43,11 @@ from hudiformat.timeline import (
     RollbackMetadata,
     State,
     WriteStat,
+    begin_instant,
     complete,
-    create_requested,
     instant_path,
     load_table_config,
     remove_pending,
-    transition_inflight,
 )
 from hudiformat.upkeep.changes import MetadataChanges, kept_files
 from hudiformat.upkeep.correcting import Correction
@@ -257,37 +256,47 @@ class MetadataTable:
         if not given:
             return None
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
-        begun = create_requested(storage, config, time, Action.DELTA_COMMIT)
-        begun = transition_inflight(storage, config, begun, CommitMetadata("UPSERT_PREPPED"))
-        appended = ((kind.name, tuple(self._append(kind, time, found))) for kind, found in given)
-        stats = {partition: found for partition, found in appended if found}
+        begun = begin_instant(storage, config, time, Action.DELTA_COMMIT, CommitMetadata("UPSERT_PREPPED"))
+        with CompleteFiles(sync=self.outer.options.sync and storage.capabilities.sync) as files:
+            appended = ((kind.name, tuple(self._append(kind, time, found, files))) for kind, found in given)
+            stats = {partition: found for partition, found in appended if found}
         metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
         # The instant itself is on the timeline by now.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
         complete(storage, config, begun, metadata, completion_time=now)
         return now
 
-    def _append(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[WriteStat]:
+    def _append(self, kind: IndexKind, time: str, records: KeyedRecords, files: CompleteFiles) -> Iterator[WriteStat]:
         """Write the log files of a partition: a key belongs to the file group that its hash says."""
         names = self._log_names(kind.name, time)
         if not records.parts:
-            yield from self._append_to(kind, names, time, records)
+            yield from self._append_to(kind, names, time, records, files)
         for path, part in records.parts.items():
             prefix = group_of_path(path)
             own = [name for name in names if name.file_id.startswith(prefix)]
             first = LogFileName(f"{prefix}0000-0", time, 1, _TOKEN)
-            yield from self._append_to(kind, own or [first], time, part, begins=not own)
+            yield from self._append_to(kind, own or [first], time, part, files, begins=not own)
 
     def _append_to(
-        self, kind: IndexKind, names: Sequence[LogFileName], time: str, records: KeyedRecords, *, begins: bool = False
+        self,
+        kind: IndexKind,
+        names: Sequence[LogFileName],
+        time: str,
+        records: KeyedRecords,
+        files: CompleteFiles,
+        *,
+        begins: bool = False,
     ) -> Iterator[WriteStat]:
-        """Write the log files *names*; all where it *begins* them, with an empty block first, as Hudi does."""
+        """Write the log files *names*; all where it *begins* them, with an empty block first, as Hudi does.
+
+        They are on disk once *files* are.
+        """
         partition = kind.name
         for name, found in zip(names, _split(records, kind, len(names)), strict=True):
             if not (found or begins):
                 continue
             schema = self.own.schema.avro_with_meta
-            with LogWriter(partition, name, storage=self.own.storage, sync=self.outer.options.sync) as writer:
+            with LogWriter(partition, name, storage=self.own.storage, sync=False, on_complete=files.add) as writer:
                 blocks = [delete_block(found.dropped.slice(0, 0), instant=time, partition_path=partition)] * begins
                 blocks += encode_log_blocks(found, partition=partition, instant=time, schema=schema)
                 appended = writer.append(*blocks)

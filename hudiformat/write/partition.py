@@ -17,18 +17,17 @@ from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, r
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
-from hudiformat.timeline import TableType, WriteStat
+from hudiformat.timeline import TableType
 from hudiformat.transaction import GroupTarget, SizingProfile, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
+from hudiformat.write.handles.closing import Handle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.placement import new_group
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
-
-Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -113,16 +112,13 @@ class PartitionWriter:
         self.settle()
         self._handles.flush()
 
-    def close(self) -> list[WriteStat]:
-        """Write what is left; a statistic for every file."""
+    def closing(self) -> Collection[Handle]:
+        """The handles, which have all rows by now and are to be closed: a group that gets rows later has a new one."""
         if self.is_empty:
-            return []
+            return ()
         self._enter()
         self.settle()
-        stats: list[WriteStat] = []
-        for handle in self._handles.closing():
-            stats += handle.close()
-        return stats
+        return self._handles.closing()
 
     def abandon(self) -> None:
         """Leave everything for the write's rollback to delete."""

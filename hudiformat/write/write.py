@@ -20,7 +20,7 @@ from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage import CompleteFiles, Kept, Storage, open_storage
 from hudiformat.table import (
     RowKeys,
     SchemaChange,
@@ -31,6 +31,7 @@ from hudiformat.table import (
 from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.upkeep import refuse_changes_of_indexed
+from hudiformat.write.handles.closing import close_handles
 from hudiformat.write.incoming import suited
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import PartitionWriter
@@ -85,7 +86,7 @@ def write_rows(state: TableState, *, operation: Operation, data: Any) -> tuple[C
         CommitError: the write did not become visible.
     """
     rows = prepare(state, operation, data)
-    write_files = partial(write_prepared, rows=rows, storage=state.storage)
+    write_files = partial(write_prepared, rows=rows, storage=state.storage, kept=state.context.parsed.kept)
     return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=rows.change)
 
 
@@ -193,17 +194,19 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
     return PreparedRows.of(state.config, rows, checked.change)
 
 
-def write_prepared(plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None) -> list[WriteStat]:
-    """Write *rows* in this process; the statistics of the files."""
-    with local_task(plan, storage) as task:
+def write_prepared(
+    plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None, kept: Kept | None = None
+) -> list[WriteStat]:
+    """Write *rows* in this process; the statistics of the files.  *kept* is what the table object keeps of files."""
+    with local_task(plan, storage, kept=kept) as task:
         for located in task.located(rows):
             task.write(located)
         return task.finish()
 
 
-def local_task(plan: WritePlan, storage: Storage | None = None) -> WriteTask:
+def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: Kept | None = None) -> WriteTask:
     """The one task of a write in this process."""
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage)
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept, threads=pa.cpu_count())
 
 
 def combined(plan: WritePlan, rows: PreparedRows) -> PreparedRows:
@@ -260,18 +263,28 @@ def as_reader(data: Any) -> pa.RecordBatchReader:
 class WriteTask:
     """Writes rows where they belong.  Use as a context manager; :meth:`finish` gives the statistics.
 
-    ``plan`` is the write's, and ``tagger`` finds where rows belong.
+    ``plan`` is the write's, and ``tagger`` finds where rows belong.  Base files are written by *threads* threads.
     """
 
-    def __init__(self, plan: WritePlan, token: WriteToken, *, storage: Storage | None = None) -> None:
+    def __init__(
+        self,
+        plan: WritePlan,
+        token: WriteToken,
+        *,
+        storage: Storage | None = None,
+        kept: Kept | None = None,
+        threads: int = 1,
+    ) -> None:
         self.plan = plan
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
-        self.tagger = Tagger(self._storage, plan)
+        self.tagger = Tagger(self._storage, plan, kept=kept)
         self._keys = RowKeys.of(plan.config)
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
         self._counter = 1
+        self._threads = threads
+        self._complete = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
 
     def write(self, located: LocatedRows) -> None:
         """Take rows with the table's own columns; for a delete, with the columns that keys are made of.
@@ -322,13 +335,14 @@ class WriteTask:
     def end_groups(self, path: str) -> None:
         """Finish the file groups of a partition that have got rows: no more will come.  None of them stay in memory."""
         if path in self._partitions:
-            self._stats += self._partitions[path].close()
+            self._stats += close_handles([*self._partitions[path].closing()], threads=self._threads)
 
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
-        for partition in self._partitions.values():
-            self._stats += partition.close()
+        handles = [handle for partition in self._partitions.values() for handle in partition.closing()]
         self._partitions = {}
+        self._stats += close_handles(handles, threads=self._threads)
+        self._complete.finish()
         return self._stats
 
     def finish_apart(self) -> list[WriteStat]:
@@ -347,10 +361,13 @@ class WriteTask:
     def __exit__(self, *_error: object) -> None:
         for partition in self._partitions.values():
             partition.abandon()
+        self._complete.abandon()
 
     def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
-            target = GroupTarget(self._storage, self.plan, self._token, path)
+            target = GroupTarget(
+                self._storage, self.plan, self._token, path, complete=self._complete, threads=self._threads
+            )
             self._partitions[path] = PartitionWriter(target, self.tagger.partition(path), self._count)
         return self._partitions[path]
 

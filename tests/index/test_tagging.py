@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.index import NEW, NOT_IN_BASE_FILE, PartitionIndex
+from hudiformat.index.known_keys import GroupKeys, KnownKeys
 from hudiformat.index.rows import Tags
-from hudiformat.index.tagging import GroupKeys, KnownKeys, merged_tags
+from hudiformat.index.tagging import merged_tags
 from hudiformat.options import Operation
 from hudiformat.transaction import write_plan
 from tests.tables import new_table, rows

@@ -15,7 +15,7 @@ from hudiformat import Commit, CommitError, HudiFormatWarning, StorageError, Tab
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage, open_storage
-from hudiformat.timeline import Action, WriteStat
+from hudiformat.timeline import Action, WriteStat, read_metadata
 from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
 from tests.requests import RecordingStorage
@@ -217,3 +217,13 @@ def test_what_a_slow_attempt_of_a_task_makes_until_the_commit_is_deleted(tmp_pat
         write.commit(attempt(1))
     assert [name for name in data_files(tmp_path / "t") if "_0-0-2" in name] == []
     assert content(open_table(tmp_path / "t")) == [("a", 1, "x", 1)]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_what_is_kept_of_a_commit_is_what_its_file_says(tmp_path: Path, version: int) -> None:
+    table = new_table(tmp_path / "t", version=version, options={"hoodie.metadata.enable": "true"})
+    for commit in (table.insert(rows(("a", 1, "x", 1))), table.upsert(rows(("a", 2, "x", 2), ("b", 1, "y", 1)))):
+        kept = {done.time: metadata for done, metadata in table.context.parsed.commits.items()}
+        done = next(one for one in table.timeline.completed if one.time == commit.instant)
+        assert kept[commit.instant] == read_metadata(table.context.storage, table.config, done)
+        assert all(stat.indexed is None for stat in kept[commit.instant].write_stats)

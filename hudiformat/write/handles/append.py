@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from hudiformat.basefile import INSERTED, RECORD_KEY, UPDATED, FileIndexer, add_meta_columns
-from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, delete_block
+from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, data_blocks, delete_block
 from hudiformat.index import NOT_IN_BASE_FILE, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
 from hudiformat.options import Operation
@@ -19,6 +20,9 @@ from hudiformat.transaction import GroupTarget, LogFileStats, WriteCounts
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.rows import BlockSizes, Rows, WaitingRows
+
+_SMALL_BLOCKS = 1024
+"""Rows of less than this share of a block are encoded together with those of other file groups."""
 
 
 class _DataBlock(NamedTuple):
@@ -111,6 +115,20 @@ class AppendHandle:
         if self._entries is not None:
             self._entries.delete(record_keys, wins=ordering is None or not self._plan.ordering_fields)
 
+    def one_block(self) -> pa.Table | None:
+        """All rows that wait, where they are one small block, which :meth:`close` may be given encoded."""
+        is_small = 0 < self._waiting.size <= self._plan.options.block_max_size // _SMALL_BLOCKS
+        is_plain = self._base_instant is None and not self._compacted
+        if not (is_small and is_plain) or self._sizes.rows_of(self._waiting) < len(self._waiting):
+            return None
+        rows = self._waiting.take(len(self._waiting))
+        self._waiting.give_back(rows)
+        return rows.rows
+
+    def encode(self, parts: Sequence[pa.Table]) -> Iterator[LogBlock]:
+        """The blocks of *parts*, each what :meth:`one_block` gives of one of several handles of a write."""
+        return data_blocks(pa.concat_tables(parts), list(accumulate(map(len, parts[:-1]))), **self._shared_arguments)
+
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
         while len(self._waiting):
@@ -120,11 +138,15 @@ class AppendHandle:
         written = self._next_block()
         self._append([written.block], written.counts, written.indexer)
 
-    def close(self) -> list[WriteStat]:
-        """Write what is left, and close; one statistic per log file."""
+    def close(self, block: LogBlock | None = None) -> list[WriteStat]:
+        """Write what is left, and close; one statistic per log file.
+
+        *block* has the rows of :meth:`one_block`, where that has given some.
+        """
         last = None
         while len(self._waiting):
-            last = self._next_block()
+            last = self._next_block(block)
+            block = None
             if len(self._waiting) or not self._deletes:
                 self._append([last.block], last.counts, last.indexer)
         if self._deletes:  # the delete block goes into one append with the last data block, as in Hudi
@@ -168,10 +190,10 @@ class AppendHandle:
         while self._waiting.size >= self._plan.options.block_max_size:
             self._write_block()
 
-    def _next_block(self) -> _DataBlock:
-        """The next block of the rows that are waiting."""
-        rows = self._waiting.take(self._sizes.rows_of(self._waiting))
-        block = self._data_block(rows.rows, rows.positions)
+    def _next_block(self, encoded: LogBlock | None = None) -> _DataBlock:
+        """The next block of the rows that are waiting; *encoded* is one of all of them."""
+        rows = self._waiting.take(len(self._waiting) if encoded else self._sizes.rows_of(self._waiting))
+        block = encoded or self._data_block(rows.rows, rows.positions)
         while (fewer := self._sizes.fewer(rows, len(block.content))) is not None:
             self._waiting.give_back(rows.slice(fewer, len(rows.rows)))
             rows = rows.slice(0, fewer)
@@ -192,20 +214,27 @@ class AppendHandle:
         return indexer
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
-        options = self._plan.options
-        schema = self._plan.schema if self._partial is None else self._partial
         order = self._order(positions)
         block = data_block(
             rows if order is None else taken(rows, order),
-            instant=self._plan.instant,
-            schema=schema.avro_with_meta,
-            format=options.block_format,
             positions=None if order is None else positions[order],
             base_instant=None if order is None else self._base_instant,
-            is_partial=self._partial is not None,
-            compression=options.parquet_codec if options.block_format == "parquet" else None,
+            **self._shared_arguments,
         )
         return self._headed(block)
+
+    @property
+    def _shared_arguments(self) -> dict[str, Any]:
+        """What all data blocks of a write are made with."""
+        options = self._plan.options
+        schema = self._plan.schema if self._partial is None else self._partial
+        return {
+            "instant": self._plan.instant,
+            "schema": schema.avro_with_meta,
+            "format": options.block_format,
+            "is_partial": self._partial is not None,
+            "compression": options.parquet_codec if options.block_format == "parquet" else None,
+        }
 
     def _order(self, positions: Integers) -> Integers | None:
         """The order of positions that a block can have in its header; None where it can have none.

@@ -23,7 +23,7 @@ class OpenBaseFile:
         self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, "parquet"))
         self.file_id = target.file_id
         self.path = target.path(self.name)
-        self._sync = plan.options.sync
+        self._target = target
         self._indexer = plan.indexer()
         create_marker(storage, plan.instant, self.path)
         self._file = storage.open_new(self.path)
@@ -88,9 +88,7 @@ class OpenBaseFile:
     def close(self, *, same_keys: FileKeys | None = None) -> int:
         """Finish the file; its size in bytes.  *same_keys* as in ``BaseFileWriter.close``."""
         size = self._writer.close(same_keys=same_keys)
-        if self._sync:
-            self._file.sync()
-        self._file.close()
+        self._target.close(self._file)
         return size
 
     @property

@@ -95,9 +95,7 @@ class _OpenCopy:
     def close(self) -> WriteStat:
         plan, copied = self._target.plan, self._copied
         size = copied.close(plan.schema.avro_with_meta, bloom_filter=plan.options.bloom_filter)
-        if plan.options.sync:
-            self._file.sync()
-        self._file.close()
+        self._target.close(self._file)
         return base_file_stat(
             partition_path=self._target.partition_path,
             file_id=self._target.file_id,

@@ -34,6 +34,7 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.base_file import OpenBaseFile
+from hudiformat.write.handles.behind import Behind
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
 from hudiformat.write.rows import combine, deleted_rows
 
@@ -221,10 +222,13 @@ class MergeHandle:
         self._numbers = _numbers([*self._changes, *self._inserts])
         changes = self._gathered(file)
         counts = WriteCounts()
-        for base in self._base_rows(changes.ordering_fields):
-            merged, counted = changes.merged(base, self._log)
-            counts += counted
-            file.write(add_file_name(merged, file.name))
+        # What an index of the metadata table keeps of the rows is gathered in this thread.
+        with Behind(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
+            for base in self._base_rows(changes.ordering_fields):
+                merged, counted = changes.merged(base, self._log)
+                counts += counted
+                behind.call(file.write, add_file_name(merged, file.name))
+            behind.finish()
         for rows in (changes.left(), self._stored(self._bare(self._inserts), INSERTED)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)

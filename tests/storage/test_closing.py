@@ -1,0 +1,116 @@
+"""Files that are closed together."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from hudiformat.errors import StorageError
+from hudiformat.storage import CompleteFiles, LocalStorage, local
+from tests.faults import FaultyStorage
+
+T = TypeVar("T")
+
+
+class _Full:
+    """The disk is full when the third file is synced."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        self.done.append(what)
+        if what == "sync" and self.done.count("sync") == 3:
+            raise StorageError("no space left on device")
+        return action()
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The files, by their inodes, that have been synced."""
+    found: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: found.append(os.fstat(handle).st_ino))
+    return found
+
+
+def test_files_that_are_complete_are_synced_together_and_closed(tmp_path: Path, synced: list[int]) -> None:
+    storage = LocalStorage(tmp_path)
+    files = [storage.open_new(f"f{number}") for number in range(5)]
+    with CompleteFiles() as complete:
+        for file in files:
+            file.write(b"data")
+            complete.add(file)
+        assert not synced
+    assert {(tmp_path / f"f{number}").stat().st_ino for number in range(5)} < set(synced)
+    assert tmp_path.stat().st_ino in synced
+    with pytest.raises(StorageError, match="it is closed"):
+        files[0].write(b"more")
+
+
+def test_only_so_many_files_wait(tmp_path: Path, synced: list[int]) -> None:
+    storage, complete = LocalStorage(tmp_path), CompleteFiles()
+    for number in range(64):
+        complete.add(storage.open_new(f"f{number}"))
+    assert (tmp_path / "f0").stat().st_ino in synced
+
+
+def test_files_are_closed_at_once_where_nothing_is_synced(tmp_path: Path, synced: list[int]) -> None:
+    file = LocalStorage(tmp_path).open_new("f")
+    CompleteFiles(sync=False).add(file)
+    with pytest.raises(StorageError, match="it is closed"):
+        file.write(b"more")
+    assert not synced
+
+
+def test_a_file_that_cannot_be_synced_fails_the_write_and_every_file_is_closed(tmp_path: Path) -> None:
+    full = _Full()
+    storage, complete = FaultyStorage(LocalStorage(tmp_path), full), CompleteFiles()
+    for number in range(5):
+        complete.add(storage.open_new(f"f{number}"))
+    with pytest.raises(StorageError, match="no space left"):
+        complete.finish()
+    assert full.done.count("sync") == full.done.count("close") == 5
+
+
+def test_files_of_a_failed_write_are_let_go(tmp_path: Path, synced: list[int]) -> None:
+    file = LocalStorage(tmp_path).open_new("f")
+
+    def fail() -> None:
+        with CompleteFiles() as complete:
+            complete.add(file)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    with pytest.raises(StorageError, match="it is closed"):
+        file.write(b"more")
+    assert not synced
+
+
+def test_a_folder_is_synced_once_for_all_who_wait_for_it(
+    tmp_path: Path, synced: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called, moments = threading.Event(), count(1)
+
+    def moment() -> Iterator[int]:
+        for one in moments:
+            called.set()
+            yield one
+
+    monkeypatch.setattr(local, "_moments", moment())
+    turn = local._sync_turns[hash(tmp_path) % len(local._sync_turns)]
+    with turn:
+        waiting = threading.Thread(target=local._sync_folder, args=(tmp_path,))
+        waiting.start()
+        called.wait()
+        local._synced_from[tmp_path] = next(moments)  # another sync has begun since, and has ended
+    waiting.join()
+    assert not synced
+    local._sync_folder(tmp_path)
+    assert synced == [tmp_path.stat().st_ino]
