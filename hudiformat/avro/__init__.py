@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudiformat.avro.casts import keeps_order
 from hudiformat.avro.decode import Records, decode_records, find_records, find_runs
 from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
-from hudiformat.avro.encode import encode_datums, encode_records
+from hudiformat.avro.encode import encode_datums, encode_parts, encode_records
 from hudiformat.avro.java_text import java_float
 from hudiformat.avro.renaming import relabelled, renamed_schema, same_names, stored_schema
 from hudiformat.avro.schema import META_COLUMNS, arrow_to_avro, avro_to_arrow, resolve
@@ -47,6 +47,7 @@ __all__ = [
     "decode_value",
     "encode_datums",
     "encode_delete_list",
+    "encode_parts",
     "encode_records",
     "find_records",
     "find_runs",

@@ -1,60 +1,40 @@
-"""RecordBatch -> Avro records, column by column.  Layout: spec/avro-records.md.
-
-Each node of the schema turns an Arrow array into cells (see ``cells``), which are then joined row by row.  ``present``
-says in which rows there is a value at all: below a null struct or in another branch of a union a value takes no bytes.
-None means all rows.
-"""
+"""RecordBatch -> Avro records, some thousand rows at a time.  Layout: spec/avro-records.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.types as pat
 
-from hudiformat.avro.arrays import (
-    U64,
-    Bytes,
-    Longs,
-    Mask,
-    Words,
-    content,
-    numbers,
-    offsets,
-    one_batch,
-    validity,
-)
-from hudiformat.avro.cells import (
-    WORD_SIZE,
-    Cell,
-    FixedCell,
-    Reference,
-    Word,
-    byte,
-    equal_texts,
-    integers,
-    join,
-    size,
-    small,
-    text_words,
-)
-from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
+from hudiformat.avro.arrays import Bytes, Longs, Words, content, one_batch
+from hudiformat.avro.cells import Cell, join, size
+from hudiformat.avro.encoders import column_cells, head_and_length, length_prefix
+from hudiformat.avro.nodes import Nullable, Primitive, Record, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, resolve
-from hudiformat.errors import DataError, EncodeError, SchemaError
-from hudiformat.wire import INT32_MAX
+from hudiformat.errors import SchemaError
 
 _CHUNK_ROWS = 16384
 _CHUNK_BYTES = 1 << 28
-_LENGTH_SIZE = 4
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values
-_DECIMAL_SIZE = 16
-_DTYPES = {"int": np.int32, "long": np.int64, "float": np.uint32, "double": np.uint64}
-_SIZES = {"float": 4, "double": 8}
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
+
+
+class _Parts(NamedTuple):
+    """In which rows parts begin, in ascending order; ``heads`` are the eight bytes before each part, if there are."""
+
+    firsts: Longs
+    heads: Words | None = None
+
+    def within(self, first: int, end: int) -> _Parts:
+        """Those that begin in the rows from *first* to *end*, which are then counted from *first*."""
+        here = slice(*np.searchsorted(self.firsts, (first, end)))
+        return _Parts(self.firsts[here] - first, None if self.heads is None else self.heads[here])
+
+
+_NO_PARTS = _Parts(np.zeros(0, np.int64))
 
 
 def encode_records(
@@ -71,35 +51,53 @@ def encode_records(
         DataError: a null where the schema allows none, or a value that its type does not hold.
         EncodeError: a record of 2 GiB or more.
     """
-    record = parse_schema(schema_json)
     output = _Output(batch, head)
-    for rows in _chunks(batch, schema_json):
-        cells: list[Cell] = []
-        for index, (name, node) in enumerate(record.fields):
-            cells += _cells(node, rows.field(index), None, name)
-        lengths = size(cells, len(rows))
-        if framed:
-            cells.insert(0, length_prefix(lengths))
-            lengths += _LENGTH_SIZE
-        data, _ = join(cells, lengths)
-        output.append(data)
+    _encode(output, batch, schema_json, _NO_PARTS, framed=framed)
     output.append(content(tail))
     return output.written()
 
 
+def encode_parts(
+    batch: pa.RecordBatch | pa.Table, schema_json: str, firsts: Longs, heads: Words
+) -> tuple[memoryview, Longs]:
+    """The records of :func:`encode_records` in parts, and the offsets at which these begin, and the last one ends.
+
+    Part ``i`` begins with the row ``firsts[i]``, and before its first record are the eight bytes of ``heads[i]``.
+    The first part begins with row 0, and each one has a row at least.
+    """
+    output = _Output(batch)
+    starts = _encode(output, batch, schema_json, _Parts(firsts, heads), framed=True)
+    return output.written(), starts
+
+
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
     """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
-    record = parse_schema(schema_json)
-    output, starts = _Output(batch), [np.zeros(1, np.int64)]
+    output = _Output(batch)
+    starts = _encode(output, batch, schema_json, _Parts(np.arange(batch.num_rows)), framed=False)
+    buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written())]
+    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
+
+
+def _encode(
+    output: _Output, batch: pa.RecordBatch | pa.Table, schema_json: str, parts: _Parts, *, framed: bool
+) -> Longs:
+    """Append the records; the offsets in the output at which parts begin, and the last one ends."""
+    record, first, starts = parse_schema(schema_json), 0, []
     for rows in _chunks(batch, schema_json):
+        here = parts.within(first, first + len(rows))
         cells: list[Cell] = []
         for index, (name, node) in enumerate(record.fields):
-            cells += _cells(node, rows.field(index), None, name)
-        data, ends = join(cells, size(cells, len(rows)))
-        starts.append(ends[1:] + starts[-1][-1])
+            cells += column_cells(node, rows.field(index), None, name)
+        lengths = size(cells, len(rows))
+        if framed:
+            prefix = length_prefix(lengths) if here.heads is None else head_and_length(lengths, here.firsts, here.heads)
+            cells.insert(0, prefix)
+            lengths += prefix.lengths
+        data, ends = join(cells, lengths)
+        starts.append(ends[here.firsts] + output.used)
         output.append(data)
-    buffers = [None, pa.py_buffer(np.concatenate(starts)), pa.py_buffer(output.written())]
-    return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
+        first += len(rows)
+    return np.concatenate([*starts, [output.used]])
 
 
 def _size_of(batch: pa.RecordBatch | pa.Table) -> int:
@@ -115,20 +113,20 @@ class _Output:
 
     def __init__(self, batch: pa.RecordBatch | pa.Table, head: bytes = b"") -> None:
         self._room = np.empty(_size_of(batch) + batch.num_rows * _SPARE_BYTES + _SPARE_BYTES, np.uint8)
-        self._used = 0
+        self.used = 0
         self.append(content(head))
 
     def append(self, part: Bytes) -> None:
-        end = self._used + len(part)
+        end = self.used + len(part)
         if end > len(self._room):
             room = np.empty(end * 2, np.uint8)
-            room[: self._used] = self._room[: self._used]
+            room[: self.used] = self._room[: self.used]
             self._room = room
-        self._room[self._used : end] = part
-        self._used = end
+        self._room[self.used : end] = part
+        self.used = end
 
     def written(self) -> memoryview:
-        return self._room[: self._used].data.toreadonly()
+        return self._room[: self.used].data.toreadonly()
 
 
 def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str) -> Iterator[pa.StructArray]:
@@ -138,7 +136,7 @@ def _chunks(batch: pa.RecordBatch | pa.Table, schema_json: str) -> Iterator[pa.S
     if extra is not None:
         raise SchemaError(f"column {extra} is not in the Avro schema: drop it, or add it there", column=extra)
     record = parse_schema(schema_json)
-    fits = batch.schema.equals(target)  # then there is nothing to resolve, and _cells checks the nulls
+    fits = batch.schema.equals(target)  # then there is nothing to resolve, and column_cells checks the nulls
     for piece in _pieces(batch):
         left = piece
         while left.num_rows:
@@ -181,212 +179,3 @@ def _not_too_large(chunk: pa.RecordBatch) -> pa.RecordBatch:
     while chunk.num_rows > 1 and chunk.nbytes > _CHUNK_BYTES:
         chunk = chunk.slice(0, chunk.num_rows // 2)
     return chunk
-
-
-def length_prefix(lengths: Longs) -> Word:
-    """The length in front of each record.
-
-    Raises:
-        EncodeError: a record of 2 GiB or more.
-    """
-    if int(lengths.max(initial=0)) > INT32_MAX:
-        raise EncodeError(f"a record of {lengths.max()} bytes: Hudi's lengths are 32-bit")
-    return small(lengths.astype(np.uint32).byteswap().astype(np.uint64), _LENGTH_SIZE, None)
-
-
-def _cells(node: Node, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    """The cells of a column; of a nullable one, first the cell of its branch."""
-    cells: list[Cell] = []
-    valid = validity(array)
-    if isinstance(node, Nullable):
-        full, empty = (2, 0) if node.null_branch == 0 else (0, 2)
-        node = node.inner
-        if valid is None:
-            cells.append(byte(full, present))
-        elif not valid.any():
-            return [byte(empty, present)]
-        else:
-            cells.append(small((valid if full else ~valid).astype(np.uint64) << U64(1), 1, present))
-            present = valid if present is None else valid & present
-    elif valid is not None and not node.nullable and (present is None or (present & ~valid).any()):
-        raise DataError(f"column {path} is not nullable and has a null", column=path)
-    if isinstance(node, Record):
-        for index, (name, child) in enumerate(node.fields):
-            cells += _cells(child, array.field(index), present, f"{path}.{name}")
-        return cells
-    return cells + _ENCODERS[node.kind if isinstance(node, Primitive) else type(node)](node, array, present, path)
-
-
-def _boolean(_node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    values = array.cast(pa.uint8()).fill_null(0) if array.null_count else array.cast(pa.uint8())
-    return [small(numbers(values, np.uint8).astype(np.uint64), 1, present)]
-
-
-def _integer(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    return integers(numbers(array, _DTYPES[node.kind]).astype(np.int64), present)
-
-
-def _floating(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    return [small(numbers(array, _DTYPES[node.kind]).astype(np.uint64), _SIZES[node.kind], present)]
-
-
-def _text(node: Primitive, array: pa.Array, present: Mask | None, _path: str) -> list[Cell]:
-    """Strings and bytes; a dictionary holds the one text that all rows share."""
-    if pat.is_decimal(node.arrow):
-        return _decimal_bytes(array, present)
-    if isinstance(array, pa.DictionaryArray):
-        shared = content(array.dictionary[0].as_buffer())
-        return equal_texts(shared, len(shared))
-    starts = offsets(array)
-    data = content(array.buffers()[2])
-    lengths = np.diff(starts)
-    if present is not None:
-        lengths *= present
-    longest = int(lengths.max(initial=0))
-    if present is None and int(lengths.min(initial=longest)) == longest:
-        return equal_texts(data[starts[0] : starts[-1]], longest)
-    cells = integers(lengths, present)
-    if longest <= WORD_SIZE:
-        return [*cells, Word(text_words(data, starts[:-1], lengths), lengths, longest)]
-    return [*cells, Reference(data, starts[:-1], lengths)]
-
-
-def _fixed(node: Fixed, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    if pat.is_decimal(node.arrow):
-        return _decimal_fixed(node.size, array, present, path)
-    first = array.offset * node.size
-    return [_rows(content(array.buffers()[1])[first : first + len(array) * node.size], node.size, len(array), present)]
-
-
-def _rows(data: Bytes, width: int, rows: int, present: Mask | None) -> Cell:
-    if present is None:
-        return FixedCell(data, width)
-    return Reference(data, np.arange(0, rows * width, width), present * np.int64(width))
-
-
-def _decimal_fixed(width: int, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    low, high = _halves(array)
-    top, spare = (low.view(np.int64), 8 - width) if width <= WORD_SIZE else (high, max(_DECIMAL_SIZE - width, 0))
-    bad = (top << (8 * spare)) >> (8 * spare) != top
-    if width <= WORD_SIZE:
-        bad |= top >> 63 != high
-    refuse(bad, there(array, present), f"a decimal that needs more than {width} bytes", path)
-    if width <= WORD_SIZE:
-        return [small((low << U64(8 * spare)).byteswap(), width, present)]
-    signs = np.repeat((high >> 63).astype(np.uint8)[:, None], max(width - _DECIMAL_SIZE, 0), axis=1)
-    data = np.hstack([signs, _big_endian(array)[:, spare:]]).ravel()
-    return [_rows(data, width, len(array), present)]
-
-
-def _decimal_bytes(array: pa.Array, present: Mask | None) -> list[Cell]:
-    """As few bytes as two's complement needs, like Java's ``BigInteger.toByteArray``."""
-    data = _big_endian(array)
-    sign = (data[:, :1] >> 7) * np.uint8(0xFF)
-    spare = (data[:, :-1] == sign) & (data[:, 1:] >> 7 == sign >> 7)
-    lengths = _DECIMAL_SIZE - np.logical_and.accumulate(spare, axis=1).sum(axis=1)
-    if present is not None:
-        lengths *= present
-    ends = np.arange(1, len(array) + 1, dtype=np.int64) * _DECIMAL_SIZE
-    return [*integers(lengths, present), Reference(data.ravel(), ends - lengths, lengths)]
-
-
-def _halves(array: pa.Array) -> tuple[Words, Longs]:
-    """The low and high 64 bits of decimals."""
-    both = numbers(array, np.dtype([("low", np.uint64), ("high", np.int64)]))
-    return np.ascontiguousarray(both["low"]), np.ascontiguousarray(both["high"])
-
-
-def _big_endian(array: pa.Array) -> Bytes:
-    """Decimals as rows of 16 bytes, the most significant first."""
-    return np.ascontiguousarray(numbers(array, "V16").view(np.uint8).reshape(-1, _DECIMAL_SIZE)[:, ::-1])
-
-
-def _enum(node: Enum, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    indices = pc.index_in(array, pa.array(node.symbols, array.type))
-    unknown = ~indices.is_valid().to_numpy(zero_copy_only=False)
-    refuse(unknown, there(array, present), "a symbol that the enum lacks", path)
-    return integers(numbers(indices.fill_null(0), np.int32).astype(np.int64), present)
-
-
-def _array(node: Array, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    return _items(node.items, array, array.values.slice, present, f"{path}.item")
-
-
-def _map(node: Map, array: pa.Array, present: Mask | None, path: str) -> list[Cell]:
-    def entries(first: int, count: int) -> pa.StructArray:
-        parts = [array.keys.slice(first, count), array.items.slice(first, count)]
-        return pa.StructArray.from_arrays(parts, names=["key", "value"])
-
-    return _items(node.entries, array, entries, present, path)
-
-
-def _items(
-    node: Node, array: pa.Array, values: Callable[[int, int], pa.Array], present: Mask | None, path: str
-) -> list[Cell]:
-    """Count, items and a closing zero, as Java writes them: all items in one block, nothing but the zero for none."""
-    positions = offsets(array)
-    first, last = int(positions[0]), int(positions[-1])
-    counts = np.diff(positions)
-    used = None
-    if present is not None:
-        used = np.repeat(present, counts)  # the items below a null list are not encoded
-        counts = counts * present
-    data, starts = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    if last > first:
-        cells = _cells(node, values(first, last - first), used, path)
-        data, starts = join(cells, size(cells, last - first))
-    begins, ends = starts[positions[:-1] - first], starts[positions[1:] - first]
-    body = Reference(data, begins, ends - begins)
-    return [*integers(counts, counts > 0), body, byte(0, present)]
-
-
-def _union(node: Union, array: pa.StructArray, present: Mask | None, path: str) -> list[Cell]:
-    set_ = there(array, present)
-    members = [array.field(index) for index in range(array.type.num_fields)]
-    chosen = [np.ones(len(array), np.bool_) if (valid := validity(member)) is None else valid for member in members]
-    refuse(np.sum(chosen, axis=0) != 1, set_, "a union of which not exactly one member is set", path)
-    if set_ is not None:
-        chosen = [mask & set_ for mask in chosen]
-    order = [index for index, branch in enumerate(node.branches) if branch is not None]
-    index = np.full(len(array), node.branches.index(None) if None in node.branches else 0, np.int64)
-    for branch, mask in zip(order, chosen, strict=True):
-        index[mask] = branch
-    cells = integers(index, present)
-    for branch, member, mask in zip(order, members, chosen, strict=True):
-        inner = node.branches[branch]
-        if inner is not None and mask.any():
-            cells += _cells(inner, member, mask, f"{path}.member{order.index(branch)}")
-    return cells
-
-
-def there(array: pa.Array, present: Mask | None) -> Mask | None:
-    """The rows with a value."""
-    valid = validity(array)
-    if valid is None or present is None:
-        return present if valid is None else valid
-    return valid & present
-
-
-def refuse(bad: Mask, there: Mask | None, what: str, path: str) -> None:
-    """Raise for the first bad row with a value."""
-    if there is not None:
-        bad = bad & there
-    if bad.any():
-        raise DataError(f"column {path}, row {int(bad.argmax())} of its batch: {what}", column=path)
-
-
-_ENCODERS: dict[str | type[Node], Callable[[Any, Any, Mask | None, str], list[Cell]]] = {
-    "boolean": _boolean,
-    "int": _integer,
-    "long": _integer,
-    "float": _floating,
-    "double": _floating,
-    "string": _text,
-    "bytes": _text,
-    Fixed: _fixed,
-    Enum: _enum,
-    Array: _array,
-    Map: _map,
-    Union: _union,
-}
-"""The function for a node that is neither nullable nor a record, by the kind of a primitive, or by its class."""

@@ -20,8 +20,8 @@ from hudiformat.avro import (
     encode_records,
     resolve,
 )
-from hudiformat.avro.encode import _size_of, length_prefix
-from hudiformat.errors import DataError, EncodeError, SchemaError
+from hudiformat.avro.encode import _size_of
+from hudiformat.errors import DataError, SchemaError
 from hudiformat.testing import batches
 from tests.avro.builders import SLOW, both_ways, record_schema, same, schema_of
 from tests.avro.golden import AVRO, CDC, golden_blocks
@@ -219,11 +219,6 @@ def test_wide_rows_go_in_smaller_chunks(limit: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(encode, "_CHUNK_BYTES", limit)
     assert encode_records(batch, schema) == expected
     assert encode_datums(batch, schema) == datums
-
-
-def test_a_record_of_two_gigabytes_is_refused() -> None:
-    with pytest.raises(EncodeError, match="2147483648 bytes"):
-        length_prefix(np.array([5, 2**31]))
 
 
 def test_no_rows_and_no_columns() -> None:

@@ -1,23 +1,30 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from hudiformat.avro import encode
 from hudiformat.blocks import (
     BlockHeader,
     BlockType,
     HeaderKey,
     LogBlock,
     data_block,
+    data_blocks,
     delete_block,
     encode_block,
     rollback_block,
 )
 from hudiformat.errors import DataError, EncodeError, SchemaError, UnsupportedFeatureError
+from hudiformat.testing import batches
 from tests.blocks.vectors import AVRO, DELETE, ROLLBACK, SCHEMA
 
 BATCH = pa.record_batch({"a": pa.array([1, -2], pa.int32())})
@@ -192,3 +199,66 @@ def test_positions_need_their_base_file() -> None:
         data_block(ROWS, instant="002", positions=[1])
     with pytest.raises(EncodeError, match="go together: pass both"):
         delete_block(["a"], instant="002", base_instant="001")
+
+
+NINE = pa.record_batch({"k": [f"key {number}" for number in range(9)], "n": [*range(8), None]})
+
+
+@pytest.mark.parametrize("name", ["avro", "cdc", "hfile", "parquet"])
+@pytest.mark.parametrize("cuts", [[], [4], [1, 2, 5], [0, 3, 3, 3, 9]], ids=str)
+@pytest.mark.parametrize("positioned", [False, True])
+def test_blocks_cut_from_rows_are_those_of_each_slice(name: str, cuts: list[int], positioned: bool) -> None:
+    rows = pa.record_batch({"_hoodie_record_key": NINE["k"], "n": NINE["n"]})
+    places = list(range(10, 28, 2))
+    more: dict[str, Any] = {"instant": "001", "format": name, "is_partial": True}
+    place: dict[str, Any] = {"positions": places, "base_instant": "000"} if positioned else {}
+    blocks = list(data_blocks(rows, cuts, **more, **place))
+    bounds = [0, *cuts, 9]
+    for block, first, last in zip(blocks, bounds[:-1], bounds[1:], strict=True):
+        alone = place and {**place, "positions": places[first:last]}
+        assert block == data_block(rows.slice(first, last - first), **more, **alone)
+        assert encode_block(block) == encode_block(data_block(rows.slice(first, last - first), **more, **alone))
+
+
+def test_blocks_that_are_cut_share_one_buffer_and_one_header() -> None:
+    first, second = data_blocks(pa.table(NINE), np.array([4]), instant="001")
+    assert first.header is second.header
+    assert isinstance(first.content, memoryview)
+    assert isinstance(second.content, memoryview)
+    assert first.content.obj is second.content.obj
+
+
+@given(batch=batches(), data=st.data())
+def test_blocks_of_any_rows_cut_anywhere_are_those_of_each_slice(batch: pa.RecordBatch, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, batch.num_rows), max_size=5)))
+    bounds = [0, *cuts, batch.num_rows]
+    expected = [data_block(batch.slice(a, b - a), instant="001") for a, b in pairwise(bounds)]
+    assert list(data_blocks(batch, cuts, instant="001")) == expected
+
+
+def test_blocks_are_cut_across_the_chunks_in_which_rows_are_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encode, "_CHUNK_ROWS", 4)
+    for cuts in ([3, 4, 5], [4], [1, 8]):
+        expected = [data_block(NINE.slice(a, b - a), instant="001") for a, b in pairwise([0, *cuts, 9])]
+        assert list(data_blocks(NINE, cuts, instant="001")) == expected
+
+
+@pytest.mark.parametrize(
+    ("cuts", "message"),
+    [
+        ([5, 3], "found 3 after 5"),
+        ([10], "from 0 to 9, the number of rows; found 9 after 10"),
+        ([-1], "found -1 after 0"),
+        ([1.5], "cuts are row numbers; found float64 1.5"),
+    ],
+)
+def test_cuts_that_cut_no_rows_are_refused(cuts: list[int], message: str) -> None:
+    with pytest.raises(EncodeError, match=message):
+        data_blocks(NINE, cuts, instant="001")
+
+
+def test_cut_blocks_need_a_position_for_each_row() -> None:
+    with pytest.raises(EncodeError, match="2 positions were given for 9 rows"):
+        data_blocks(NINE, [3], instant="001", positions=[1, 2], base_instant="000")
+    with pytest.raises(EncodeError, match="go together"):
+        data_blocks(NINE, [3], instant="001", base_instant="000")

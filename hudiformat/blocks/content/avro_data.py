@@ -5,14 +5,14 @@ Layout: spec/log-block.md; the records: spec/avro-records.md.  Source: HoodieAvr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudiformat.avro import Records, avro_to_arrow, encode_records, find_records, find_runs, resolve
+from hudiformat.avro import Records, avro_to_arrow, encode_parts, find_records, find_runs, resolve
 from hudiformat.avro.arrays import Longs
 from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
@@ -26,9 +26,27 @@ _READABLE = (1, 2, 3)
 _PROLOGUE = np.dtype([("version", ">i4"), ("count", ">i4")])
 
 
-def encode(batch: pa.RecordBatch | pa.Table, schema: str) -> memoryview:
-    """The content for *batch* under the Avro schema *schema* (JSON)."""
-    return encode_records(batch, schema, head=int32(CONTENT_VERSION) + int32(batch.num_rows))
+def prologue(count: int) -> bytes:
+    """What is before the records: the version, and how many there are."""
+    return int32(CONTENT_VERSION) + int32(count)
+
+
+def encode_cut(batch: pa.RecordBatch | pa.Table, schema: str, bounds: Longs) -> Iterator[memoryview]:
+    """The contents for the rows from ``bounds[i]`` to ``bounds[i + 1]``; all are parts of one buffer.
+
+    *bounds* ascend from 0 to the number of rows; what is encoded here is all of *batch* at once.
+    """
+    counts = np.diff(bounds)
+    full = counts > 0
+    prologues = np.zeros(int(full.sum()), _PROLOGUE)
+    prologues["version"], prologues["count"] = CONTENT_VERSION, counts[full]
+    data, starts = encode_parts(batch, schema, bounds[:-1][full], prologues.view(np.uint64))
+    offsets = starts.tolist()
+    contents = map(data.__getitem__, map(slice, offsets[:-1], offsets[1:]))
+    if full.all():
+        return contents
+    empty = memoryview(prologue(0))
+    return (next(contents) if is_full else empty for is_full in full.tolist())
 
 
 def find(content: bytes | memoryview, written: str) -> Records:
