@@ -34,11 +34,16 @@ def size_of(batch: pa.RecordBatch | pa.Table) -> int:
         return int(batch.get_total_buffer_size())
 
 
+def _allocated(size: int) -> Bytes:
+    """Memory from Arrow, which keeps what is freed for a while: the system has to clear new pages for numpy's."""
+    return np.frombuffer(pa.allocate_buffer(size), np.uint8)
+
+
 class Output:
     """Bytes that grow at the end; at first there is room for *size*."""
 
     def __init__(self, size: int = 0, head: bytes = b"") -> None:
-        self._room = np.empty(size + len(head), np.uint8)
+        self._room = _allocated(size + len(head))
         self.used = 0
         self.append(content(head))
 
@@ -46,7 +51,7 @@ class Output:
         """Where the next *size* bytes may be written; add those that are to ``used``."""
         end = self.used + size
         if end > len(self._room):
-            room = np.empty(max(end, 2 * self.used), np.uint8)
+            room = _allocated(max(end, 2 * self.used))
             room[: self.used] = self._room[: self.used]
             self._room = room
         return self._room[self.used : end]

@@ -17,7 +17,6 @@ from hudiformat.avro.compiled.node_table import (
     BRANCH,
     COUNT,
     DATA,
-    DECIMAL,
     DECIMAL_BYTES,
     DOUBLE,
     END,
@@ -32,7 +31,6 @@ from hudiformat.avro.compiled.node_table import (
     LOW,
     NONE,
     OFFSET,
-    RECORD,
     SHARED,
     TEXT,
     TEXTS,
@@ -68,7 +66,7 @@ def prepare(nodes: Longs, array: int) -> int:
         node[VALIDITY] = load64(buffers) if load64(at + _NULLS) != 0 else 0
         low, high = int(node[LOW] + node[OFFSET]), int(node[HIGH] + node[OFFSET])
         rows = high - low
-        data = 0 if kind in {RECORD, UNION} else load64(buffers + 8)
+        data = load64(buffers + 8) if kind > UNION else 0
         if kind == SHARED:
             _find_shared(node, load64(at + _DICTIONARY))
         elif kind == TEXT:
@@ -79,7 +77,7 @@ def prepare(nodes: Longs, array: int) -> int:
             low, high = (load32(data + 4 * low), load32(data + 4 * high)) if rows else (0, 0)
         node[DATA] = data
         size += rows * _most_bytes(kind, node[COUNT])
-        if kind in {RECORD, UNION, LIST}:
+        if kind <= LIST:
             for child in range(node[COUNT]):
                 inner = nodes[node[FIRST] + child]
                 inner[ARRAY], inner[LOW], inner[HIGH] = load64(children + 8 * child), low, high
@@ -97,11 +95,11 @@ def _find_shared(node: Longs, dictionary: int) -> None:
 
 def _most_bytes(kind: int, count: int) -> int:
     """How many bytes a value may have, with its branch and the length or the end of what follows."""
-    if kind in {FIXED, DECIMAL, SHARED}:
+    if FIXED <= kind <= SHARED:
         return count + 6
     if kind == DECIMAL_BYTES:
         return _DECIMAL_SIZE + 2
-    return 2 if kind in {RECORD, UNION} else 12
+    return 2 if kind <= UNION else 12
 
 
 def write(  # noqa: PLR0917 - compiled functions take plain numbers and arrays
@@ -241,12 +239,12 @@ def _write_value(node: int, kind: int, index: int, at: int) -> int:
 
 def _write_number(kind: int, data: int, index: int, at: int) -> int:
     """Write the number *index* of those at *data*; returns the address behind it."""
-    if kind in {LONG, INT}:
-        if kind == LONG:
-            number = load64(data + 8 * index)
-        else:
-            number = load32(data + 4 * index)
-            number -= number >> 31 << 32
+    if kind == LONG:
+        number = load64(data + 8 * index)
+        return _put_varint(at, number << 1 ^ number >> 63)
+    if kind == INT:
+        number = load32(data + 4 * index)
+        number -= number >> 31 << 32
         return _put_varint(at, number << 1 ^ number >> 63)
     if kind == DOUBLE:
         store64(at, load64(data + 8 * index))

@@ -21,8 +21,11 @@ import pyarrow.types as pat
 from hudiformat.avro.arrays import Longs
 from hudiformat.avro.nodes import Array, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 
-RECORD, UNION, LIST, TEXT, LONG, INT, DOUBLE, FLOAT, BOOLEAN, SHARED, FIXED, DECIMAL, DECIMAL_BYTES = range(13)
-"""The kinds of nodes, those with inner nodes first; SHARED is one text for all rows."""
+RECORD, UNION, LIST, TEXT, LONG, INT, DOUBLE, FLOAT, BOOLEAN, FIXED, DECIMAL, SHARED, DECIMAL_BYTES = range(13)
+"""The kinds of nodes, those with inner nodes first; SHARED is one text for all rows.
+
+Compiled code compares them by their order: ``in`` a tuple or set would make one for each value.
+"""
 
 KIND, BRANCH, VALIDITY, DATA, TEXTS, OFFSET, FIRST, COUNT, END, ARRAY, LOW, HIGH = range(12)
 """The columns of the table of nodes, each of eight bytes.
