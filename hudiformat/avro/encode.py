@@ -51,7 +51,7 @@ def encode_parts(
 
 def encode_datums(batch: pa.RecordBatch, schema_json: str) -> pa.LargeBinaryArray:
     """The Avro binary of each row without its length; otherwise as :func:`encode_records`."""
-    output, starts = _encode(batch, schema_json, Parts(np.arange(batch.num_rows)), framed=False)
+    output, starts = _encode(batch, schema_json, Parts(np.arange(batch.num_rows, dtype=np.int64)), framed=False)
     buffers = [None, pa.py_buffer(starts), pa.py_buffer(output.written())]
     return pa.Array.from_buffers(pa.large_binary(), batch.num_rows, buffers)
 

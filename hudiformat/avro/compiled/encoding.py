@@ -1,8 +1,8 @@
 """Arrow arrays -> Avro records, row by row in compiled code.  Layout: spec/avro-records.md.
 
-:func:`prepare` writes the addresses of an array's buffers into a table of nodes, as Arrow's C data interface has them,
-and :func:`write` walks through the table for each row.  Where a value is not as it should be, such as a null that the
-schema does not allow, ``write`` gives up, and the numpy path finds the words for it.
+:func:`prepare` writes the addresses of an array's buffers into a table of nodes (``node_table``), as Arrow's C data
+interface has them, and :func:`write` walks through the table for each row.  Where a value is not as it should be, such
+as a null that the schema does not allow, ``write`` gives up, and the numpy path finds the words for it.
 """
 
 from __future__ import annotations
@@ -11,33 +11,28 @@ import numpy as np
 
 from hudiformat.avro.arrays import Bytes, Longs
 from hudiformat.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
-from hudiformat.avro.compiled.node_table import (
-    ARRAY,
-    BOOLEAN,
-    BRANCH,
-    COUNT,
-    DATA,
-    DECIMAL_BYTES,
-    DOUBLE,
-    END,
-    FIRST,
-    FIXED,
-    FLOAT,
-    HIGH,
-    INT,
-    KIND,
-    LIST,
-    LONG,
-    LOW,
-    NONE,
-    OFFSET,
-    SHARED,
-    TEXT,
-    TEXTS,
-    UNION,
-    VALIDITY,
-    WIDTH,
-)
+
+# What numba keeps on disk is compiled anew when this file changes, so the numbers that go into it are here.
+
+RECORD, UNION, LIST, TEXT, LONG, INT, DOUBLE, FLOAT, BOOLEAN, FIXED, DECIMAL, SHARED, DECIMAL_BYTES = range(13)
+"""The kinds of nodes, those with inner nodes first; SHARED is one text for all rows.
+
+Compiled code compares them by their order: ``in`` a tuple or set would make one for each value.
+"""
+
+KIND, BRANCH, VALIDITY, DATA, TEXTS, OFFSET, FIRST, COUNT, END, ARRAY, LOW, HIGH = range(12)
+"""The columns of the table of nodes, each of eight bytes.
+
+BRANCH is the number of null in a union, or -1.  VALIDITY, DATA and TEXTS are addresses of buffers, OFFSET is the
+array's own.  FIRST and COUNT are the inner nodes; of others COUNT is the width of a value, or the length of the shared
+text.  Texts can be read up to the address END.  ARRAY is the address of the ``ArrowArray``, and LOW and HIGH say which
+of its entries the rows use.
+"""
+COLUMNS = 16
+WIDTH = 8 * COLUMNS
+
+NONE = -1
+"""The branch of null where there is none."""
 
 REFUSED = -1
 

@@ -19,28 +19,28 @@ import numpy as np
 import pyarrow.types as pat
 
 from hudiformat.avro.arrays import Longs
+from hudiformat.avro.compiled.encoding import (
+    BOOLEAN,
+    BRANCH,
+    COLUMNS,
+    COUNT,
+    DECIMAL,
+    DECIMAL_BYTES,
+    DOUBLE,
+    FIRST,
+    FIXED,
+    FLOAT,
+    INT,
+    KIND,
+    LIST,
+    LONG,
+    NONE,
+    RECORD,
+    SHARED,
+    TEXT,
+    UNION,
+)
 from hudiformat.avro.nodes import Array, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-
-RECORD, UNION, LIST, TEXT, LONG, INT, DOUBLE, FLOAT, BOOLEAN, FIXED, DECIMAL, SHARED, DECIMAL_BYTES = range(13)
-"""The kinds of nodes, those with inner nodes first; SHARED is one text for all rows.
-
-Compiled code compares them by their order: ``in`` a tuple or set would make one for each value.
-"""
-
-KIND, BRANCH, VALIDITY, DATA, TEXTS, OFFSET, FIRST, COUNT, END, ARRAY, LOW, HIGH = range(12)
-"""The columns of the table of nodes, each of eight bytes.
-
-BRANCH is the number of null in a union, or -1.  VALIDITY, DATA and TEXTS are addresses of buffers, OFFSET is the
-array's own.  FIRST and COUNT are the inner nodes; of others COUNT is the width of a value, or the length of the shared
-text.  Texts can be read up to the address END.  ARRAY is the address of the ``ArrowArray``, and LOW and HIGH say which
-of its entries the rows use.
-"""
-COLUMNS = 16
-WIDTH = 8 * COLUMNS
-
-
-NONE = -1
-"""The branch of null where there is none."""
 
 _ONE_BYTE = 64  # numbers of branches below this take one byte
 _KINDS = {

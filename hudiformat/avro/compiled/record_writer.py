@@ -54,7 +54,8 @@ class RecordWriter:
 
 def record_writer(schema: str, size: int) -> RecordWriter | None:
     """What encodes rows of about *size* bytes, where kernels are to be used, and know the types of the schema."""
-    if table_of(schema) is None:
+    preparing = kernel(prepare, PREPARE, size)
+    if preparing is None or table_of(schema) is None:
         return None
-    preparing, writing = kernel(prepare, PREPARE, size), kernel(write, WRITE, 0)
-    return None if preparing is None or writing is None else RecordWriter(schema, preparing, writing)
+    writing = kernel(write, WRITE, 0)
+    return None if writing is None else RecordWriter(schema, preparing, writing)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hudiformat.avro.compiled.node_table import (
+from hudiformat.avro.compiled.encoding import (
     BRANCH,
     COUNT,
     FIRST,
@@ -19,8 +19,8 @@ from hudiformat.avro.compiled.node_table import (
     SHARED,
     TEXT,
     UNION,
-    table_of,
 )
+from hudiformat.avro.compiled.node_table import table_of
 from tests.avro.builders import record_schema
 
 _ENUM = {"type": "enum", "name": "e", "symbols": ["A"]}
