@@ -15,7 +15,7 @@ from hudiformat.avro.compiled import memory
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
-_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64}
+_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64, memory.low_zeros}
 
 
 def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
@@ -27,8 +27,8 @@ def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]
     _register_callees(function)
     try:
         return numba.njit(signature, nogil=True, cache=True)(function)  # type: ignore[no-any-return]
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
+    except (RuntimeError, OSError) as error:  # the first where there is no folder, the second where a disk is full
+        if isinstance(error, RuntimeError) and "no locator available" not in str(error):
             raise
         return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]
 
@@ -41,7 +41,7 @@ def _register_callees(function: Callable[..., Any]) -> None:
         called = function.__globals__.get(name)
         if isinstance(called, FunctionType) and called not in _registered:
             _registered.add(called)
-            register_jitable(called)
+            register_jitable(forceinline=True)(called)  # numba's calls take longer than what most of them do
             _register_callees(called)
 
 
@@ -84,6 +84,13 @@ def _copy16(_context: Any, target: Any, source: Any) -> Any:
     return types.void(target, source), generate
 
 
+def _low_zeros(_context: Any, value: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(value), generate
+
+
 def _overload(function: Any, inner: Any) -> None:
     """Let compiled code use *inner*, of one or two numbers, where it calls *function*."""
 
@@ -105,4 +112,5 @@ for _function, _bits in _LOADS.items():
 for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
 _overload(memory.copy16, intrinsic(_copy16))
+_overload(memory.low_zeros, intrinsic(_low_zeros))
 overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005

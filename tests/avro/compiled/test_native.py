@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
-from hudiformat.avro.compiled import native
 from hudiformat.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
+
+numba = pytest.importorskip("numba")
+from hudiformat.avro.compiled import native  # noqa: E402
 
 SIGNATURE = "int64(int64, int64)"
 
@@ -35,16 +36,24 @@ def test_memory_is_read_and_written_as_by_python() -> None:
     assert machine.tolist() == python.tolist()
 
 
-def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+_NO_FOLDER = RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+
+
+@pytest.mark.parametrize("error", [_NO_FOLDER, OSError("No space left on device")])
+def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     njit = numba.njit
 
     def refuses_to_cache(*signatures: str, **options: Any) -> Any:
         if options.get("cache"):
-            raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+            raise error
         return njit(*signatures, **options)
 
     monkeypatch.setattr(numba, "njit", refuses_to_cache)
-    assert native.compiled(_twice, "int64(int64)")(4) == 8
+    numbers = np.arange(40).astype(np.uint8)
+    at = numbers.ctypes.data
+    assert native.compiled(everything, SIGNATURE)(at, at) == _sum(at)
 
 
 def _twice(number: int) -> int:
