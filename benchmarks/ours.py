@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,6 +43,11 @@ class Rows:
         """The rows, encoded one block at a time."""
         for part in self.parts:
             yield hf.data_block(part, instant=INSTANT, schema=self.schema, format=self.case.format)
+
+    def cuts(self) -> Blocks:
+        """The same blocks, encoded in one batch and cut from its bytes."""
+        batch, bounds = self.case.make(self.count), range(self.case.block_rows, self.count, self.case.block_rows)
+        return partial(hf.data_blocks, batch, bounds, instant=INSTANT, schema=self.schema, format=self.case.format)
 
 
 def prepare(case: Case, count: int) -> Rows:

@@ -56,6 +56,8 @@ PIECES = (10, 100, 1_000)
 FEW_PIECES = (2, 10)
 _SCALE_OF_PIECES = 0.05
 _ALL = 1 << 30
+WITH_KERNELS = ("decode", "encode", "write")
+"""What is also measured with compiled kernels."""
 _SLOW_BLOCKS = 20
 """As many small blocks are enough for Java with its buffer of 16 MB, which it fills anew for each."""
 
@@ -86,7 +88,7 @@ def data_case(case: Case, run: Run) -> None:
                 jvms = _loaded(jvms, path)
             peers = run.java(jvms, partial(_command, run, case, work.measure, path))
             peers |= {name: speeds[work.measure] for name, speeds in python.items() if work.measure in speeds}
-            run.compare(work, peers, jvms)
+            run.compare(work, peers, jvms, kernels=case.format == "avro" and work.measure in WITH_KERNELS)
 
 
 def _loaded(jvms: list[Jvm], path: Path) -> list[Jvm]:
@@ -131,8 +133,11 @@ def small_blocks(run: Run) -> None:
         append = Work("small", "append", action, blocks, "blocks/s", before=partial(ours.empty, again))
         run.compare(append, run.java(jvms, lambda setting: ("append", _java_folder(run, setting))), jvms)
 
+        java = _as_blocks(run.java(_loaded(jvms, few), lambda _: ("encode", _ALL)))
         encode = Work("small", "encode", partial(ours.encode, rows.blocks), len(distinct), "blocks/s")
-        run.compare(encode, _as_blocks(run.java(_loaded(jvms, few), lambda _: ("encode", _ALL))), jvms)
+        run.compare(encode, java, jvms, kernels=True)
+        cuts = Work("small", "encode, cuts", partial(ours.encode, rows.cuts()), len(distinct), "blocks/s")
+        run.compare(cuts, java, jvms, kernels=True)
 
 
 def _repeated(blocks: list[hf.LogBlock], repeats: int) -> chain[hf.LogBlock]:

@@ -48,6 +48,9 @@ time.tzset()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
 
+# Tests take the numpy path unless they ask for kernels: else how much their process has done before would decide.
+os.environ.setdefault("HUDIFORMAT_JIT", "0")
+
 # On a busy machine a draw or a run may take long; that is no finding.
 settings.register_profile(
     "busy", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]

@@ -10,7 +10,7 @@ import binascii
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -223,12 +223,9 @@ class LogBlock(_Fields):
         )
 
 
-_HEAD = struct.Struct(">6sqii")
-_INT64 = struct.Struct(">q")
 _TAIL = struct.Struct(">iq")
 _LEAST_SIZE = 4 + 4 + LENGTH_SIZE + TAIL_SIZE
 """The bytes in the block size besides the header and the content."""
-_NO_QUIRKS = Quirks()
 
 
 def encode_block(block: LogBlock) -> bytes:
@@ -249,31 +246,46 @@ def encode_block_parts(block: LogBlock) -> tuple[bytes | memoryview, ...]:
     Raises:
         EncodeError: as in :func:`encode_block`.
     """
-    if block.type is BlockType.CORRUPT:
+    kind, header, content, footer, version, _, size, _, quirks = block
+    if kind is BlockType.CORRUPT:
         # A corrupt span has no envelope: the same bytes are written again, with the magic if there was one.
-        starts_with_magic = block.size is None or block.size > len(block.content)
-        return (MAGIC if starts_with_magic else b"", block.content, b"")
-    if block.version != FORMAT_VERSION or block.footer.entries:
+        return (MAGIC if size is None or size > len(content) else b"", content, b"")
+    if version != FORMAT_VERSION or footer.entries:
         raise EncodeError(
-            f"a block of log format version {block.version} with {len(block.footer)} footer entries cannot be read by "
-            f"anybody: expected version {FORMAT_VERSION} and no footer"
+            f"a block of log format version {version} with {len(footer)} footer entries cannot be read by anybody: "
+            f"expected version {FORMAT_VERSION} and no footer"
         )
-    quirks = block.quirks or _NO_QUIRKS
-    header, content = block.header.encoded, len(block.content)
-    if quirks.header_count:
-        header = int32(quirks.header_count)
+    encoded, count = header.encoded, len(content)
     # The block size counts neither the magic nor itself.  The reverse pointer counts the magic and the block size, but
     # not itself.  So they differ by 6.
-    length = _LEAST_SIZE + len(header) + content
+    length = _LEAST_SIZE + len(encoded) + count
     # Java reads a block up to 14 bytes above the limit, because its size field is below: a block that was read is kept.
-    if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and block.size != total:
+    if (total := len(MAGIC) + LENGTH_SIZE + length) > INT32_MAX and size != total:
         raise EncodeError(
             f"a block of {total} bytes cannot be read by anybody: Hudi keeps block lengths in 32 bits (HUDI-2665); "
             "write smaller blocks (hoodie.logfile.data.block.max.size)"
         )
-    head = _HEAD.pack(MAGIC, length + (quirks.size_wraps << 32), block.version, block.type)
-    size = _INT64.pack(content + (quirks.content_length_wraps << 32))
-    return (head + header + size, block.content, _TAIL.pack(quirks.footer_count, len(MAGIC) + length))
+    if quirks is not None:
+        return _with_quirks(quirks, kind, encoded, content)
+    head = _head(len(encoded)).pack(MAGIC, length, version, kind, encoded, count)
+    return (head, content, _TAIL.pack(0, len(MAGIC) + length))
+
+
+def _with_quirks(
+    quirks: Quirks, kind: BlockType, header: bytes, content: bytes | memoryview
+) -> tuple[bytes, bytes | memoryview, bytes]:
+    if quirks.header_count:
+        header = int32(quirks.header_count)
+    length = _LEAST_SIZE + len(header) + len(content)
+    wrapped, size = length + (quirks.size_wraps << 32), len(content) + (quirks.content_length_wraps << 32)
+    head = _head(len(header)).pack(MAGIC, wrapped, FORMAT_VERSION, kind, header, size)
+    return (head, content, _TAIL.pack(quirks.footer_count, len(MAGIC) + length))
+
+
+@lru_cache
+def _head(header: int) -> struct.Struct:
+    """What is before a content, behind a header of so many bytes: magic, block size, version, type, header, length."""
+    return struct.Struct(f">6sqii{header}sq")
 
 
 def decode_block(data: bytes | memoryview, start: int = 0, *, base: int = 0) -> tuple[LogBlock, int]:

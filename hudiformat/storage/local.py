@@ -14,8 +14,10 @@ import shutil
 import stat
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
@@ -211,10 +213,12 @@ class LocalOutputFile:
         return self._size
 
     def write(self, *parts: bytes | memoryview) -> None:
-        self._check_open("write")
+        if self._closed:
+            self._check_open("write")
         try:
-            size = sum(map(len, parts))
-            if size <= _SMALL:
+            if len(parts) == 1:
+                size, written = len(parts[0]), os.write(self._handle, parts[0])
+            elif (size := sum(map(len, parts))) <= _SMALL:
                 written = os.write(self._handle, b"".join(parts))
             else:
                 written = os.writev(self._handle, parts[:_IOV_MAX])
@@ -225,14 +229,14 @@ class LocalOutputFile:
             raise _storage_error("write", self._path, error) from error
 
     def _write_rest(self, parts: tuple[bytes | memoryview, ...], written: int) -> None:
-        waiting = [memoryview(part).cast("B") for part in parts]
+        waiting = deque(memoryview(part).cast("B") for part in parts)
         while True:
             while waiting and written >= len(waiting[0]):
-                written -= len(waiting.pop(0))
+                written -= len(waiting.popleft())
             if not waiting:
                 return
             waiting[0] = waiting[0][written:]
-            written = os.writev(self._handle, waiting[:_IOV_MAX])
+            written = os.writev(self._handle, list(islice(waiting, _IOV_MAX)))
             self._size += written
 
     def sync(self) -> None:

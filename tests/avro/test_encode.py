@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from hudiformat.avro import (
     arrow_to_avro,
     avro_to_arrow,
+    chunks,
     decode,
     decode_records,
-    encode,
     encode_datums,
     encode_records,
     resolve,
 )
-from hudiformat.avro.encode import _size_of
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.testing import batches
 from tests.avro.builders import SLOW, both_ways, record_schema, same, schema_of
@@ -216,7 +215,7 @@ def test_wide_rows_go_in_smaller_chunks(limit: int, monkeypatch: pytest.MonkeyPa
     batch = pa.RecordBatch.from_pydict({"a": ["x" * (number % 90) for number in range(200)]})
     schema = arrow_to_avro(batch.schema, name="r", namespace="n")
     expected, datums = encode_records(batch, schema), encode_datums(batch, schema)
-    monkeypatch.setattr(encode, "_CHUNK_BYTES", limit)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", limit)
     assert encode_records(batch, schema) == expected
     assert encode_datums(batch, schema) == datums
 
@@ -316,7 +315,7 @@ def test_slices_and_copies_give_the_same_bytes(batch: pa.RecordBatch, data: st.D
 @pytest.mark.parametrize("size", [63, 64, 65, 95, 97, 500])
 def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_CHUNK_ROWS", 64)
-    monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
     batch = pa.RecordBatch.from_pydict(
         {
             "a": pa.array(range(size), pa.int64()),
@@ -328,15 +327,3 @@ def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) 
     encoded = encode_records(batch, schema)
     assert encoded == encode_with_fastavro(batch, schema)
     assert decode_records(encoded, size, schema) == batch
-
-
-def test_a_batch_whose_bytes_arrow_does_not_know_has_room_for_its_buffers() -> None:
-    class OfViews:
-        @property
-        def nbytes(self) -> int:
-            raise pa.ArrowTypeError("as pyarrow 19 for string_view")
-
-        def get_total_buffer_size(self) -> int:
-            return 7
-
-    assert _size_of(cast("pa.RecordBatch", OfViews())) == 7

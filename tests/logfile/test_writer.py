@@ -173,6 +173,16 @@ def test_each_append_is_one_write_and_one_sync(storage: MemoryStorage) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("sizes", [[10] * 2000, [10, 1 << 15, 10], [1 << 15] * 3, [(1 << 14) + 1], [1 << 14]], ids=len)
+def test_blocks_of_any_size_are_written_as_they_are_encoded(tmp_path: Path, sizes: list[int]) -> None:
+    blocks = [LogBlock(BlockType.AVRO_DATA, BLOCK.header, bytes([size % 251]) * size) for size in sizes]
+    with LogWriter(tmp_path, NAME, sync=False) as log:
+        result = log.append(*blocks)
+    data = b"".join(map(encode_block, blocks))
+    assert (tmp_path / NAME).read_bytes() == data
+    assert result.size == len(data)
+
+
 def test_without_sync_nothing_is_synced(storage: MemoryStorage) -> None:
     with writer(storage, sync=False) as log:
         log.append(BLOCK)

@@ -1,0 +1,61 @@
+"""Arrow rows handed to the kernels that encode them.  The buffers come by Arrow's C data interface."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pat
+
+from hudiformat.avro.arrays import Longs
+from hudiformat.avro.compiled import Function, kernel
+from hudiformat.avro.compiled.encoding import FRAMES, PREPARE, REFUSED, WRITE, prepare, write
+from hudiformat.avro.compiled.node_table import table_of
+from hudiformat.avro.output import Output, Parts
+from hudiformat.wire import INT32_MAX
+
+_LENGTH_SIZE = 4
+_NONE = np.zeros(0, np.int64)
+_address = ctypes.pythonapi.PyCapsule_GetPointer
+_address.restype, _address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWriter:
+    """Encodes the rows of one Avro schema."""
+
+    schema: str
+    prepare: Function
+    write: Function
+
+    def append(self, rows: pa.RecordBatch, output: Output, parts: Parts, *, framed: bool) -> Longs | None:
+        """Append the records of *rows*, which have the schema's types, to *output*; returns where the parts begin.
+
+        A column of texts may be a dictionary with one text.  None, and nothing appended: the numpy path has to do it.
+        """
+        shared = tuple(index for index, kind in enumerate(rows.schema.types) if pat.is_dictionary(kind))
+        nodes = np.array(table_of(self.schema, shared))
+        _, array = rows.__arrow_c_array__()  # keeps the buffers
+        heads = _NONE if parts.heads is None else parts.heads.view(np.int64)
+        size = self.prepare(nodes, _address(array, b"arrow_array")) + _LENGTH_SIZE * len(rows) + heads.nbytes
+        if size > INT32_MAX:
+            return None
+        starts = np.empty(len(parts.firsts), np.int64)
+        frames = np.empty(FRAMES, np.int64)
+        written = self.write(nodes, frames, output.room(size), _LENGTH_SIZE * framed, parts.firsts, heads, starts)
+        if written == REFUSED:
+            return None
+        starts += output.used
+        output.used += written
+        return starts
+
+
+def record_writer(schema: str, size: int) -> RecordWriter | None:
+    """What encodes rows of about *size* bytes, where kernels are to be used, and know the types of the schema."""
+    preparing = kernel(prepare, PREPARE, size)
+    if preparing is None or table_of(schema) is None:
+        return None
+    writing = kernel(write, WRITE, 0)
+    return None if writing is None else RecordWriter(schema, preparing, writing)
