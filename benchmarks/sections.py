@@ -52,6 +52,8 @@ PIECES = (10, 100, 1_000)
 FEW_PIECES = (2, 10)
 _SCALE_OF_PIECES = 0.05
 _ALL = 1 << 30
+WITH_KERNELS = ("decode",)
+"""What is also measured with compiled kernels."""
 _SLOW_BLOCKS = 20
 """As many small blocks are enough for Java with its buffer of 16 MB, which it fills anew for each."""
 
@@ -82,7 +84,7 @@ def data_case(case: Case, run: Run) -> None:
                 jvms = _loaded(jvms, path)
             peers = run.java(jvms, partial(_command, run, case, work.measure, path))
             peers |= {name: speeds[work.measure] for name, speeds in python.items() if work.measure in speeds}
-            run.compare(work, peers, jvms)
+            run.compare(work, peers, jvms, kernels=case.format == "avro" and work.measure in WITH_KERNELS)
 
 
 def _loaded(jvms: list[Jvm], path: Path) -> list[Jvm]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.cases import Case
@@ -12,6 +14,7 @@ from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.large import SIZES
 from benchmarks.results import Comparison, Results
 from benchmarks.timing import Speed, interleaved, peak_mb, timed
+from hudiformat.avro.compiled import VARIABLE
 
 TARGETS: dict[tuple[str, str, str], float] = {
     ("mixed", "encode", BEST.name): 1.5,
@@ -78,24 +81,42 @@ class Run:
         """The speed of a command on each of *jvms*, warm."""
         return {vm.setting.name: vm.speed(*words(vm.setting)) for vm in jvms}
 
-    def compare(self, work: Work, peers: dict[str, Speed], jvms: list[Jvm]) -> None:
-        """Measure *work* and its *peers*, in turns; *jvms* are asked how much memory they have had."""
-        work.before()
-        peak = peak_mb(work.action)  # this is the warm-up, too
-        mine = timed(work.action, work.count, before=work.before)
-        best = interleaved({"hudiformat": mine, **peers}, self.rounds)
+    def compare(self, work: Work, peers: dict[str, Speed], jvms: list[Jvm], *, kernels: bool = False) -> None:
+        """Measure *work* and its *peers*, in turns; *jvms* are asked how much memory they have had.
+
+        With *kernels* also what compiled kernels make of it, as ``<measure>, jit``.
+        """
+        actions = {work.measure: work.action}
+        if kernels:
+            actions[f"{work.measure}, jit"] = partial(with_kernels, work.action)
+        peaks = {}
+        for measure, action in actions.items():
+            work.before()
+            peaks[measure] = peak_mb(action)  # this is the warm-up, too
+        mine = {measure: timed(action, work.count, before=work.before) for measure, action in actions.items()}
+        best = interleaved({**mine, **peers}, self.rounds)
         memory = {vm.setting.name: vm.peak_mb() for vm in jvms}
-        for peer in peers:
-            self.results.comparisons.append(
-                Comparison(
-                    case=work.case,
-                    measure=work.measure,
-                    peer=peer,
-                    unit=work.unit,
-                    ours=best["hudiformat"],
-                    theirs=best[peer],
-                    target=TARGETS.get((work.case, work.measure, peer)),
-                    peak_mb=peak,
-                    peer_peak_mb=memory.get(peer),
+        for measure in actions:
+            for peer in peers:
+                self.results.comparisons.append(
+                    Comparison(
+                        case=work.case,
+                        measure=measure,
+                        peer=peer,
+                        unit=work.unit,
+                        ours=best[measure],
+                        theirs=best[peer],
+                        target=TARGETS.get((work.case, measure, peer)),
+                        peak_mb=peaks[measure],
+                        peer_peak_mb=memory.get(peer),
+                    )
                 )
-            )
+
+
+def with_kernels(action: Callable[[], object]) -> object:
+    """What *action* returns; its records are encoded and decoded by compiled kernels, from the first byte on."""
+    os.environ[VARIABLE] = "1"
+    try:
+        return action()
+    finally:
+        os.environ[VARIABLE] = "0"

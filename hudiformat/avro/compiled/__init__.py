@@ -1,0 +1,42 @@
+"""Compiled kernels for Avro records, where numba is installed: ``pip install 'hudiformat[jit]'``.
+
+A kernel is a plain Python function of this folder on numbers and numpy arrays.  numba compiles it once per machine and
+keeps it on disk; Python can run it too, as tests do.  The numpy path defines what comes out: a kernel gives the same,
+only faster, and where it meets anything unusual it gives up and numpy does the work.
+
+Importing numba and loading kernels takes about half a second, so a process does not use them before it has handled
+:data:`LOAD_AFTER` bytes of records.  The environment variable ``HUDIFORMAT_JIT`` changes that: with ``0`` kernels are
+never used, with ``1`` from the first byte on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+LOAD_AFTER = 128 << 20
+"""Bytes of records that a process encodes and decodes with numpy before it loads kernels."""
+
+VARIABLE = "HUDIFORMAT_JIT"
+
+Function = Callable[..., Any]
+
+_handled = [0]
+_kernels: dict[Function, Function] = {}
+
+
+def kernel(function: Function, signature: str, size: int) -> Function | None:
+    """The compiled form of *function*, which is to handle *size* bytes of records; None if numpy is to do it.
+
+    *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
+    """
+    asked = os.environ.get(VARIABLE)
+    _handled[0] += size
+    if asked == "0" or (asked != "1" and _handled[0] < LOAD_AFTER):
+        return None
+    if function not in _kernels and find_spec("numba") is not None:
+        _kernels[function] = import_module("hudiformat.avro.compiled.native").compiled(function, signature)
+    return _kernels.get(function)

@@ -1,0 +1,49 @@
+"""When kernels are used: after enough work, or as the environment variable says."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudiformat.avro import compiled
+
+
+def twice(number: int) -> int:
+    return 2 * number
+
+
+SIGNATURE = "int64(int64)"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(compiled.VARIABLE, raising=False)
+    monkeypatch.setattr(compiled, "_handled", [0])
+    monkeypatch.setattr(compiled, "_kernels", {})
+
+
+def test_a_process_with_little_work_loads_no_kernel() -> None:
+    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER - 1) is None
+
+
+def test_a_process_with_much_work_loads_kernels_once() -> None:
+    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER - 1) is None
+    loaded = compiled.kernel(twice, SIGNATURE, 1)
+    assert loaded is not None
+    assert loaded(21) == 42
+    assert compiled.kernel(twice, SIGNATURE, 1) is loaded
+
+
+def test_kernels_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "0")
+    assert compiled.kernel(twice, SIGNATURE, compiled.LOAD_AFTER) is None
+
+
+def test_kernels_can_be_used_from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    assert compiled.kernel(twice, SIGNATURE, 0) is not None
+
+
+def test_without_numba_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    monkeypatch.setattr(compiled, "find_spec", lambda _: None)
+    assert compiled.kernel(twice, SIGNATURE, 0) is None
