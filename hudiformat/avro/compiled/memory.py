@@ -42,3 +42,8 @@ def store64(address: int, value: int) -> None:
 def copy16(target: int, source: int) -> None:
     """Copy sixteen bytes."""
     ctypes.memmove(target, source, 16)
+
+
+def wrap64(value: int) -> int:
+    """The lowest 64 bits of *value* as a signed number, which is what compiled code has anyway."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

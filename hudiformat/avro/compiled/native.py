@@ -15,7 +15,7 @@ from hudiformat.avro.compiled import memory
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
-_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16}
+_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64}
 
 
 def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
@@ -95,9 +95,9 @@ def _overload(function: Any, inner: Any) -> None:
 
     names = function.__code__.co_varnames
     if len(names) == 1:
-        overload(function, inline="always")(lambda address: one)  # noqa: ARG005
+        overload(function, inline="always", strict=False)(lambda address: one)  # noqa: ARG005
     else:
-        overload(function, inline="always")(lambda target, value: two)  # noqa: ARG005
+        overload(function, inline="always", strict=False)(lambda target, value: two)  # noqa: ARG005
 
 
 for _function, _bits in _LOADS.items():
@@ -105,3 +105,4 @@ for _function, _bits in _LOADS.items():
 for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
 _overload(memory.copy16, intrinsic(_copy16))
+overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005

@@ -1,0 +1,197 @@
+"""Records decoded by a kernel into the memory of Arrow arrays, which grows as it is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as pat
+
+from hudiformat.avro import compiled
+from hudiformat.avro.arrays import Bytes, Longs
+from hudiformat.avro.compiled import decoding, layout
+from hudiformat.avro.compiled.program import Program, Slot, program_for
+from hudiformat.avro.nodes import Enum
+
+_PROBED = 512
+"""Records that are decoded first: they tell how long texts and lists are."""
+_ITEMS = 4  # items per list for which there is memory at first
+_MARGIN = 1.1
+_WORD = 8
+_WIDTHS = {  # of values, in bits
+    layout.BOOLEAN: 1,
+    layout.INT: 32,
+    layout.LONG: 64,
+    layout.FOUR: 32,
+    layout.EIGHT: 64,
+    layout.TEXT: 32,
+    layout.VIEW: 128,
+    layout.DECIMAL: 128,
+    layout.ENUM: 32,
+    layout.LIST: 32,
+}
+
+
+def decode_columns(
+    data: Bytes, starts: Longs, ends: Longs, schema: str, wanted: frozenset[str], *, views: bool = False
+) -> dict[str, pa.Array] | None:
+    """The *wanted* columns of the records between *starts* and *ends* in *data*, which are in ascending order.
+
+    None if numpy is to decode them: there is too little work, or no numba, or a type that kernels do not know, or
+    something is damaged.  With *views* the texts that are columns are views of *data*.
+    """
+    walk = compiled.kernel(decoding.walk, decoding.WALK, int(ends[-1] - starts[0]))
+    program = None if walk is None else program_for(schema, wanted, views=views)
+    if walk is None or program is None:
+        return None
+    memory = _Memory(program, len(starts))
+    if not memory.fill(walk, data, starts, ends):
+        return None
+    buffer = pa.py_buffer(data[int(starts[0]) : int(ends[-1])])
+    try:
+        return {name: memory.array(slot, buffer) for name, slot in program.slots.items()}
+    except pa.ArrowInvalid:
+        return None
+
+
+def find_offsets(data: Bytes, count: int) -> Longs | None:
+    """Where each of *count* records that fill *data* begins, and the end; None if numpy is to find them."""
+    chain = compiled.kernel(decoding.chain, decoding.CHAIN, 0)
+    if chain is None:
+        return None
+    offsets = np.empty(count + 1, np.int64)
+    return offsets if chain(data.ctypes.data, len(data), offsets) == layout.DONE else None
+
+
+class _Memory:
+    """The tables of a program that is run, and the memory of its columns."""
+
+    def __init__(self, program: Program, rows: int) -> None:
+        self._program = program
+        self._rows = rows
+        self._table: Longs = program.table.copy()
+        self._frames: Longs = np.zeros((program.frames, layout.FRAME_SIZE // _WORD), np.int64)
+        self._buffers: dict[tuple[int, int], Any] = {}
+        for frame in range(program.frames):
+            self._make_room(frame, _ITEMS * min(rows, _PROBED) if frame else rows)
+
+    def fill(self, walk: compiled.Function, data: Bytes, starts: Longs, ends: Longs) -> bool:
+        """Decode all records; False if numpy has to."""
+        safe = int(np.searchsorted(ends, len(data) - layout.PADDING, side="right"))
+        tail = np.zeros(0, np.uint8)
+        if safe < self._rows:
+            first = int(starts[safe])
+            tail = np.zeros(int(ends[-1]) - first + layout.PADDING, np.uint8)
+            tail[: -layout.PADDING] = data[first : int(ends[-1])]
+        probed = min(_PROBED, safe)
+        for last in dict.fromkeys((probed, safe, self._rows)):
+            base = data.ctypes.data if last <= safe else tail.ctypes.data - int(starts[safe])
+            if not self._run(walk, base, np.ascontiguousarray(starts), np.ascontiguousarray(ends), last):
+                return False
+            if last == probed:
+                self._expect()
+        return True
+
+    def _run(self, walk: compiled.Function, base: int, starts: Longs, ends: Longs, last: int) -> bool:
+        """Decode the records up to *last*, as often as memory has to grow."""
+        table, frames, whole = self._table.ctypes.data, self._frames.ctypes.data, int(self._program.whole)
+        while (
+            found := walk(base, int(starts[0]), starts, ends, last, whole, table, len(self._table), frames)
+        ) > layout.DONE:
+            row = int(self._frames[0, layout.COUNT])
+            self._grow(found - 1, int(ends[row] - starts[row]))
+        return bool(found == layout.DONE)
+
+    def _grow(self, operation: int, more: int) -> None:
+        """Make room for a half more, and at least *more*, in the column of texts or the list of an operation."""
+        row = self._table[operation]
+        if row[layout.KIND // _WORD] == layout.TEXT:
+            used = int(row[layout.USED // _WORD])
+            self._make_bytes(operation, max(used * 3 // 2, used + more + layout.SPARE))
+        else:
+            frame = int(row[layout.ARGUMENT // _WORD])
+            count = int(self._frames[frame, layout.COUNT])
+            self._make_room(frame, max(count * 3 // 2, count + more))
+
+    def _expect(self) -> None:
+        """Make room for as many bytes and items per record as there were so far."""
+        done = max(int(self._frames[0, 0]), 1)
+        share = _MARGIN * self._rows / done
+        for frame in range(1, len(self._frames)):
+            self._make_room(frame, int(self._frames[frame, 0] * share) + _ITEMS)
+        for operation, row in enumerate(self._table):
+            if row[layout.KIND // _WORD] == layout.TEXT:
+                self._make_bytes(operation, int(row[layout.USED // _WORD] * share) + layout.SPARE)
+
+    def _make_room(self, frame: int, rows: int) -> None:
+        """Make memory for so many rows of a frame."""
+        capacity = layout.CAPACITY // _WORD
+        if rows <= self._frames[frame, capacity]:
+            return
+        self._frames[frame, capacity] = rows
+        for operation, row in enumerate(self._table):
+            if row[layout.FRAME // _WORD] != frame:
+                continue
+            template = self._program.table[operation]
+            if template[layout.VALID // _WORD]:
+                self._resize(operation, layout.VALID, -(-rows // 8))
+            kind = int(row[layout.KIND // _WORD])
+            if kind == layout.LIST and not template[layout.VALUES // _WORD]:
+                continue
+            width = 8 * int(row[layout.ARGUMENT // _WORD]) if kind == layout.FIXED else _WIDTHS.get(kind, 0)
+            if width:
+                fresh = (operation, layout.VALUES) not in self._buffers
+                self._resize(operation, layout.VALUES, -(-(rows + 1) * width // 8))
+                if fresh and kind in (layout.TEXT, layout.LIST):
+                    self._offsets(operation)[0] = 0
+            if kind == layout.TEXT and (operation, layout.BYTES) not in self._buffers:
+                self._make_bytes(operation, 2 * _WORD * min(rows, _PROBED) + layout.SPARE)
+
+    def _make_bytes(self, operation: int, size: int) -> None:
+        if size > self._table[operation, layout.ROOM // _WORD]:
+            self._resize(operation, layout.BYTES, size)
+            self._table[operation, layout.ROOM // _WORD] = size
+
+    def _resize(self, operation: int, what: int, size: int) -> None:
+        buffer = self._buffers.get((operation, what))
+        if buffer is None:
+            buffer = self._buffers[operation, what] = pa.allocate_buffer(size, resizable=True)
+        else:
+            buffer.resize(size)
+        self._table[operation, what // _WORD] = buffer.address
+
+    def _offsets(self, operation: int) -> npt.NDArray[np.int32]:
+        offsets: npt.NDArray[np.int32] = np.frombuffer(self._buffers[operation, layout.VALUES], np.int32)
+        return offsets
+
+    def array(self, slot: Slot, data: pa.Buffer) -> pa.Array:
+        """The array of a slot, once all rows are decoded.
+
+        Raises:
+            pyarrow.ArrowInvalid: a decimal has more digits than its type.
+        """
+        rows, at, node = int(self._frames[slot.frame, layout.COUNT]), slot.operation, slot.node
+        children = [self.array(inside, data) for inside in slot.inside]
+        if at is None:
+            return pa.StructArray.from_buffers(node.arrow, rows, [None], children=children)
+        row = self._table[at]
+        kind = int(row[layout.KIND // _WORD])
+        valid = self._buffers[at, layout.VALID] if row[layout.HAS_NULLS // _WORD] else None
+        if kind == layout.RECORD:
+            return pa.StructArray.from_buffers(node.arrow, rows, [valid], children=children)
+        values = self._buffers[at, layout.VALUES]
+        if kind == layout.TEXT:
+            used = int(row[layout.USED // _WORD])
+            self._buffers[at, layout.BYTES].resize(used, shrink_to_fit=used < row[layout.ROOM // _WORD] // 2)
+            return pa.Array.from_buffers(node.arrow, rows, [valid, values, self._buffers[at, layout.BYTES]])
+        if kind == layout.VIEW:
+            view = pa.string_view() if pat.is_string(node.arrow) else pa.binary_view()
+            return pa.Array.from_buffers(view, rows, [valid, values, data])
+        if isinstance(node, Enum):
+            return pa.array(node.symbols, node.arrow).take(pa.Array.from_buffers(pa.int32(), rows, [valid, values]))
+        array = pa.Array.from_buffers(node.arrow, rows, [valid, values], children=children or None)
+        if kind == layout.DECIMAL:
+            array.validate(full=True)
+        return array
