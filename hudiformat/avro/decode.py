@@ -18,11 +18,12 @@ import pyarrow.types as pat
 
 from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
 from hudiformat.avro.columns import column_of
+from hudiformat.avro.compiled.decoded import decode_columns, find_offsets
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.avro.schema import avro_to_arrow, batch_of
+from hudiformat.avro.schema import avro_to_arrow, batch_of, with_views
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column
 from hudiformat.wire import INT32_MAX, offsets_from
 
@@ -56,23 +57,34 @@ class Records:
         for first in range(0, len(self), size):
             yield self.take(slice(first, first + size))
 
-    def decode(self, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+    def decode(self, columns: Sequence[str] | None = None, *, views: bool = False) -> pa.RecordBatch:
         """The records as rows.
 
         With *columns* only these columns are decoded, in this order.  Fields in front of the last of them are skipped,
-        fields behind it are not read at all.
+        fields behind it are not read at all.  With *views* columns of strings and bytes are Arrow's views of the
+        buffer, which keep it alive; texts in nested columns are not.
 
         Raises:
             SchemaError: there is no column of that name.
             DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
         """
-        record, schema, count = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns), len(self)
+        schema, count = _selected(avro_to_arrow(self.schema), columns), len(self)
+        if views:
+            schema = with_views(schema)
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
+        wanted = frozenset(schema.names)
+        arrays = decode_columns(self.data, self.starts, self.ends, self.schema, wanted, views=views)
+        if arrays is None:
+            arrays = self._read(wanted, views=views)
+        return batch_of([arrays[name] for name in schema.names], schema, count)
+
+    def _read(self, selected: frozenset[str], *, views: bool) -> dict[str, pa.Array]:
+        """The selected columns, decoded by numpy."""
+        record, count = parse_schema(self.schema), len(self)
         nodes, is_single = dict(record.fields), round(count / _CHUNK_ROWS) <= 1
-        selected = set(schema.names)
         arrays: dict[str, pa.Array] = {}
-        whole = {} if is_single else {name: column_of(nodes[name], count) for name in selected}
+        whole = {} if is_single else {name: column_of(nodes[name], count, views=views) for name in selected}
         for part in self.parts():
             cursors, arrays = part.cursors(), {}
             for name, node in record.fields:
@@ -81,14 +93,12 @@ class Records:
                 if name not in selected:
                     skip(node, cursors, None)
                     continue
-                arrays[name] = read(node, cursors, None)
+                arrays[name] = (_read_views if views and _is_text(node) else read)(node, cursors, None)
                 if whole:
                     whole[name].add(arrays[name])
             else:
                 cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
-        if whole:
-            arrays = {name: column.array() for name, column in whole.items()}
-        return batch_of([arrays[name] for name in schema.names], schema, count)
+        return {name: column.array() for name, column in whole.items()} if whole else arrays
 
     def cursors(self) -> Cursors:
         """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
@@ -136,8 +146,10 @@ def record_offsets(data: memoryview, count: int) -> Longs:
         raise CorruptBlockError(f"{total} bytes of records: a block has less than 2 GiB")
     if not 0 <= count <= total // LENGTH_SIZE:
         raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
-    if count >= _FEW_RECORDS and (guessed := guess_offsets(np.frombuffer(data, np.uint8), count)) is not None:
-        return guessed
+    if count >= _FEW_RECORDS:
+        content = np.frombuffer(data, np.uint8)
+        if (found := find_offsets(content, count)) is not None or (found := guess_offsets(content, count)) is not None:
+            return found
     offsets = [0]
     unpack = struct.Struct(">i").unpack_from
     while len(offsets) <= count:
@@ -196,6 +208,8 @@ _DECIMAL_SIZE = 16
 _NOT_ASCII = 0x80
 _HALF = U64(32)
 _INLINE = 12  # the longest string that Arrow keeps in the view itself
+_OF_LOW = np.array([((1 << 8 * min(size, 4)) - 1) << 32 | 0xFFFFFFFF for size in range(_INLINE + 1)], np.uint64)
+_OF_HIGH = np.array([(1 << 8 * max(size - 4, 0)) - 1 for size in range(_INLINE + 1)], np.uint64)
 _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
@@ -232,12 +246,32 @@ def _text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
         array = _different_lengths(kind, lengths, cursors, present)
     # Most text is ASCII, which the largest of all bytes shows.
     if pat.is_string(kind) and int(content(array.buffers()[2]).max(initial=0)) >= _NOT_ASCII:
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid as error:
-            offset = cursors.base + int((cursors.pos - lengths)[_first_not_text(array)])
-            raise CorruptBlockError(f"a string that is not UTF-8: {error}", offset=offset) from error
+        _check_text(array, cursors.pos - lengths, cursors.base)
     return array
+
+
+def _is_text(node: Node) -> bool:
+    return isinstance(node, (Primitive, Nullable)) and (pat.is_string(node.arrow) or pat.is_binary(node.arrow))
+
+
+def _read_views(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """As :func:`read`, for a node of strings or bytes, which become views."""
+    if isinstance(node, Nullable):
+        present = branch_of_two(node.null_branch, cursors, present)
+    lengths = np.array(np.broadcast_to(np.asarray(cursors.length(present)), len(cursors)))
+    array = _views(node.arrow, lengths, cursors, present)
+    if pat.is_string(node.arrow):
+        _check_text(array, cursors.pos - lengths, cursors.base)
+    return array
+
+
+def _check_text(array: pa.Array, starts: Longs, base: int) -> None:
+    """Refuse strings that are not UTF-8; they begin at *starts*."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        offset = base + int(starts[_first_not_text(array)])
+        raise CorruptBlockError(f"a string that is not UTF-8: {error}", offset=offset) from error
 
 
 def _first_not_text(array: pa.Array) -> int:
@@ -264,11 +298,19 @@ def _equal_lengths(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array
 
 
 def _different_lengths(kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Strings of different lengths, as Arrow views, whose bytes Arrow's cast copies one after the other.
+    """Strings of different lengths, as views, whose bytes Arrow's cast copies one after the other."""
+    return _views(kind, lengths, cursors, present, exact=False).cast(kind)
+
+
+def _views(
+    kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None, *, exact: bool = True
+) -> pa.Array:
+    """Strings as Arrow's views; *exact* ones have zeros behind short texts, and the first bytes of long ones.
 
     A view is 16 bytes: the length (int32), then the bytes themselves if they are at most twelve, else the first four
-    bytes, the number of their buffer (here 0) and their offset in it.  The cast does not use the first four.  For the
-    strings "ab" at the position 5, "abcdefghijklmn" at 8 and "" at 30, as two 64-bit numbers each:
+    bytes, the number of their buffer (here 0) and their offset in it.  The cast uses neither the first four nor what
+    is behind short texts.  For the strings "ab" at the position 5, "abcdefghijklmn" at 8 and "" at 30, as two 64-bit
+    numbers each:
 
         low    [2 | "ab.." << 32,  14 | "abcd" << 32,  0 | "...." << 32]
         high   ["........",        8 << 32,            "........"]           the dots are bytes that do not count
@@ -276,15 +318,18 @@ def _different_lengths(kind: pa.DataType, lengths: Longs, cursors: Cursors, pres
     views = np.empty((len(lengths), 2), np.uint64)
     short = lengths <= _INLINE
     low, high = lengths.view(np.uint64), (cursors.pos << 32).view(np.uint64)
-    if short.any():  # in two steps: numpy copies words three times as fast as twelve bytes
+    if exact or short.any():  # in two steps: numpy copies words three times as fast as twelve bytes
         low = low | (cursors.peek("<u4").astype(np.uint64) << _HALF)
         inline = cursors.peek("<u8", ahead=4)
+        if exact:
+            size = np.minimum(lengths, _INLINE)
+            low, inline = low & _OF_LOW[size], inline & _OF_HIGH[size]
         high = inline if short.all() else np.where(short, inline, high)
     views[:, 0], views[:, 1] = low, high
     cursors.advance(lengths, present)
     view = pa.string_view() if pat.is_string(kind) else pa.binary_view()
     buffers = [bitmap(present), pa.py_buffer(views), pa.py_buffer(cursors.data)]
-    return pa.Array.from_buffers(view, len(lengths), buffers).cast(kind)
+    return pa.Array.from_buffers(view, len(lengths), buffers)
 
 
 def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:

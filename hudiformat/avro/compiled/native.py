@@ -41,7 +41,7 @@ def _register_callees(function: Callable[..., Any]) -> None:
         called = function.__globals__.get(name)
         if isinstance(called, FunctionType) and called not in _registered:
             _registered.add(called)
-            register_jitable(called)
+            register_jitable(forceinline=True)(called)  # numba's calls take longer than what most of them do
             _register_callees(called)
 
 
