@@ -10,14 +10,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
-from hudiformat.avro.columns import column_of
+from hudiformat.avro.columns import Column, column_of
 from hudiformat.avro.compiled.decoded import decode_columns, find_offsets
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
@@ -26,6 +26,8 @@ from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primi
 from hudiformat.avro.schema import avro_to_arrow, batch_of, with_views
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column
 from hudiformat.wire import INT32_MAX, offsets_from
+
+Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
 _CHUNK_ROWS = 16384  # about; with more, the gathered values leave the processor's cache
@@ -75,30 +77,29 @@ class Records:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         wanted = frozenset(schema.names)
         arrays = decode_columns(self.data, self.starts, self.ends, self.schema, wanted, views=views)
-        if arrays is None:
-            arrays = self._read(wanted, views=views)
-        return batch_of([arrays[name] for name in schema.names], schema, count)
-
-    def _read(self, selected: frozenset[str], *, views: bool) -> dict[str, pa.Array]:
-        """The selected columns, decoded by numpy."""
-        record, count = parse_schema(self.schema), len(self)
-        nodes, is_single = dict(record.fields), round(count / _CHUNK_ROWS) <= 1
-        arrays: dict[str, pa.Array] = {}
-        whole = {} if is_single else {name: column_of(nodes[name], count, views=views) for name in selected}
-        for part in self.parts():
+        fields = parse_schema(self.schema).fields
+        joined = self._joined(fields, wanted, views=views) if arrays is None else {}
+        for part in self.parts() if arrays is None else ():
             cursors, arrays = part.cursors(), {}
-            for name, node in record.fields:
-                if len(arrays) == len(selected) < len(nodes):
+            for name, node in fields:
+                if len(arrays) == len(wanted) < len(fields):
                     break  # the fields behind the last selected column are not needed
-                if name not in selected:
+                if name not in wanted:
                     skip(node, cursors, None)
                     continue
                 arrays[name] = (_read_views if views and _is_text(node) else read)(node, cursors, None)
-                if whole:
-                    whole[name].add(arrays[name])
+                if joined:
+                    joined[name].add(arrays[name])
             else:
                 cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
-        return {name: column.array() for name, column in whole.items()} if whole else arrays
+        arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
+        return batch_of([arrays[name] for name in schema.names], schema, count)
+
+    def _joined(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
+        """The wanted columns, to be filled part by part; none if there is only one part."""
+        if round(len(self) / _CHUNK_ROWS) <= 1:
+            return {}
+        return {name: column_of(node, len(self), views=views) for name, node in fields if name in wanted}
 
     def cursors(self) -> Cursors:
         """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
@@ -243,7 +244,7 @@ def _text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     if isinstance(lengths, int):
         array = _equal_lengths(kind, lengths, cursors)
     else:
-        array = _different_lengths(kind, lengths, cursors, present)
+        array = _views(kind, lengths, cursors, present, exact=False).cast(kind)  # copies one text behind the other
     # Most text is ASCII, which the largest of all bytes shows.
     if pat.is_string(kind) and int(content(array.buffers()[2]).max(initial=0)) >= _NOT_ASCII:
         _check_text(array, cursors.pos - lengths, cursors.base)
@@ -295,11 +296,6 @@ def _equal_lengths(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array
     values = cursors.gather(f"V{length}", None)
     starts = np.arange(0, rows * length + 1, length, dtype=np.int32)
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(starts), pa.py_buffer(values)])
-
-
-def _different_lengths(kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Strings of different lengths, as views, whose bytes Arrow's cast copies one after the other."""
-    return _views(kind, lengths, cursors, present, exact=False).cast(kind)
 
 
 def _views(

@@ -29,17 +29,18 @@ def record_batches(
     schema: pa.Schema | None = None,
     columns: str | Sequence[str] | None = None,
     filter: Filter | None = None,  # noqa: A002
+    views: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
-    *schema*, *columns* and *filter* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the schema
-    that their blocks were written with.
+    *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the
+    schema that their blocks were written with.
 
     Raises:
         DecodeError: a content is damaged.
         SchemaError: the records cannot be brought to *schema*, or a column is missing.
     """
-    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter)
+    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter, views)
     in_parts = schema is not None and not columns and filter is None
     for group in _groups(blocks):
         if len(group) > 1 or isinstance(group[0], BlockRun):
@@ -52,7 +53,7 @@ def record_batches(
                 continue
         for block in _blocks(group):
             if block.type not in _AVRO:
-                yield block.to_arrow(schema, columns=columns, filter=filter)
+                yield block.to_arrow(schema, columns=columns, filter=filter, views=views)
                 continue
             written = block.schema
             with offsets_from(block.content_offset or 0):

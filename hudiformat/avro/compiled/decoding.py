@@ -47,7 +47,7 @@ def walk(
     """
     behind = program + stop * layout.SIZE
     for index in range(load64(frames + layout.COUNT), last):
-        pos, end = starts[index], ends[index]
+        pos, end = int(starts[index]), int(ends[index])
         op = program
         while op < behind:
             kind = load64(op + layout.KIND)

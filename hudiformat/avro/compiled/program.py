@@ -11,10 +11,8 @@ A record of a nullable string and a list of nullable ints, of which both columns
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +51,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The operations, the slots of the wanted columns, how many frames there are, and which are of skipped lists."""
+    """The operations, the slots of the wanted columns, and the number of frames.
+
+    *whole* says whether records are read to the end.
+    """
 
     table: npt.NDArray[np.int64]
     slots: dict[str, Slot]
@@ -69,7 +70,6 @@ def program_for(schema: str, wanted: frozenset[str], *, views: bool) -> Program 
     """
     fields = parse_schema(schema).fields
     last = max((index for index, (name, _) in enumerate(fields) if name in wanted), default=-1)
-    is_whole = len(wanted) == len(fields)
     builder, slots = _Builder(views=views), {}
     try:
         for name, node in fields[: last + 1]:
@@ -79,7 +79,7 @@ def program_for(schema: str, wanted: frozenset[str], *, views: bool) -> Program 
                 builder.skip(node)
     except _UnknownError:
         return None
-    return Program(builder.table(), slots, builder.frames, is_whole)
+    return Program(builder.table(), slots, builder.frames, whole=last == len(fields) - 1)
 
 
 class _UnknownError(Exception):
@@ -121,28 +121,26 @@ class _Builder:
         null, inner = _null_of(node)
         width = _width(inner)
         if isinstance(inner, Record):
-            at = None if null == _NO_UNION else self._append(layout.RECORD, null, frame, 0)
-            for _, child in inner.fields:
-                self.skip(child, frame)
-            if at is not None:
-                self._close(at)
+            self._skip_record(inner, frame, null)
         elif isinstance(inner, (Array, Map)):
-            at, child = self._open_list(null, frame)
-            self.skip(_items(inner), child)
-            self._close_list(at, child)
+            at, items = self._open_list(null, frame)
+            self.skip(_items(inner), items)
+            self._close_list(at, items)
         elif width is not None:
-            before = self._rows[-1] if self._rows else {}
-            is_behind_fixed = before.get(layout.KIND) == layout.SKIP_FIXED and before[layout.NULL] == _NO_UNION
-            if null == _NO_UNION and is_behind_fixed and before[layout.FRAME] == frame:
-                before[layout.ARGUMENT] += width
-            else:
-                self._append(layout.SKIP_FIXED, null, frame, width)
+            self._append(layout.SKIP_FIXED, null, frame, width)
         elif isinstance(inner, Primitive) and inner.kind in ("string", "bytes"):
             self._append(layout.SKIP_TEXT, null, frame, 0)
         elif isinstance(inner, (Primitive, Enum)):
             self._append(layout.SKIP_VARINT, null, frame, 0)
         else:
             raise _UnknownError
+
+    def _skip_record(self, node: Record, frame: int, null: int) -> None:
+        at = None if null == _NO_UNION else self._append(layout.RECORD, null, frame, 0)
+        for _, child in node.fields:
+            self.skip(child, frame)
+        if at is not None:
+            self._close(at)
 
     def _append(self, kind: int, null: int, frame: int, argument: int, *, valid: bool = False) -> int:
         """The number of a new operation; ``VALID`` is 1 where there are to be validity bits."""
@@ -216,4 +214,3 @@ def _leaf(node: Node) -> tuple[int, int]:
             return _KINDS[node.kind], DAY.get(node.arrow, 0)
         return (layout.DECIMAL, 0) if pat.is_decimal(node.arrow) else (layout.TEXT, int(pat.is_string(node.arrow)))
     raise _UnknownError
-

@@ -44,7 +44,9 @@ def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(monkeyp
         return njit(*signatures, **options)
 
     monkeypatch.setattr(numba, "njit", refuses_to_cache)
-    assert native.compiled(_twice, "int64(int64)")(4) == 8
+    numbers = np.arange(40).astype(np.uint8)
+    at = numbers.ctypes.data
+    assert native.compiled(everything, SIGNATURE)(at, at) == _sum(at)
 
 
 def _twice(number: int) -> int:
