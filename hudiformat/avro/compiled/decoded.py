@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pat
 
@@ -21,7 +20,7 @@ _ITEMS = 4  # items per list for which there is memory at first
 _MARGIN = 1.1
 _WORD = 8
 _WIDTHS = {  # of values, in bits
-    layout.BOOLEAN: 1,
+    layout.BOOLEAN: 8,
     layout.INT: 32,
     layout.LONG: 64,
     layout.FOUR: 32,
@@ -136,7 +135,8 @@ class _Memory:
                 continue
             template = self._program.table[operation]
             if template[layout.VALID // _WORD]:
-                self._resize(operation, layout.VALID, -(-rows // 8))
+                self._resize(operation, layout.VALID, rows)
+                self._bytes(operation, layout.VALID)[int(self._frames[frame, layout.COUNT]) :] = 1
             kind = int(row[layout.KIND // _WORD])
             if kind == layout.LIST and not template[layout.VALUES // _WORD]:
                 continue
@@ -145,7 +145,7 @@ class _Memory:
                 fresh = (operation, layout.VALUES) not in self._buffers
                 self._resize(operation, layout.VALUES, -(-(rows + 1) * width // 8))
                 if fresh and kind in (layout.TEXT, layout.LIST):
-                    self._offsets(operation)[0] = 0
+                    self._bytes(operation, layout.VALUES)[:4] = 0
             if kind == layout.TEXT and (operation, layout.BYTES) not in self._buffers:
                 self._make_bytes(operation, 2 * _WORD * min(rows, _PROBED) + layout.SPARE)
 
@@ -162,9 +162,8 @@ class _Memory:
             buffer.resize(size)
         self._table[operation, what // _WORD] = buffer.address
 
-    def _offsets(self, operation: int) -> npt.NDArray[np.int32]:
-        offsets: npt.NDArray[np.int32] = np.frombuffer(self._buffers[operation, layout.VALUES], np.int32)
-        return offsets
+    def _bytes(self, operation: int, what: int) -> Bytes:
+        return np.frombuffer(self._buffers[operation, what], np.uint8)
 
     def array(self, slot: Slot, data: pa.Buffer) -> pa.Array:
         """The array of a slot, once all rows are decoded.
@@ -176,22 +175,30 @@ class _Memory:
         children = [self.array(inside, data) for inside in slot.inside]
         if at is None:
             return pa.StructArray.from_buffers(node.arrow, rows, [None], children=children)
-        row = self._table[at]
-        kind = int(row[layout.KIND // _WORD])
-        valid = self._buffers[at, layout.VALID] if row[layout.HAS_NULLS // _WORD] else None
+        kind = int(self._table[at, layout.KIND // _WORD])
+        valid = self._bits(at, layout.VALID, rows) if self._table[at, layout.HAS_NULLS // _WORD] else None
         if kind == layout.RECORD:
             return pa.StructArray.from_buffers(node.arrow, rows, [valid], children=children)
-        values = self._buffers[at, layout.VALUES]
-        if kind == layout.TEXT:
-            used = int(row[layout.USED // _WORD])
-            self._buffers[at, layout.BYTES].resize(used, shrink_to_fit=used < row[layout.ROOM // _WORD] // 2)
-            return pa.Array.from_buffers(node.arrow, rows, [valid, values, self._buffers[at, layout.BYTES]])
-        if kind == layout.VIEW:
-            view = pa.string_view() if pat.is_string(node.arrow) else pa.binary_view()
-            return pa.Array.from_buffers(view, rows, [valid, values, data])
         if isinstance(node, Enum):
-            return pa.array(node.symbols, node.arrow).take(pa.Array.from_buffers(pa.int32(), rows, [valid, values]))
-        array = pa.Array.from_buffers(node.arrow, rows, [valid, values], children=children or None)
+            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, self._buffers[at, layout.VALUES]])
+            return pa.array(node.symbols, node.arrow).take(indices)
+        values = [self._bits(at, layout.VALUES, rows)] if kind == layout.BOOLEAN else [self._buffers[at, layout.VALUES]]
+        arrow = node.arrow
+        if kind == layout.TEXT:
+            values.append(self._used_bytes(at))
+        elif kind == layout.VIEW:
+            values.append(data)
+            arrow = pa.string_view() if pat.is_string(arrow) else pa.binary_view()
+        array = pa.Array.from_buffers(arrow, rows, [valid, *values], children=children or None)
         if kind == layout.DECIMAL:
             array.validate(full=True)
         return array
+
+    def _used_bytes(self, operation: int) -> pa.Buffer:
+        used, room = (int(self._table[operation, column // _WORD]) for column in (layout.USED, layout.ROOM))
+        buffer = self._buffers[operation, layout.BYTES]
+        buffer.resize(used, shrink_to_fit=used < room // 2)
+        return buffer
+
+    def _bits(self, operation: int, what: int, rows: int) -> pa.Buffer:
+        return pa.py_buffer(np.packbits(self._bytes(operation, what)[:rows], bitorder="little"))

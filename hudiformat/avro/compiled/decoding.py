@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hudiformat.avro.arrays import Longs
 from hudiformat.avro.compiled import layout
-from hudiformat.avro.compiled.memory import load8, load32, load64, store8, store32, store64
+from hudiformat.avro.compiled.memory import load8, load32, load64, low_zeros, store8, store32, store64
 from hudiformat.avro.compiled.texts import copy_text, is_utf8, view_text
 
 CHAIN = "int64(int64, int64, int64[::1])"
@@ -50,7 +50,7 @@ def walk(
         pos, end = int(starts[index]), int(ends[index])
         op = program
         while op < behind:
-            kind = load64(op + layout.KIND)
+            kind, null = load64(op + layout.KIND), load64(op + layout.NULL)
             if kind == layout.END:
                 counter = frames + layout.FRAME_SIZE * load64(op + layout.FRAME)
                 store64(counter, load64(counter) + 1)
@@ -61,21 +61,20 @@ def walk(
                 if left > 0:
                     op += layout.SIZE
                     continue
-            elif load64(op + layout.NULL) >= 0:
-                branch, null = load8(data + pos), load64(op + layout.NULL)
+            elif null >= 0:
+                branch = load8(data + pos)
                 pos += 1
-                if (branch != null and branch != 2 - null) or pos > end:
-                    return layout.BAD
-                if branch == null:
+                if branch != 2 - null:
+                    if branch != null or pos > end:
+                        return layout.BAD
                     after = program + layout.SIZE * load64(op + layout.NEXT)
-                    _put_nulls(op, after, program, frames)
+                    if kind < layout.SKIP_VARINT:
+                        _put_nulls(op, after, program, frames)
                     op = after
                     continue
-            row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
-            valid = load64(op + layout.VALID)
-            if valid:
-                _put_bit(valid, row, 1)
-            if kind == layout.LIST:
+            if kind >= layout.SKIP_VARINT:
+                pos = _skip(kind, load64(op + layout.ARGUMENT), data, pos, end)
+            elif kind == layout.LIST:
                 count, pos = _varint(data, pos)
                 if count < 0 or pos < 0 or count > end - pos:
                     return layout.BAD
@@ -84,6 +83,7 @@ def walk(
                 if not count:
                     target = load64(op + layout.VALUES)
                     if target:
+                        row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
                         store32(target + 4 * row + 4, items)
                     op = program + layout.SIZE * load64(op + layout.NEXT)
                     continue
@@ -91,12 +91,13 @@ def walk(
                     pos = _MORE
                 store64(op + layout.LEFT, count)
             else:
+                row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
                 pos = _read(op, kind, row, data, pos, end, origin)
-            if pos == _MORE:
+            if pos < 0 or pos > end:
+                if pos != _MORE:
+                    return layout.BAD
                 _roll_back(program, behind, frames)
                 return (op - program) // layout.SIZE + 1
-            if pos < 0 or pos > end:
-                return layout.BAD
             op += layout.SIZE
         if whole and pos != end:
             return layout.BAD
@@ -104,9 +105,23 @@ def walk(
     return layout.DONE
 
 
+def _skip(kind: int, width: int, data: int, pos: int, end: int) -> int:
+    """The position behind a value that is not decoded; -1 if it is bad."""
+    if kind == layout.SKIP_FIXED:
+        return pos + width
+    if kind == layout.SKIP_VARINT:
+        stops = ~load64(data + pos) & _HIGH_BITS
+        if stops:
+            return pos + 1 + (low_zeros(stops) >> 3)
+        _, pos = _varint(data, pos)
+        return pos
+    length, pos = _varint(data, pos)
+    return pos + length if pos >= 0 and 0 <= length <= end - pos else -1
+
+
 def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: int) -> int:
     """Read the value of one operation; the result is the position behind it, -1 if it is bad, or ``_MORE``."""
-    if kind == layout.TEXT or kind == layout.VIEW or kind == layout.SKIP_TEXT:
+    if kind == layout.TEXT or kind == layout.VIEW:
         return _read_text(op, kind, row, data, pos, end, origin)
     target, argument = load64(op + layout.VALUES), load64(op + layout.ARGUMENT)
     if kind == layout.LONG or kind == layout.INT:
@@ -119,13 +134,8 @@ def _read(op: int, kind: int, row: int, data: int, pos: int, end: int, origin: i
         return pos + 4
     if kind == layout.BOOLEAN:
         value = load8(data + pos)
-        _put_bit(target, row, value & 1)
+        store8(target + row, value)
         return pos + 1 if value < 2 else -1
-    if kind == layout.SKIP_VARINT:
-        _, pos = _varint(data, pos)
-        return pos
-    if kind == layout.SKIP_FIXED:
-        return pos + argument
     if kind == layout.RECORD:
         return pos
     if kind == layout.ENUM:
@@ -161,8 +171,6 @@ def _read_text(op: int, kind: int, row: int, data: int, pos: int, end: int, orig
     length, pos = _varint(data, pos)
     if length < 0 or pos < 0 or length > end - pos:
         return -1
-    if kind == layout.SKIP_TEXT:
-        return pos + length
     source, target = data + pos, load64(op + layout.VALUES)
     if kind == layout.VIEW:
         high = view_text(target + 16 * row, source, length, pos - origin)
@@ -183,21 +191,26 @@ def _varint(data: int, pos: int) -> tuple[int, int]:
     value = load8(data + pos)
     if value < 128:
         return (value >> 1) ^ -(value & 1), pos + 1
-    value &= 127
-    for shift in range(7, 63, 7):
-        pos += 1
-        byte = load8(data + pos)
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return (value >> 1) ^ -(value & 1), pos + 1
-    byte = load8(data + pos + 1)
-    return (value >> 1 | (byte & 1) << 62) ^ -(value & 1), (pos + 2 if byte < 2 else -1)
+    word = load64(data + pos)
+    stops = ~word & _HIGH_BITS
+    if stops:  # the high bit of the last byte
+        size = low_zeros(stops)
+        value = _joined(word & ((1 << size) - 1))
+        return (value >> 1) ^ -(value & 1), pos + 1 + (size >> 3)
+    value = _joined(word)
+    byte = load8(data + pos + 8)
+    value |= (byte & 127) << 56
+    if byte < 128:
+        return (value >> 1) ^ -(value & 1), pos + 9
+    byte = load8(data + pos + 9)
+    return (value >> 1 | (byte & 1) << 62) ^ -(value & 1), (pos + 10 if byte < 2 else -1)
 
 
-def _put_bit(bits: int, row: int, value: int) -> None:
-    """Set bit number *row*; the first bit of a byte clears the others, which follow."""
-    at, shift = bits + (row >> 3), row & 7
-    store8(at, value << shift | (load8(at) if shift else 0))
+def _joined(word: int) -> int:
+    """The lower seven bits of each of eight bytes, one behind the other."""
+    word = (word & 0x007F007F007F007F) | (word >> 1 & 0x3F803F803F803F80)
+    word = (word & 0x00003FFF00003FFF) | (word >> 2 & 0x0FFFC0000FFFC000)
+    return (word & 0x000000000FFFFFFF) | (word >> 4 & 0x00FFFFFFF0000000)
 
 
 def _put_decimal(target: int, source: int, length: int) -> None:
@@ -215,7 +228,7 @@ def _put_nulls(op: int, after: int, program: int, frames: int) -> None:
         row = load64(frames + layout.FRAME_SIZE * load64(op + layout.FRAME))
         kind, target, valid = load64(op), load64(op + layout.VALUES), load64(op + layout.VALID)
         if valid:
-            _put_bit(valid, row, 0)
+            store8(valid + row, 0)
             store64(op + layout.HAS_NULLS, 1)
         if kind == layout.TEXT:
             store32(target + 4 * row + 4, load64(op + layout.USED))
@@ -224,7 +237,7 @@ def _put_nulls(op: int, after: int, program: int, frames: int) -> None:
         elif kind == layout.INT or kind == layout.FOUR or kind == layout.ENUM:
             store32(target + 4 * row, 0)
         elif kind == layout.BOOLEAN:
-            _put_bit(target, row, 0)
+            store8(target + row, 0)
         elif kind == layout.VIEW or kind == layout.DECIMAL:
             store64(target + 16 * row, 0)
             store64(target + 16 * row + 8, 0)

@@ -12,7 +12,7 @@ NEXT = 16  # the number of the operation behind the value and all that is in it
 FRAME = 24  # the frame whose count is the row
 ARGUMENT = 32  # of the kind, see below
 VALUES = 40  # the address of the values, or of the offsets of texts and lists; of a skipped list 0
-VALID = 48  # the address of the validity bits; 0 if there are none
+VALID = 48  # the address of a byte for each row, 1 unless it is null; 0 if there are none
 HAS_NULLS = 56  # 1 once a null was read
 BYTES = 64  # the address of a text column's bytes,
 ROOM = 72  # how many of them there may be,
@@ -22,7 +22,7 @@ SIZE = 128
 
 # The kinds, and what their argument is.
 RECORD = 0  # a record whose validity is kept; its fields follow
-BOOLEAN = 1
+BOOLEAN = 1  # a byte for each row
 INT = 2  # the upper limit of a time of day; 0 for none
 LONG = 3  # likewise
 FOUR = 4  # a float

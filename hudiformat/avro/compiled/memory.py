@@ -47,3 +47,8 @@ def copy16(target: int, source: int) -> None:
 def wrap64(value: int) -> int:
     """The lowest 64 bits of *value* as a signed number, which is what compiled code has anyway."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def low_zeros(value: int) -> int:
+    """The number of zero bits below the lowest set bit of *value*, which is not 0."""
+    return (value & -value).bit_length() - 1

@@ -15,7 +15,7 @@ from hudiformat.avro.compiled import memory
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
-_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64}
+_registered: set[Any] = {*_LOADS, *_STORES, memory.copy16, memory.wrap64, memory.low_zeros}
 
 
 def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
@@ -84,6 +84,13 @@ def _copy16(_context: Any, target: Any, source: Any) -> Any:
     return types.void(target, source), generate
 
 
+def _low_zeros(_context: Any, value: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(value), generate
+
+
 def _overload(function: Any, inner: Any) -> None:
     """Let compiled code use *inner*, of one or two numbers, where it calls *function*."""
 
@@ -105,4 +112,5 @@ for _function, _bits in _LOADS.items():
 for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
 _overload(memory.copy16, intrinsic(_copy16))
+_overload(memory.low_zeros, intrinsic(_low_zeros))
 overload(memory.wrap64, inline="always", strict=False)(lambda value: lambda value: value)  # noqa: ARG005

@@ -1,6 +1,6 @@
 """What kernels do with one text: copy it, make a view of it, check that it is UTF-8; eight bytes at a time.
 
-Up to sixteen bytes behind a text are read, and up to eight behind its copy are overwritten.
+Up to sixteen bytes behind a text are read, and as many behind its copy are overwritten.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ _INLINE = 12  # the longest text that Arrow keeps in the view itself
 
 def copy_text(target: int, source: int, length: int) -> int:
     """Copy a text; the result is all of its bytes, in words that are put over each other by OR."""
-    if length < 8:
-        word = load64(source) & ((1 << 8 * length) - 1)
-        store64(target, word)
-        return word
-    last = every = load64(source + length - 8)
+    if length <= 16:  # without a branch for each length, which the processor would not foresee
+        first, second = load64(source), load64(source + 8)
+        store64(target, first)
+        store64(target + 8, second)
+        return (first & _below(length)) | (second & _below(length - 8))
+    every = load64(source + length - 8)
     for done in range(0, length - 8, 16):
         copy16(target + done, source + done)
         every |= load64(source + done)
         if done + 16 < length:
             every |= load64(source + done + 8)
-    store64(target + length - 8, last)
+    store64(target + length - 8, load64(source + length - 8))
     return every
+
+
+def _below(count: int) -> int:
+    """A word with the first *count* of its bytes set; of eight at most, and none if *count* is negative."""
+    return (-1 if count >= 8 else (1 << 8 * count) - 1) if count > 0 else 0
 
 
 def or_of_text(source: int, length: int) -> int:
@@ -47,20 +53,44 @@ def view_text(target: int, source: int, length: int, offset: int) -> int:
         store64(target, length | first << 32)
         store64(target + 8, offset << 32)
         return or_of_text(source, length)
-    second = 0
-    if length < 4:
-        first &= (1 << 8 * length) - 1
-    elif length < _INLINE:
-        second = load64(source + 4) & ((1 << 8 * (length - 4)) - 1)
-    else:
-        second = load64(source + 4)
+    first &= _below(length)
+    second = load64(source + 4) & _below(length - 4)
     store64(target, length | first << 32)
     store64(target + 8, second)
     return first | second
 
 
 def is_utf8(source: int, length: int) -> bool:
-    """Whether a text is UTF-8: all its bytes, eight at a time, and at least one zero byte behind them.
+    """Whether a text is UTF-8.
+
+    Most texts that are not ASCII have characters of at most two bytes: there each byte from c2 to df is followed by one
+    from 80 to bf, and no other byte is above 7f.  That is checked first, without a branch.
+    """
+    tail = length & 7
+    at = source + length - tail
+    word = load64(at) & _below(tail)
+    one = load64(at - 1) & _below(tail + 1) if length >= 8 else word << 8
+    wrong, longer = _is_wrong_if_short(word, one), word & word << 1 & word << 2
+    for done in range(0, length - 7, 8):
+        word = load64(source + done)
+        one = load64(source + done - 1) if done else word << 8
+        wrong |= _is_wrong_if_short(word, one)
+        longer |= word & word << 1 & word << 2
+    return _has_only_utf8(source, length) if wrap64(longer & _HIGH) else wrap64(wrong & _HIGH) == 0
+
+
+def _is_wrong_if_short(word: int, one: int) -> int:
+    """Which bytes cannot stand where they do among characters of at most two bytes, each by its highest bit.
+
+    ``one`` holds in the place of each byte the byte in front of it; a shift by n brings bit 7 - n to the top.
+    """
+    continues = word & ~(word << 1)
+    overlong = word & word << 1 & ~(word << 2 | word << 3 | word << 4 | word << 5 | word << 6)  # c0, c1
+    return continues ^ (one & one << 1) | overlong
+
+
+def _has_only_utf8(source: int, length: int) -> bool:
+    """Whether a text is UTF-8, of any characters: its bytes, eight at a time, and at least one zero byte behind them.
 
     For "a", e9 (the first byte of three) and "b": the byte that follows e9 is to begin with the bits 10, and does not.
     """

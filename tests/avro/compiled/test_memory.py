@@ -28,3 +28,11 @@ def test_sixteen_bytes_are_copied() -> None:
     target = np.zeros(17, np.uint8)
     memory.copy16(target.ctypes.data, BYTES.ctypes.data)
     assert target.tolist() == [*BYTES.tolist(), 0]
+
+
+def test_the_lowest_bit_is_found() -> None:
+    assert [memory.low_zeros(number) for number in (1, 6, 0x80, -(1 << 63))] == [0, 1, 7, 63]
+
+
+def test_numbers_wrap_at_64_bits() -> None:
+    assert [memory.wrap64(number) for number in (5, 1 << 63, 1 << 64, -1)] == [5, -(1 << 63), 0, -1]
