@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 LOAD_AFTER = 128 << 20
@@ -26,6 +28,18 @@ Function = Callable[..., Any]
 
 _handled = [0]
 _kernels: dict[Function, Function] = {}
+_loading = Lock()
+
+
+def is_active() -> bool:
+    """Whether the next records are handled by kernels."""
+    asked = os.environ.get(VARIABLE)
+    return asked != "0" and (asked == "1" or _handled[0] >= LOAD_AFTER) and _has_numba()
+
+
+@lru_cache
+def _has_numba() -> bool:
+    return find_spec("numba") is not None
 
 
 def kernel(function: Function, signature: str, size: int) -> Function | None:
@@ -33,10 +47,10 @@ def kernel(function: Function, signature: str, size: int) -> Function | None:
 
     *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
     """
-    asked = os.environ.get(VARIABLE)
     _handled[0] += size
-    if asked == "0" or (asked != "1" and _handled[0] < LOAD_AFTER):
+    if not is_active():
         return None
-    if function not in _kernels and find_spec("numba") is not None:
-        _kernels[function] = import_module("hudiformat.avro.compiled.native").compiled(function, signature)
-    return _kernels.get(function)
+    with _loading:
+        if function not in _kernels:
+            _kernels[function] = import_module("hudiformat.avro.compiled.native").compiled(function, signature)
+    return _kernels[function]

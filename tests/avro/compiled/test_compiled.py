@@ -45,5 +45,5 @@ def test_kernels_can_be_used_from_the_first_byte(monkeypatch: pytest.MonkeyPatch
 
 def test_without_numba_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiled.VARIABLE, "1")
-    monkeypatch.setattr(compiled, "find_spec", lambda _: None)
+    monkeypatch.setattr(compiled, "_has_numba", lambda: False)
     assert compiled.kernel(twice, SIGNATURE, 0) is None
