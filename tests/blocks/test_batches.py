@@ -110,6 +110,7 @@ def test_the_damaged_one_among_many_says_what_it_says_alone(damage: Callable[[by
 
 @pytest.fixture
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    pytest.importorskip("numba")
     monkeypatch.setenv(compiled.VARIABLE, "1")
     before = pa.cpu_count()
     pa.set_cpu_count(2)

@@ -12,6 +12,7 @@ def twice(number: int) -> int:
 
 
 SIGNATURE = "int64(int64)"
+pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True)

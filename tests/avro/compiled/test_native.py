@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
-from hudiformat.avro.compiled import native
 from hudiformat.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
+
+numba = pytest.importorskip("numba")
+from hudiformat.avro.compiled import native  # noqa: E402
 
 SIGNATURE = "int64(int64, int64)"
 

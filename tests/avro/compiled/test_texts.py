@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.avro.compiled import texts
-from hudiformat.avro.compiled.native import compiled
 from tests.avro.builders import SLOW
 
 _PAD = b"\xff" * 16
 
 
 def utf8_on_machine() -> Callable[[int, int], bool]:
+    pytest.importorskip("numba")
+    from hudiformat.avro.compiled.native import compiled  # noqa: PLC0415 - imports numba
+
     return compiled(texts.is_utf8, "boolean(int64, int64)")
 
 
