@@ -43,8 +43,8 @@ def decode_columns(
     """
     walk = compiled.kernel(decoding.walk, decoding.WALK, int(ends[-1] - starts[0]))
     program = None if walk is None else program_for(schema, wanted, views=views)
-    if walk is None or program is None:
-        return None
+    if walk is None or program is None or len(starts) * program.least > int(ends[-1] - starts[0]):
+        return None  # in the last case there is damage, and no memory is to be made for so many rows
     memory = _Memory(program, len(starts))
     if not memory.fill(walk, data, starts, ends):
         return None
@@ -74,7 +74,7 @@ class _Memory:
         self._frames: Longs = np.zeros((program.frames, layout.FRAME_SIZE // _WORD), np.int64)
         self._buffers: dict[tuple[int, int], Any] = {}
         for frame in range(program.frames):
-            self._make_room(frame, _ITEMS * min(rows, _PROBED) if frame else rows)
+            self._make_room(frame, min(rows, _PROBED) * (_ITEMS if frame else 1))
 
     def fill(self, walk: compiled.Function, data: Bytes, starts: Longs, ends: Longs) -> bool:
         """Decode all records; False if numpy has to."""
@@ -85,12 +85,12 @@ class _Memory:
             tail = np.zeros(int(ends[-1]) - first + layout.PADDING, np.uint8)
             tail[: -layout.PADDING] = data[first : int(ends[-1])]
         probed = min(_PROBED, safe)
-        for last in dict.fromkeys((probed, safe, self._rows)):
+        for step, last in enumerate(dict.fromkeys((probed, safe, self._rows))):
+            if step == 1:
+                self._expect()
             base = data.ctypes.data if last <= safe else tail.ctypes.data - int(starts[safe])
             if not self._run(walk, base, np.ascontiguousarray(starts), np.ascontiguousarray(ends), last):
                 return False
-            if last == probed:
-                self._expect()
         return True
 
     def _run(self, walk: compiled.Function, base: int, starts: Longs, ends: Longs, last: int) -> bool:
@@ -115,9 +115,10 @@ class _Memory:
             self._make_room(frame, max(count * 3 // 2, count + more))
 
     def _expect(self) -> None:
-        """Make room for as many bytes and items per record as there were so far."""
+        """Make room for all rows, and for as many bytes and items per record as there were so far."""
         done = max(int(self._frames[0, 0]), 1)
         share = _MARGIN * self._rows / done
+        self._make_room(0, self._rows)
         for frame in range(1, len(self._frames)):
             self._make_room(frame, int(self._frames[frame, 0] * share) + _ITEMS)
         for operation, row in enumerate(self._table):

@@ -53,13 +53,14 @@ class Slot:
 class Program:
     """The operations, the slots of the wanted columns, and the number of frames.
 
-    *whole* says whether records are read to the end.
+    ``whole`` says whether records are read to the end; ``least`` is the fewest bytes that a record has.
     """
 
     table: npt.NDArray[np.int64]
     slots: dict[str, Slot]
     frames: int
     whole: bool
+    least: int
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +80,8 @@ def program_for(schema: str, wanted: frozenset[str], *, views: bool) -> Program 
                 builder.skip(node)
     except _UnknownError:
         return None
-    return Program(builder.table(), slots, builder.frames, whole=last == len(fields) - 1)
+    least = sum(_least(node) for _, node in fields[: last + 1])
+    return Program(builder.table(), slots, builder.frames, last == len(fields) - 1, least)
 
 
 class _UnknownError(Exception):
@@ -198,6 +200,13 @@ def _width(node: Node) -> int | None:
     if isinstance(node, Primitive):
         return _SKIPPED.get(node.kind)
     return node.size if isinstance(node, Fixed) else None
+
+
+def _least(node: Node) -> int:
+    """The fewest bytes that a value has."""
+    if isinstance(node, Record):
+        return sum(_least(child) for _, child in node.fields)
+    return _width(node) or 1
 
 
 def _leaf(node: Node) -> tuple[int, int]:

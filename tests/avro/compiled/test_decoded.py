@@ -11,6 +11,7 @@ import pytest
 
 from hudiformat.avro import arrow_to_avro, compiled, encode_records, find_records
 from hudiformat.avro.compiled import decoded
+from tests.avro.builders import framed_records, record_schema
 from tests.avro.compiled.paths import KERNELS, by_numba, by_numpy, decoded_by
 
 
@@ -81,3 +82,12 @@ def test_without_kernels_there_is_no_array() -> None:
     with patch.object(compiled, "kernel", lambda *_: None):
         assert decoded.find_offsets(records.data, count) is None
         assert decoded.decode_columns(records.data, records.starts, records.ends, schema, frozenset("t")) is None
+
+
+def test_no_memory_is_made_for_records_that_cannot_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = record_schema(*((f"c{index}", ["null", "long"]) for index in range(100)))
+    data = framed_records([0] * 3000, b"")
+    monkeypatch.setattr(decoded, "_Memory", None)
+    with by_numba():
+        records = find_records(data, 3000, schema)
+        assert decoded.decode_columns(records.data, records.starts, records.ends, schema, frozenset(["c99"])) is None

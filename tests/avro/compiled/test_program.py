@@ -73,6 +73,12 @@ def test_fields_behind_the_last_wanted_one_are_not_read() -> None:
     assert len(program("int", wanted="").table) == 0
 
 
+def test_the_fewest_bytes_of_a_record_are_known() -> None:
+    inner = {"type": "record", "name": "i", "fields": [{"name": "x", "type": "double"}, {"name": "y", "type": "int"}]}
+    assert program("boolean", _TEXT_OR_NULL, _INTS, _FIXED, inner, "string").least == 1 + 1 + 1 + 3 + 9 + 1
+    assert program(inner, "int", "int", wanted="b").least == 9 + 1
+
+
 def test_only_columns_become_views() -> None:
     found = program("string", {"type": "array", "items": "string"}, "bytes", views=True)
     assert rows(found, layout.KIND) == [[layout.VIEW], [layout.LIST], [layout.TEXT], [layout.END], [layout.VIEW]]
