@@ -120,10 +120,22 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
         DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
     """
     parse_schema(writer_schema)
-    content = np.frombuffer(data, np.uint8)
     with offsets_from(start):
-        offsets = record_offsets(content.data[start:], count) + start
-    return Records(content, offsets[:-1] + LENGTH_SIZE, offsets[1:], writer_schema)
+        offsets = record_offsets(memoryview(data)[start:], count) + start
+    return Records(_with_padding(data), offsets[:-1] + LENGTH_SIZE, offsets[1:], writer_schema)
+
+
+def _with_padding(data: memoryview | bytes) -> Bytes:
+    """The bytes of *data*, and up to :data:`PADDING` of those behind it if it is a part of something larger.
+
+    So the records at the end of a block need not be copied to have bytes behind them: other blocks follow in the file.
+    """
+    content = np.frombuffer(data, np.uint8)
+    if not isinstance(data, memoryview) or not (around := memoryview(data.obj)).c_contiguous:
+        return content
+    whole = np.frombuffer(around, np.uint8)
+    first = content.ctypes.data - whole.ctypes.data
+    return whole[first : first + len(content) + PADDING]
 
 
 def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
