@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
+from hudiformat.avro import compiled
 from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
 from hudiformat.avro.columns import Column, column_of
-from hudiformat.avro.compiled.decoded import decode_columns, find_offsets
+from hudiformat.avro.compiled.decoded import Places, decode_columns, find_offsets
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
@@ -33,21 +33,51 @@ _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
 _CHUNK_ROWS = 16384  # about; with more, the gathered values leave the processor's cache
 
 
-@dataclass(frozen=True, slots=True)
 class Records:
-    """Avro records of one schema in a buffer: where each record begins and ends.  Nothing is decoded yet."""
+    """Avro records of one schema in a buffer.  Nothing is decoded yet.
 
-    data: Bytes
-    starts: Longs
-    ends: Longs
-    schema: str
+    Either it is known where each record begins and ends, or *count* records fill the bytes from *first* to *last*, each
+    behind its length: a kernel finds them as it decodes them, and what is damaged is raised then.
+    """
+
+    __slots__ = ("_count", "_found", "data", "first", "last", "schema")
+
+    def __init__(
+        self,
+        data: Bytes,
+        schema: str,
+        *,
+        found: tuple[Longs, Longs] | None = None,
+        count: int = 0,
+        first: int = 0,
+        last: int = 0,
+    ) -> None:
+        self.data = data
+        self.schema = schema
+        self.first = first
+        self.last = last
+        self._count = count if found is None else len(found[0])
+        self._found = found
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return self._count
+
+    def located(self) -> tuple[Longs, Longs]:
+        """Where each record begins and ends.
+
+        Raises:
+            DecodeError: as :func:`find_records`.
+        """
+        if self._found is None:
+            with offsets_from(self.first):
+                offsets = record_offsets(self.data[self.first : self.last].data, self._count) + self.first
+            self._found = offsets[:-1] + LENGTH_SIZE, offsets[1:]
+        return self._found
 
     def take(self, rows: Longs | slice) -> Records:
         """The records of these rows, which are in ascending order."""
-        return Records(self.data, self.starts[rows], self.ends[rows], self.schema)
+        starts, ends = self.located()
+        return Records(self.data, self.schema, found=(starts[rows], ends[rows]))
 
     def parts(self) -> Iterator[Records]:
         """The records in parts of about equal size: a small part at the end would cost as many calls as the others.
@@ -76,7 +106,7 @@ class Records:
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         wanted = frozenset(schema.names)
-        arrays = decode_columns(self.data, self.starts, self.ends, self.schema, wanted, views=views)
+        arrays = decode_columns(self.data, self._places(), self.schema, wanted, views=views)
         fields = parse_schema(self.schema).fields
         joined = self._joined(fields, wanted, views=views) if arrays is None else {}
         for part in self.parts() if arrays is None else ():
@@ -95,6 +125,13 @@ class Records:
         arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
         return batch_of([arrays[name] for name in schema.names], schema, count)
 
+    def _places(self) -> Places:
+        if self._found is not None:
+            return Places(*self._found)
+        bounds = np.empty(self._count + 1, np.int64)
+        bounds[0] = self.first
+        return Places(bounds, bounds[1:], self.last)
+
     def _joined(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
         """The wanted columns, to be filled part by part; none if there is only one part."""
         if round(len(self) / _CHUNK_ROWS) <= 1:
@@ -103,13 +140,14 @@ class Records:
 
     def cursors(self) -> Cursors:
         """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
-        first, last = int(self.starts[0]), int(self.ends[-1])
+        starts, ends = self.located()
+        first, last = int(starts[0]), int(ends[-1])
         if last + PADDING <= len(self.data):
             window = self.data[first : last + PADDING]
         else:
             window = np.zeros(last - first + PADDING, np.uint8)
             window[:-PADDING] = self.data[first:last]
-        return Cursors(window, self.starts - first, self.ends - first, base=first)
+        return Cursors(window, starts - first, ends - first, base=first)
 
 
 def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
@@ -117,12 +155,14 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
 
     Raises:
         SchemaError: the schema is no Avro record schema.
-        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
+        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.  Where kernels are
+            used, it may be raised when the records are decoded.
     """
     parse_schema(writer_schema)
-    with offsets_from(start):
-        offsets = record_offsets(memoryview(data)[start:], count) + start
-    return Records(_with_padding(data), offsets[:-1] + LENGTH_SIZE, offsets[1:], writer_schema)
+    records = Records(_with_padding(data), writer_schema, count=count, first=start, last=len(data))
+    if not compiled.is_active() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
+        records.located()
+    return records
 
 
 def _with_padding(data: memoryview | bytes) -> Bytes:
@@ -145,7 +185,7 @@ def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Lon
         DecodeError: as :func:`find_records`, without an offset.
     """
     content = np.frombuffer(data, np.uint8)
-    return Records(content, *walk_runs(content, firsts, lasts, counts), writer_schema)
+    return Records(content, writer_schema, found=walk_runs(content, firsts, lasts, counts))
 
 
 def record_offsets(data: memoryview, count: int) -> Longs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,22 +33,41 @@ _WIDTHS = {  # of values, in bits
 }
 
 
+class Places(NamedTuple):
+    """Where records are in their buffer, in ascending order: see the kernel ``walk``."""
+
+    starts: Longs
+    ends: Longs
+    filled: int = 0
+
+    @property
+    def first(self) -> int:
+        """The first byte."""
+        return int(self.starts[0])
+
+    @property
+    def last(self) -> int:
+        """The position behind the last byte."""
+        return self.filled or int(self.ends[-1])
+
+
 def decode_columns(
-    data: Bytes, starts: Longs, ends: Longs, schema: str, wanted: frozenset[str], *, views: bool = False
+    data: Bytes, places: Places, schema: str, wanted: frozenset[str], *, views: bool = False
 ) -> dict[str, pa.Array] | None:
-    """The *wanted* columns of the records between *starts* and *ends* in *data*, which are in ascending order.
+    """The *wanted* columns of the records in *data*.
 
     None if numpy is to decode them: there is too little work, or no numba, or a type that kernels do not know, or
     something is damaged.  With *views* the texts that are columns are views of *data*.
     """
-    walk = compiled.kernel(decoding.walk, decoding.WALK, int(ends[-1] - starts[0]))
+    size, rows = places.last - places.first, len(places.ends)
+    walk = compiled.kernel(decoding.walk, decoding.WALK, size)
     program = None if walk is None else program_for(schema, wanted, views=views)
-    if walk is None or program is None or len(starts) * program.least > int(ends[-1] - starts[0]):
+    if walk is None or program is None or rows * program.least > size:
         return None  # in the last case there is damage, and no memory is to be made for so many rows
-    memory = _Memory(program, len(starts))
-    if not memory.fill(walk, data, starts, ends):
+    memory = _Memory(program, rows)
+    if not memory.fill(walk, data, places):
         return None
-    buffer = pa.py_buffer(data[int(starts[0]) : int(ends[-1])])
+    buffer = pa.py_buffer(data[places.first : places.last])
     try:
         return {name: memory.array(slot, buffer) for name, slot in program.slots.items()}
     except pa.ArrowInvalid:
@@ -64,6 +83,12 @@ def find_offsets(data: Bytes, count: int) -> Longs | None:
     return offsets if chain(data.ctypes.data, len(data), offsets) == layout.DONE else None
 
 
+def _padded(data: Bytes) -> Bytes:
+    padded = np.zeros(len(data) + layout.PADDING, np.uint8)
+    padded[: len(data)] = data
+    return padded
+
+
 class _Memory:
     """The tables of a program that is run, and the memory of its columns."""
 
@@ -76,32 +101,25 @@ class _Memory:
         for frame in range(program.frames):
             self._make_room(frame, min(rows, _PROBED) * (_ITEMS if frame else 1))
 
-    def fill(self, walk: compiled.Function, data: Bytes, starts: Longs, ends: Longs) -> bool:
+    def fill(self, walk: compiled.Function, data: Bytes, places: Places) -> bool:
         """Decode all records; False if numpy has to."""
-        safe = int(np.searchsorted(ends, len(data) - layout.PADDING, side="right"))
-        tail = np.zeros(0, np.uint8)
-        if safe < self._rows:
-            first = int(starts[safe])
-            tail = np.zeros(int(ends[-1]) - first + layout.PADDING, np.uint8)
-            tail[: -layout.PADDING] = data[first : int(ends[-1])]
-        probed = min(_PROBED, safe)
-        for step, last in enumerate(dict.fromkeys((probed, safe, self._rows))):
-            if step == 1:
+        starts, ends, filled = (np.ascontiguousarray(places.starts), np.ascontiguousarray(places.ends), places.filled)
+        base, room, last = data.ctypes.data, len(data), min(_PROBED, self._rows)
+        tables = (self._table.ctypes.data, len(self._table), self._frames.ctypes.data)
+        whole, first = int(self._program.whole), places.first
+        while True:
+            found = walk(base, room, filled, first, starts, ends, last, whole, *tables)
+            row = int(self._frames[0, 0])
+            if found == layout.NEAR_END:
+                tail = _padded(data[int(starts[row]) : places.last])
+                base, room = tail.ctypes.data - int(starts[row]), places.last + layout.PADDING
+            elif found > layout.DONE:
+                self._grow(found - 1, int(ends[row] - starts[row]))
+            elif found == layout.DONE and last < self._rows:
                 self._expect()
-            base = data.ctypes.data if last <= safe else tail.ctypes.data - int(starts[safe])
-            if not self._run(walk, base, np.ascontiguousarray(starts), np.ascontiguousarray(ends), last):
-                return False
-        return True
-
-    def _run(self, walk: compiled.Function, base: int, starts: Longs, ends: Longs, last: int) -> bool:
-        """Decode the records up to *last*, as often as memory has to grow."""
-        table, frames, whole = self._table.ctypes.data, self._frames.ctypes.data, int(self._program.whole)
-        while (
-            found := walk(base, int(starts[0]), starts, ends, last, whole, table, len(self._table), frames)
-        ) > layout.DONE:
-            row = int(self._frames[0, layout.COUNT])
-            self._grow(found - 1, int(ends[row] - starts[row]))
-        return bool(found == layout.DONE)
+                last = self._rows
+            else:
+                return bool(found == layout.DONE and ends[-1] == places.last)
 
     def _grow(self, operation: int, more: int) -> None:
         """Make room for a half more, and at least *more*, in the column of texts or the list of an operation."""

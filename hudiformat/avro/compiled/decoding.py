@@ -12,8 +12,9 @@ from hudiformat.avro.compiled.memory import load8, load32, load64, low_zeros, st
 from hudiformat.avro.compiled.texts import copy_text, is_utf8, view_text
 
 CHAIN = "int64(int64, int64, int64[::1])"
-WALK = "int64(int64, int64, int64[::1], int64[::1], int64, int64, int64, int64, int64)"
+WALK = "int64(int64, int64, int64, int64, int64[::1], int64[::1], int64, int64, int64, int64, int64)"
 
+_LENGTH_SIZE = 4
 _INT32 = 1 << 31
 _MORE = -2
 _DECIMAL_SIZE = 16
@@ -28,26 +29,49 @@ def chain(data: int, size: int, offsets: Longs) -> int:
     pos = 0
     for index in range(len(offsets) - 1):
         offsets[index] = pos
-        if pos + 4 > size:
+        if pos + _LENGTH_SIZE > size:
             return layout.BAD
-        at = data + pos
-        length = load8(at) << 24 | load8(at + 1) << 16 | load8(at + 2) << 8 | load8(at + 3)
-        pos += 4 + length  # what would be negative runs past the end here
+        pos += _LENGTH_SIZE + _big_endian(data + pos)  # what would be negative runs past the end here
     offsets[len(offsets) - 1] = pos
     return layout.DONE if pos == size else layout.BAD
 
 
 def walk(
-    data: int, origin: int, starts: Longs, ends: Longs, last: int, whole: int, program: int, stop: int, frames: int
+    data: int,
+    room: int,
+    filled: int,
+    origin: int,
+    starts: Longs,
+    ends: Longs,
+    last: int,
+    whole: int,
+    program: int,
+    stop: int,
+    frames: int,
 ) -> int:
     """Decode the records from number ``COUNT`` of the first frame up to *last*.
 
-    *data* is the address of position 0, *origin* the position at which the buffer of views begins, *program* and
-    *frames* the addresses of the tables, *stop* the number of operations.  With *whole* they read records to the end.
+    *data* is the address of position 0, *room* the position up to which bytes can be read, *origin* that at which the
+    buffer of views begins, *program* and *frames* are the addresses of the tables, *stop* is the number of operations.
+    With *whole* they read records to the end.
+
+    Records are where *starts* and *ends* say.  But if they fill the bytes up to position *filled*, which else is 0,
+    each start is that of a length, and tells the end, which is the next start: both arrays are parts of one.
     """
     behind = program + stop * layout.SIZE
     for index in range(load64(frames + layout.COUNT), last):
         pos, end = int(starts[index]), int(ends[index])
+        if filled:
+            if pos + _LENGTH_SIZE > filled:
+                return layout.BAD
+            end = pos + _LENGTH_SIZE + _big_endian(data + pos)
+            if end > filled:
+                return layout.BAD
+            ends[index] = end
+        if end + layout.PADDING > room:
+            return layout.NEAR_END
+        if filled:
+            pos += _LENGTH_SIZE
         op = program
         while op < behind:
             kind, null = load64(op + layout.KIND), load64(op + layout.NULL)
@@ -103,6 +127,10 @@ def walk(
             return layout.BAD
         store64(frames + layout.COUNT, index + 1)
     return layout.DONE
+
+
+def _big_endian(at: int) -> int:
+    return load8(at) << 24 | load8(at + 1) << 16 | load8(at + 2) << 8 | load8(at + 3)
 
 
 def _skip(kind: int, width: int, data: int, pos: int, end: int) -> int:

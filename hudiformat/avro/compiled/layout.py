@@ -51,4 +51,6 @@ SPARE = 32
 
 DONE = 0
 BAD = -1
-"""Results of kernels; anything above 0 is one more than the operation that needs more memory."""
+NEAR_END = -3
+"""Results of kernels: ``NEAR_END`` where fewer bytes than ``PADDING`` follow a record, and anything above 0 is one more
+than the operation that needs more memory."""
