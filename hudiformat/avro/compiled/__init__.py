@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from threading import Lock
+from types import ModuleType
 from typing import Any
 
 LOAD_AFTER = 128 << 20
@@ -34,12 +34,16 @@ _loading = Lock()
 def is_active() -> bool:
     """Whether the next records are handled by kernels."""
     asked = os.environ.get(VARIABLE)
-    return asked != "0" and (asked == "1" or _handled[0] >= LOAD_AFTER) and _has_numba()
+    return asked != "0" and (asked == "1" or _handled[0] >= LOAD_AFTER) and _native() is not None
 
 
 @lru_cache
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
+def _native() -> ModuleType | None:
+    """The module that compiles; None where numba is not installed, or not for this Python or numpy."""
+    try:
+        return import_module("hudiformat.avro.compiled.native")
+    except ImportError:
+        return None
 
 
 def kernel(function: Function, signature: str, size: int) -> Function | None:
@@ -48,9 +52,9 @@ def kernel(function: Function, signature: str, size: int) -> Function | None:
     *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
     """
     _handled[0] += size
-    if not is_active():
+    if not is_active() or (native := _native()) is None:
         return None
     with _loading:
         if function not in _kernels:
-            _kernels[function] = import_module("hudiformat.avro.compiled.native").compiled(function, signature)
+            _kernels[function] = native.compiled(function, signature)
     return _kernels[function]

@@ -27,8 +27,8 @@ def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]
     _register_callees(function)
     try:
         return numba.njit(signature, nogil=True, cache=True)(function)  # type: ignore[no-any-return]
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
+    except (RuntimeError, OSError) as error:  # the first where there is no folder, the second where a disk is full
+        if isinstance(error, RuntimeError) and "no locator available" not in str(error):
             raise
         return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 from hudiformat.avro import compiled
@@ -44,7 +47,17 @@ def test_kernels_can_be_used_from_the_first_byte(monkeypatch: pytest.MonkeyPatch
     assert compiled.kernel(twice, SIGNATURE, 0) is not None
 
 
+@pytest.fixture
+def no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delitem(sys.modules, "hudiformat.avro.compiled.native", raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises an ImportError
+    compiled._native.cache_clear()
+    yield
+    compiled._native.cache_clear()
+
+
+@pytest.mark.usefixtures("no_numba")
 def test_without_numba_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiled.VARIABLE, "1")
-    monkeypatch.setattr(compiled, "_has_numba", lambda: False)
     assert compiled.kernel(twice, SIGNATURE, 0) is None
+    assert not compiled.is_active()

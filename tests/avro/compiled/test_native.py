@@ -36,12 +36,18 @@ def test_memory_is_read_and_written_as_by_python() -> None:
     assert machine.tolist() == python.tolist()
 
 
-def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+_NO_FOLDER = RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+
+
+@pytest.mark.parametrize("error", [_NO_FOLDER, OSError("No space left on device")])
+def test_where_nothing_can_be_cached_a_function_is_compiled_all_the_same(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     njit = numba.njit
 
     def refuses_to_cache(*signatures: str, **options: Any) -> Any:
         if options.get("cache"):
-            raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+            raise error
         return njit(*signatures, **options)
 
     monkeypatch.setattr(numba, "njit", refuses_to_cache)
