@@ -88,13 +88,13 @@ def written(blocks: Blocks, folder: Path) -> Path:
     return write(blocks, folder)
 
 
-def decode(path: Path, columns: list[str] | None = None) -> int:
+def decode(path: Path, columns: list[str] | None = None, *, views: bool = False) -> int:
     """How many records and deletes the file has; every cell of *columns* (of all) has become Arrow."""
     count = 0
     with hf.LogReader(path) as reader:
         for block in reader:
             is_delete = block.type is hf.BlockType.DELETE
-            count += len(block.deletes() if is_delete else block.to_arrow(columns=columns))
+            count += len(block.deletes() if is_delete else block.to_arrow(columns=columns, views=views))
     return count
 
 

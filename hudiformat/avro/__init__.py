@@ -8,7 +8,7 @@ from hudiformat.avro.delete_list import decode_delete_list, encode_delete_list
 from hudiformat.avro.encode import encode_datums, encode_parts, encode_records
 from hudiformat.avro.java_text import java_float
 from hudiformat.avro.renaming import relabelled, renamed_schema, same_names, stored_schema
-from hudiformat.avro.schema import META_COLUMNS, arrow_to_avro, avro_to_arrow, resolve
+from hudiformat.avro.schema import META_COLUMNS, arrow_to_avro, avro_to_arrow, resolve, with_views
 from hudiformat.avro.types import (
     Column,
     Kind,
@@ -64,4 +64,5 @@ __all__ = [
     "stored_schema",
     "walk",
     "with_inner_columns",
+    "with_views",
 ]

@@ -25,12 +25,12 @@ class Column(Protocol):
         """The whole column, once all its rows are added."""
 
 
-def column_of(node: Node, count: int) -> Column:
-    """A column for *count* values of *node*."""
+def column_of(node: Node, count: int, *, views: bool = False) -> Column:
+    """A column for *count* values of *node*; with *views* texts are views."""
     inner = node.inner if isinstance(node, Nullable) else node
-    if not isinstance(inner, (Primitive, Fixed)):
-        return _Pieces()
     text = pat.is_string(inner.arrow) or pat.is_binary(inner.arrow)
+    if not isinstance(inner, (Primitive, Fixed)) or (text and views):
+        return _Pieces()
     return _Texts(inner.arrow, count) if text else _Numbers(inner.arrow, count)
 
 

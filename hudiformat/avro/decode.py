@@ -9,42 +9,75 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
+from hudiformat.avro import compiled
 from hudiformat.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
-from hudiformat.avro.columns import column_of
+from hudiformat.avro.columns import Column, column_of
+from hudiformat.avro.compiled.decoded import Places, decode_columns, find_offsets
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
 from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
-from hudiformat.avro.schema import avro_to_arrow, batch_of
+from hudiformat.avro.schema import avro_to_arrow, batch_of, with_views
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column
 from hudiformat.wire import INT32_MAX, offsets_from
+
+Fields: TypeAlias = tuple[tuple[str, Node], ...]
 
 _FEW_RECORDS = 2048  # below, a plain loop is as fast as guessing
 _CHUNK_ROWS = 16384  # about; with more, the gathered values leave the processor's cache
 
 
-@dataclass(frozen=True, slots=True)
 class Records:
-    """Avro records of one schema in a buffer: where each record begins and ends.  Nothing is decoded yet."""
+    """Avro records of one schema in a buffer.  Nothing is decoded yet.
 
-    data: Bytes
-    starts: Longs
-    ends: Longs
-    schema: str
+    Either it is known where each record begins and ends, or *count* records fill the bytes from *first* to *last*, each
+    behind its length: a kernel finds them as it decodes them, and what is damaged is raised then.
+    """
+
+    __slots__ = ("_count", "_found", "data", "first", "last", "schema")
+
+    def __init__(
+        self,
+        data: Bytes,
+        schema: str,
+        *,
+        found: tuple[Longs, Longs] | None = None,
+        count: int = 0,
+        first: int = 0,
+        last: int = 0,
+    ) -> None:
+        self.data = data
+        self.schema = schema
+        self.first = first
+        self.last = last
+        self._count = count if found is None else len(found[0])
+        self._found = found
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return self._count
+
+    def located(self) -> tuple[Longs, Longs]:
+        """Where each record begins and ends.
+
+        Raises:
+            DecodeError: as :func:`find_records`.
+        """
+        if self._found is None:
+            with offsets_from(self.first):
+                offsets = record_offsets(self.data[self.first : self.last].data, self._count) + self.first
+            self._found = offsets[:-1] + LENGTH_SIZE, offsets[1:]
+        return self._found
 
     def take(self, rows: Longs | slice) -> Records:
         """The records of these rows, which are in ascending order."""
-        return Records(self.data, self.starts[rows], self.ends[rows], self.schema)
+        starts, ends = self.located()
+        return Records(self.data, self.schema, found=(starts[rows], ends[rows]))
 
     def parts(self) -> Iterator[Records]:
         """The records in parts of about equal size: a small part at the end would cost as many calls as the others.
@@ -56,49 +89,65 @@ class Records:
         for first in range(0, len(self), size):
             yield self.take(slice(first, first + size))
 
-    def decode(self, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+    def decode(self, columns: Sequence[str] | None = None, *, views: bool = False) -> pa.RecordBatch:
         """The records as rows.
 
         With *columns* only these columns are decoded, in this order.  Fields in front of the last of them are skipped,
-        fields behind it are not read at all.
+        fields behind it are not read at all.  With *views* columns of strings and bytes are Arrow's views of the
+        buffer, which keep it alive; texts in nested columns are not.
 
         Raises:
             SchemaError: there is no column of that name.
             DecodeError: the bytes are no records of this schema; ``offset`` counts from the start of the buffer.
         """
-        record, schema, count = parse_schema(self.schema), _selected(avro_to_arrow(self.schema), columns), len(self)
+        schema, count = _selected(avro_to_arrow(self.schema), columns), len(self)
+        if views:
+            schema = with_views(schema)
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
-        nodes, is_single = dict(record.fields), round(count / _CHUNK_ROWS) <= 1
-        selected = set(schema.names)
-        arrays: dict[str, pa.Array] = {}
-        whole = {} if is_single else {name: column_of(nodes[name], count) for name in selected}
-        for part in self.parts():
+        wanted = frozenset(schema.names)
+        arrays = decode_columns(self.data, self._places(), self.schema, wanted, views=views)
+        fields = parse_schema(self.schema).fields
+        joined = self._joined(fields, wanted, views=views) if arrays is None else {}
+        for part in self.parts() if arrays is None else ():
             cursors, arrays = part.cursors(), {}
-            for name, node in record.fields:
-                if len(arrays) == len(selected) < len(nodes):
+            for name, node in fields:
+                if len(arrays) == len(wanted) < len(fields):
                     break  # the fields behind the last selected column are not needed
-                if name not in selected:
+                if name not in wanted:
                     skip(node, cursors, None)
                     continue
-                arrays[name] = read(node, cursors, None)
-                if whole:
-                    whole[name].add(arrays[name])
+                arrays[name] = (_read_views if views and _is_text(node) else read)(node, cursors, None)
+                if joined:
+                    joined[name].add(arrays[name])
             else:
                 cursors.refuse(cursors.pos != cursors.end, None, "a record ends before its length says")
-        if whole:
-            arrays = {name: column.array() for name, column in whole.items()}
+        arrays = {name: column.array() for name, column in joined.items()} or arrays or {}
         return batch_of([arrays[name] for name in schema.names], schema, count)
+
+    def _places(self) -> Places:
+        if self._found is not None:
+            return Places(*self._found)
+        bounds = np.empty(self._count + 1, np.int64)
+        bounds[0] = self.first
+        return Places(bounds, bounds[1:], self.last)
+
+    def _joined(self, fields: Fields, wanted: frozenset[str], *, views: bool) -> dict[str, Column]:
+        """The wanted columns, to be filled part by part; none if there is only one part."""
+        if round(len(self) / _CHUNK_ROWS) <= 1:
+            return {}
+        return {name: column_of(node, len(self), views=views) for name, node in fields if name in wanted}
 
     def cursors(self) -> Cursors:
         """A cursor per record, over the part of the buffer that holds the records, so that 32-bit offsets suffice."""
-        first, last = int(self.starts[0]), int(self.ends[-1])
+        starts, ends = self.located()
+        first, last = int(starts[0]), int(ends[-1])
         if last + PADDING <= len(self.data):
             window = self.data[first : last + PADDING]
         else:
             window = np.zeros(last - first + PADDING, np.uint8)
             window[:-PADDING] = self.data[first:last]
-        return Cursors(window, self.starts - first, self.ends - first, base=first)
+        return Cursors(window, starts - first, ends - first, base=first)
 
 
 def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
@@ -106,13 +155,27 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
 
     Raises:
         SchemaError: the schema is no Avro record schema.
-        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.
+        DecodeError: the bytes are not *count* records; ``offset`` counts from the start of *data*.  Where kernels are
+            used, it may be raised when the records are decoded.
     """
     parse_schema(writer_schema)
+    records = Records(_with_padding(data), writer_schema, count=count, first=start, last=len(data))
+    if not compiled.is_active() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
+        records.located()
+    return records
+
+
+def _with_padding(data: memoryview | bytes) -> Bytes:
+    """The bytes of *data*, and up to :data:`PADDING` of those behind it if it is a part of something larger.
+
+    So the records at the end of a block need not be copied to have bytes behind them: other blocks follow in the file.
+    """
     content = np.frombuffer(data, np.uint8)
-    with offsets_from(start):
-        offsets = record_offsets(content.data[start:], count) + start
-    return Records(content, offsets[:-1] + LENGTH_SIZE, offsets[1:], writer_schema)
+    if not isinstance(data, memoryview) or not (around := memoryview(data.obj)).c_contiguous:
+        return content
+    whole = np.frombuffer(around, np.uint8)
+    first = content.ctypes.data - whole.ctypes.data
+    return whole[first : first + len(content) + PADDING]
 
 
 def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Longs, writer_schema: str) -> Records:
@@ -122,7 +185,7 @@ def find_runs(data: memoryview | bytes, firsts: Longs, lasts: Longs, counts: Lon
         DecodeError: as :func:`find_records`, without an offset.
     """
     content = np.frombuffer(data, np.uint8)
-    return Records(content, *walk_runs(content, firsts, lasts, counts), writer_schema)
+    return Records(content, writer_schema, found=walk_runs(content, firsts, lasts, counts))
 
 
 def record_offsets(data: memoryview, count: int) -> Longs:
@@ -136,8 +199,10 @@ def record_offsets(data: memoryview, count: int) -> Longs:
         raise CorruptBlockError(f"{total} bytes of records: a block has less than 2 GiB")
     if not 0 <= count <= total // LENGTH_SIZE:
         raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
-    if count >= _FEW_RECORDS and (guessed := guess_offsets(np.frombuffer(data, np.uint8), count)) is not None:
-        return guessed
+    if count >= _FEW_RECORDS:
+        content = np.frombuffer(data, np.uint8)
+        if (found := find_offsets(content, count)) is not None or (found := guess_offsets(content, count)) is not None:
+            return found
     offsets = [0]
     unpack = struct.Struct(">i").unpack_from
     while len(offsets) <= count:
@@ -196,6 +261,8 @@ _DECIMAL_SIZE = 16
 _NOT_ASCII = 0x80
 _HALF = U64(32)
 _INLINE = 12  # the longest string that Arrow keeps in the view itself
+_OF_LOW = np.array([((1 << 8 * min(size, 4)) - 1) << 32 | 0xFFFFFFFF for size in range(_INLINE + 1)], np.uint64)
+_OF_HIGH = np.array([(1 << 8 * max(size - 4, 0)) - 1 for size in range(_INLINE + 1)], np.uint64)
 _FIXED_WIDTH = {"float": "<u4", "double": "<u8"}
 _DAY = {pa.time32("ms"): 86_400_000, pa.time64("us"): 86_400_000_000}
 
@@ -229,15 +296,35 @@ def _text(node: Primitive, cursors: Cursors, present: Mask | None) -> pa.Array:
     if isinstance(lengths, int):
         array = _equal_lengths(kind, lengths, cursors)
     else:
-        array = _different_lengths(kind, lengths, cursors, present)
+        array = _views(kind, lengths, cursors, present, exact=False).cast(kind)  # copies one text behind the other
     # Most text is ASCII, which the largest of all bytes shows.
     if pat.is_string(kind) and int(content(array.buffers()[2]).max(initial=0)) >= _NOT_ASCII:
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid as error:
-            offset = cursors.base + int((cursors.pos - lengths)[_first_not_text(array)])
-            raise CorruptBlockError(f"a string that is not UTF-8: {error}", offset=offset) from error
+        _check_text(array, cursors.pos - lengths, cursors.base)
     return array
+
+
+def _is_text(node: Node) -> bool:
+    return isinstance(node, (Primitive, Nullable)) and (pat.is_string(node.arrow) or pat.is_binary(node.arrow))
+
+
+def _read_views(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
+    """As :func:`read`, for a node of strings or bytes, which become views."""
+    if isinstance(node, Nullable):
+        present = branch_of_two(node.null_branch, cursors, present)
+    lengths = np.array(np.broadcast_to(np.asarray(cursors.length(present)), len(cursors)))
+    array = _views(node.arrow, lengths, cursors, present)
+    if pat.is_string(node.arrow):
+        _check_text(array, cursors.pos - lengths, cursors.base)
+    return array
+
+
+def _check_text(array: pa.Array, starts: Longs, base: int) -> None:
+    """Refuse strings that are not UTF-8; they begin at *starts*."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        offset = base + int(starts[_first_not_text(array)])
+        raise CorruptBlockError(f"a string that is not UTF-8: {error}", offset=offset) from error
 
 
 def _first_not_text(array: pa.Array) -> int:
@@ -263,12 +350,15 @@ def _equal_lengths(kind: pa.DataType, length: int, cursors: Cursors) -> pa.Array
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(starts), pa.py_buffer(values)])
 
 
-def _different_lengths(kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None) -> pa.Array:
-    """Strings of different lengths, as Arrow views, whose bytes Arrow's cast copies one after the other.
+def _views(
+    kind: pa.DataType, lengths: Longs, cursors: Cursors, present: Mask | None, *, exact: bool = True
+) -> pa.Array:
+    """Strings as Arrow's views; *exact* ones have zeros behind short texts, and the first bytes of long ones.
 
     A view is 16 bytes: the length (int32), then the bytes themselves if they are at most twelve, else the first four
-    bytes, the number of their buffer (here 0) and their offset in it.  The cast does not use the first four.  For the
-    strings "ab" at the position 5, "abcdefghijklmn" at 8 and "" at 30, as two 64-bit numbers each:
+    bytes, the number of their buffer (here 0) and their offset in it.  The cast uses neither the first four nor what
+    is behind short texts.  For the strings "ab" at the position 5, "abcdefghijklmn" at 8 and "" at 30, as two 64-bit
+    numbers each:
 
         low    [2 | "ab.." << 32,  14 | "abcd" << 32,  0 | "...." << 32]
         high   ["........",        8 << 32,            "........"]           the dots are bytes that do not count
@@ -276,15 +366,18 @@ def _different_lengths(kind: pa.DataType, lengths: Longs, cursors: Cursors, pres
     views = np.empty((len(lengths), 2), np.uint64)
     short = lengths <= _INLINE
     low, high = lengths.view(np.uint64), (cursors.pos << 32).view(np.uint64)
-    if short.any():  # in two steps: numpy copies words three times as fast as twelve bytes
+    if exact or short.any():  # in two steps: numpy copies words three times as fast as twelve bytes
         low = low | (cursors.peek("<u4").astype(np.uint64) << _HALF)
         inline = cursors.peek("<u8", ahead=4)
+        if exact:
+            size = np.minimum(lengths, _INLINE)
+            low, inline = low & _OF_LOW[size], inline & _OF_HIGH[size]
         high = inline if short.all() else np.where(short, inline, high)
     views[:, 0], views[:, 1] = low, high
     cursors.advance(lengths, present)
     view = pa.string_view() if pat.is_string(kind) else pa.binary_view()
     buffers = [bitmap(present), pa.py_buffer(views), pa.py_buffer(cursors.data)]
-    return pa.Array.from_buffers(view, len(lengths), buffers).cast(kind)
+    return pa.Array.from_buffers(view, len(lengths), buffers)
 
 
 def _fixed(node: Fixed, cursors: Cursors, present: Mask | None) -> pa.Array:

@@ -38,6 +38,7 @@ _LOGICAL: dict[pa.DataType, tuple[str, str]] = {
     pa.time32("ms"): ("int", "time-millis"),
     pa.time64("us"): ("long", "time-micros"),
 }
+_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 _UNITS = {"ms": "timestamp-millis", "us": "timestamp-micros"}
 _HINTS = (
     (lambda kind: pat.is_timestamp(kind) or pat.is_time(kind), "cast it to microseconds or milliseconds"),
@@ -87,6 +88,13 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
     """
     record = parse_schema(schema_json)
     return pa.schema([pa.field(name, node.arrow, nullable=node.nullable) for name, node in record.fields])
+
+
+def with_views(schema: pa.Schema) -> pa.Schema:
+    """The schema with views for strings and bytes; the fields of nested columns stay as they are."""
+    return pa.schema(
+        [field.with_type(_VIEWS.get(field.type, field.type)) for field in schema], metadata=schema.metadata
+    )
 
 
 def _fields(fields: Iterable[pa.Field], namespace: str, path: str) -> list[dict[str, Any]]:

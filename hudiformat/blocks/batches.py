@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.avro import Records
+from hudiformat.avro import Records, compiled
 from hudiformat.blocks.block import BlockRun, LogBlock
 from hudiformat.blocks.content import avro_data
 from hudiformat.blocks.frame import BlockType
@@ -15,6 +19,8 @@ from hudiformat.blocks.wanted import Wanted
 from hudiformat.conditions import Filter
 from hudiformat.errors import DecodeError
 from hudiformat.wire import offsets_from
+
+Group: TypeAlias = list[LogBlock | BlockRun]
 
 _SMALL = 1 << 14  # bytes of a content; a larger content is decoded as fast by itself
 _MOST_BYTES = 1 << 24
@@ -29,19 +35,29 @@ def record_batches(
     schema: pa.Schema | None = None,
     columns: str | Sequence[str] | None = None,
     filter: Filter | None = None,  # noqa: A002
+    views: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The records of the data blocks among *blocks*, in order; one batch may hold the records of several blocks.
 
-    *schema*, *columns* and *filter* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the schema
-    that their blocks were written with.
+    *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`.  Without *schema*, batches have the
+    schema that their blocks were written with.
 
     Raises:
         DecodeError: a content is damaged.
         SchemaError: the records cannot be brought to *schema*, or a column is missing.
     """
-    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter)
-    in_parts = schema is not None and not columns and filter is None
-    for group in _groups(blocks):
+    wanted = Wanted(schema, [columns] if isinstance(columns, str) else columns, filter, views)
+    return _one_by_one(_groups(blocks), wanted)
+
+
+def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None = None) -> Iterator[pa.RecordBatch]:
+    """The records of the *groups*; as soon as kernels are used, by as many threads as Arrow has, or by *threads*."""
+    in_parts = wanted.schema is not None and not wanted.columns and wanted.filter is None
+    rest = iter(groups)
+    for group in rest:
+        if (threads or pa.cpu_count()) > 1 and compiled.is_active():
+            yield from _side_by_side(chain([group], rest), wanted, pa.cpu_count())
+            return
         if len(group) > 1 or isinstance(group[0], BlockRun):
             try:
                 batch = avro_data.decode(_find(group), wanted)
@@ -52,7 +68,8 @@ def record_batches(
                 continue
         for block in _blocks(group):
             if block.type not in _AVRO:
-                yield block.to_arrow(schema, columns=columns, filter=filter)
+                names, views = wanted.columns, wanted.views
+                yield block.to_arrow(wanted.schema, columns=names, filter=wanted.filter, views=views)
                 continue
             written = block.schema
             with offsets_from(block.content_offset or 0):
@@ -61,9 +78,32 @@ def record_batches(
                     yield avro_data.decode(part, wanted)
 
 
-def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[list[LogBlock | BlockRun]]:
+def _side_by_side(groups: Iterable[Group], wanted: Wanted, threads: int) -> Iterator[pa.RecordBatch]:
+    """The records of the *groups*, in order, of which *threads* are decoded at the same time.
+
+    Kernels run without Python's lock, which numpy holds for half of the time.
+    """
+    waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+    with ThreadPoolExecutor(threads, "hudiformat-decode") as pool:
+        try:
+            for group in groups:
+                waiting.append(pool.submit(_decoded, group, wanted))
+                if len(waiting) == threads:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for task in waiting:
+                task.cancel()
+
+
+def _decoded(group: Group, wanted: Wanted) -> list[pa.RecordBatch]:
+    return list(_one_by_one([group], wanted, threads=1))
+
+
+def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[Group]:
     """The data blocks in groups that are decoded together: runs or small blocks of one schema, or a block alone."""
-    group: list[LogBlock | BlockRun] = []
+    group: Group = []
     size = 0
     for item in blocks:
         is_split = isinstance(item, BlockRun) and not (item.type in _AVRO and item.largest <= _SMALL)
@@ -81,7 +121,7 @@ def _groups(blocks: Iterable[LogBlock | BlockRun]) -> Iterator[list[LogBlock | B
         yield group
 
 
-def _fits(block: LogBlock | BlockRun, group: list[LogBlock | BlockRun]) -> bool:
+def _fits(block: LogBlock | BlockRun, group: Group) -> bool:
     """Whether *block* can be decoded together with *group*, which holds only runs or only blocks."""
     first, last = group[0], group[-1]
     if isinstance(block, BlockRun) != isinstance(first, BlockRun):
@@ -93,7 +133,7 @@ def _fits(block: LogBlock | BlockRun, group: list[LogBlock | BlockRun]) -> bool:
     return block.header is last.header or block.schema == last.schema
 
 
-def _find(group: list[LogBlock | BlockRun]) -> Records:
+def _find(group: Group) -> Records:
     """The records of a group."""
     runs = [block for block in group if isinstance(block, BlockRun)]
     if not runs:
@@ -102,7 +142,7 @@ def _find(group: list[LogBlock | BlockRun]) -> Records:
     return avro_data.find_at(runs[0].data, starts, ends, runs[0].schema)
 
 
-def _blocks(group: list[LogBlock | BlockRun]) -> Iterator[LogBlock]:
+def _blocks(group: Group) -> Iterator[LogBlock]:
     """The blocks of a group, those of its runs one by one."""
     for block in group:
         if isinstance(block, BlockRun):

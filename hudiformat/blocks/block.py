@@ -141,6 +141,7 @@ class LogBlock(_Fields):
         *,
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
+        views: bool = False,
     ) -> pa.RecordBatch:
         """The records of a data block, one row each, in file order.
 
@@ -148,6 +149,10 @@ class LogBlock(_Fields):
         have the schema they were written with.  *columns* selects columns of that schema; the other columns are not
         decoded.  *filter*, an expression of pyarrow, text or tuples, selects the rows for which it is true; in the
         other rows only the columns that it uses are decoded.
+
+        With *views* the columns of strings and bytes have the types ``string_view`` and ``binary_view``: texts of an
+        Avro block are not copied, and the columns keep the content alive, of a file its map.  The types of *schema*
+        come first, and texts in nested columns are copied.
 
         Raises:
             DecodeError: the content is damaged.
@@ -158,7 +163,8 @@ class LogBlock(_Fields):
         find, is_parquet = _FINDERS.get(self.type), self.type is BlockType.PARQUET_DATA
         if find is None and not is_parquet:
             raise self._unsupported()
-        written, wanted = self.schema, Wanted(schema, [columns] if isinstance(columns, str) else columns, filter)
+        names = [columns] if isinstance(columns, str) else columns
+        written, wanted = self.schema, Wanted(schema, names, filter, views)
         with offsets_from(self.content_offset or 0):
             if find is None:
                 return parquet_data.decode(self.content, written, wanted)

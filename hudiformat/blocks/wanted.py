@@ -19,11 +19,15 @@ _ROW = "__row__"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The *schema* to bring rows to, the *columns* of it or of the written schema, and a filter; None means all."""
+    """The *schema* to bring rows to, the *columns* of it or of the written schema, and a filter; None means all.
+
+    With *views* columns of strings and bytes are Arrow's views, unless the schema says otherwise.
+    """
 
     schema: pa.Schema | None = None
     columns: Sequence[str] | None = None
     filter: Filter | None = None
+    views: bool = False
 
     def condition(self, schema: pa.Schema) -> pc.Expression | None:
         """The filter of rows with the columns of *schema*.

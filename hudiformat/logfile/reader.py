@@ -133,18 +133,20 @@ class LogReader:
         *,
         columns: str | Sequence[str] | None = None,
         filter: Filter | None = None,  # noqa: A002
+        views: bool = False,
     ) -> pa.Table:
         """The records of all data blocks, in file order, neither merged nor rolled back.
 
-        *schema*, *columns* and *filter* are as in :meth:`LogBlock.to_arrow`; without *schema* all blocks must have the
-        same schema.  Corrupt spans are skipped, as in queries; small blocks are decoded together.
+        *schema*, *columns*, *filter* and *views* are as in :meth:`LogBlock.to_arrow`; without *schema* all blocks must
+        have the same schema.  Corrupt spans are skipped, as in queries; small blocks are decoded together.
 
         Raises:
             StorageError: the reader is closed.
             DecodeError: the content of a block is damaged.
             SchemaError: the blocks have different schemas, which do not fit *schema*, or a column is missing.
         """
-        batches = list(record_batches(scan_runs(self._bytes()), schema=schema, columns=columns, filter=filter))
+        wanted: dict[str, Any] = {"schema": schema, "columns": columns, "filter": filter, "views": views}
+        batches = list(record_batches(scan_runs(self._bytes()), **wanted))
         if (other := next((batch for batch in batches if batch.schema != batches[0].schema), None)) is not None:
             raise SchemaError(
                 f"{self.path or 'the buffer'} has blocks of different schemas, {batches[0].schema.names} and "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
 
+from hudiformat.avro import compiled
 from hudiformat.blocks import BlockType, LogBlock, batches, data_block, delete_block, rollback_block
 from hudiformat.blocks.batches import record_batches
-from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError
+from hudiformat.errors import CorruptBlockError, DecodeError, SchemaError, TruncatedBlockError, UnsupportedVersionError
 
 
 def _block(*numbers: int, schema: pa.Schema | None = None) -> LogBlock:
@@ -105,3 +106,70 @@ def test_the_damaged_one_among_many_says_what_it_says_alone(damage: Callable[[by
     with pytest.raises(type(alone.value), match=str(alone.value).replace("(", r"\(").replace(")", r"\)")):
         list(record_batches([good, bad, good]))
     assert isinstance(alone.value, (CorruptBlockError, TruncatedBlockError, DecodeError))
+
+
+@pytest.fixture
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    pytest.importorskip("numba")
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    before = pa.cpu_count()
+    pa.set_cpu_count(2)
+    yield
+    pa.set_cpu_count(before)
+
+
+def _large(*firsts: int) -> list[LogBlock]:
+    return [_block(*range(first, first + 2000)) for first in firsts]
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("schema", [None, pa.schema([("t", pa.string()), ("n", pa.int64())])])
+def test_blocks_are_decoded_side_by_side_in_order(schema: pa.Schema | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = [*_large(0, 1, 2, 3, 4), _block(5), _block(6), *_large(7)]
+    found = list(record_batches(blocks, schema=schema))
+    monkeypatch.setenv(compiled.VARIABLE, "0")
+    assert found == list(record_batches(blocks, schema=schema))
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_only_as_many_blocks_as_threads_wait_to_be_taken() -> None:
+    taken = []
+
+    def blocks() -> Iterator[LogBlock]:
+        for number, block in enumerate(_large(0, 1, 2, 3, 4, 5)):
+            taken.append(number)
+            yield block
+
+    found = record_batches(blocks())
+    next(found)
+    assert taken == [0, 1]
+    next(found)
+    assert taken == [0, 1, 2]
+    found.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_first_damage_is_the_one_that_is_raised() -> None:
+    good, *others = _large(0, 1, 2, 3)
+    second, third = (block._replace(content=_wrong_version(bytes(block.content))) for block in others[:2])
+    found = record_batches([good, second, third._replace(content=b""), others[2]])
+    assert len(next(found)) == 2000
+    with pytest.raises(UnsupportedVersionError):
+        next(found)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_one_thread_decodes_one_block_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "_side_by_side", None)
+    pa.set_cpu_count(1)
+    assert [len(batch) for batch in record_batches(_large(0, 1))] == [2000, 2000]
+
+
+@pytest.mark.parametrize("jit", ["0", "1"])
+def test_texts_of_many_blocks_can_be_views(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, jit)
+    blocks = [_block(1), _block(2, 3), *_large(4), data_block(_block(7).to_arrow(), instant="001", format="parquet")]
+    for columns in (None, ["t"]):
+        texts, views = (list(record_batches(blocks, columns=columns, views=views)) for views in (False, True))
+        assert {batch.schema.field("t").type for batch in views} == {pa.string_view()}
+        assert [batch.to_pydict() for batch in views] == [batch.to_pydict() for batch in texts]

@@ -371,3 +371,44 @@ def test_more_positions_than_the_content_can_have_records_are_refused() -> None:
     header = BlockHeader({HeaderKey.RECORD_POSITIONS: text})
     with pytest.raises(CorruptBlockError, match="positions, in a block of"):
         LogBlock(BlockType.AVRO_DATA, header, b"x" * 100).positions()
+
+
+@pytest.mark.parametrize("jit", ["0", "1"])
+@pytest.mark.parametrize("format", ["avro", "parquet", "hfile"])
+def test_texts_become_views_where_they_are_asked_for(format: str, jit: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
+    monkeypatch.setenv("HUDIFORMAT_JIT", jit)
+    texts = pa.array([None, "", "short", "a longer text, which is not kept in its view", "größer, und auch länger"])
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "_hoodie_record_key": pa.array(list("abcde")),
+            "text": texts,
+            "bytes": texts.cast(pa.binary()),
+            "inner": pa.StructArray.from_arrays([texts], names=["text"]),
+            "number": pa.array(range(5)),
+        }
+    )
+    block = data_block(rows, instant="001", format=format)
+    found = block.to_arrow(views=True)
+    found.validate(full=True)
+    types = {"_hoodie_record_key": pa.string_view(), "text": pa.string_view(), "bytes": pa.binary_view()}
+    assert {name: found.schema.field(name).type for name in types} == types
+    assert found["inner"].type == rows["inner"].type
+    assert found.to_pylist() == block.to_arrow().to_pylist()
+    assert block.to_arrow(views=True, filter="number > 2")["text"].to_pylist() == texts[3:].to_pylist()
+    target = pa.schema([("text", pa.string()), ("_hoodie_record_key", pa.string_view())])
+    assert block.to_arrow(target, views=True).schema == target
+    assert not data_block(rows[:0], instant="001", format=format).to_arrow(views=True).num_rows
+
+
+@pytest.mark.parametrize("jit", ["0", "1"])
+def test_views_of_many_rows_and_of_damaged_texts(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUDIFORMAT_JIT", jit)
+    texts = pa.array(["x" * (row % 20) for row in range(40_000)])
+    block = data_block(pa.RecordBatch.from_pydict({"text": texts}), instant="001")
+    assert block.to_arrow(views=True)["text"].cast(pa.string()).equals(texts)
+    damaged = block._replace(content=bytes(block.content).replace(b"x" * 19, b"x" * 18 + b"\xff", 1))
+    with pytest.raises(CorruptBlockError, match="not UTF-8") as caught:
+        damaged.to_arrow(views=True)
+    with pytest.raises(CorruptBlockError, match="not UTF-8") as expected:
+        damaged.to_arrow()
+    assert caught.value.offset == expected.value.offset

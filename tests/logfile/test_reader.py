@@ -649,3 +649,15 @@ def test_filters_have_three_forms(condition: Any) -> None:
     for format_ in ("avro", "parquet"):
         [block] = LogReader(encode_block(data_block(batch, instant="1", format=format_)))
         assert block.to_arrow(filter=condition).to_pylist() == [{"id": "x"}]
+
+
+def test_the_texts_of_a_file_can_be_views_that_outlive_the_reader(tmp_path: Path) -> None:
+    texts = [f"the text of row {row}, which is longer than a view" for row in range(20)]
+    block = data_block(pa.RecordBatch.from_pydict({"t": texts}), instant="001")
+    (tmp_path / NAME).write_bytes(encode_block(block) * 3)
+    with LogReader(tmp_path / NAME) as log:
+        found = log.to_arrow(views=True)
+    del log
+    gc.collect()
+    assert found.schema.field("t").type == pa.string_view()
+    assert found["t"].to_pylist() == texts * 3

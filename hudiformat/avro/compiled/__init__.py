@@ -12,6 +12,7 @@ never used, with ``1`` from the first byte on.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -39,7 +40,9 @@ def is_active() -> bool:
 
 @lru_cache
 def _native() -> ModuleType | None:
-    """The module that compiles; None where numba is not installed, or not for this Python or numpy."""
+    """The module that compiles; None where numba is not installed, or not for this Python, numpy or machine."""
+    if sys.byteorder != "little":
+        return None
     try:
         return import_module("hudiformat.avro.compiled.native")
     except ImportError:

@@ -104,9 +104,10 @@ def decode(records: Records, wanted: Wanted) -> pa.RecordBatch:
         rows = resolve(records.decode([name for name in tested.names if name in names]), tested)
         records = records.take(rows_where(condition, rows))
     if wanted.schema is None:
-        return records.decode(wanted.columns)
+        return records.decode(wanted.columns, views=wanted.views)
     target = wanted.schema if wanted.columns is None else selected(wanted.schema, wanted.columns)
-    return resolve(records.decode([name for name in dict.fromkeys(target.names) if name in names]), target)
+    present = [name for name in dict.fromkeys(target.names) if name in names]
+    return resolve(records.decode(present, views=wanted.views), target)
 
 
 def record_count(content: bytes | memoryview) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudiformat.avro import avro_to_arrow, resolve
+from hudiformat.avro import avro_to_arrow, resolve, with_views
 from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
 from hudiformat.errors import CorruptBlockError
 from hudiformat.wire import plausible_rows
@@ -62,7 +62,8 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
         SchemaError: the records cannot be brought to the wanted schema, or a column is missing.
     """
     schema = avro_to_arrow(written) if wanted.schema is None else wanted.schema
-    target = schema if wanted.columns is None else selected(schema, wanted.columns)
+    given = schema if wanted.columns is None else selected(schema, wanted.columns)
+    target = with_views(given) if wanted.views and wanted.schema is None else given
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is None:
         return resolve(_read(content, target.names), target)
