@@ -4,9 +4,8 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 """
 
 from hudiformat.storage.arrow import ArrowStorage
-from hudiformat.storage.closing import CompleteFiles, close_synced
+from hudiformat.storage.closing import Behind, CompleteFiles, close_synced
 from hudiformat.storage.folder import FolderStorage
-from hudiformat.storage.kept import Kept
 from hudiformat.storage.local import FileMap, LocalStorage, Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
@@ -16,12 +15,12 @@ __all__ = [
     "TEMPORARY_PREFIX",
     "ArrowSink",
     "ArrowStorage",
+    "Behind",
     "Capabilities",
     "CompleteFiles",
     "FileInfo",
     "FileMap",
     "FolderStorage",
-    "Kept",
     "LocalStorage",
     "Location",
     "OutputFile",
