@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.basefile import INSERTED, RECORD_KEY, UPDATED, FileIndexer, add_meta_columns
-from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_blocks, delete_block
+from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, data_blocks, delete_block
 from hudiformat.index import NOT_IN_BASE_FILE, Integers, KeyedRows, taken
 from hudiformat.naming import LogFileName
 from hudiformat.options import Operation
@@ -127,7 +127,8 @@ class AppendHandle:
 
     def encode(self, parts: Sequence[pa.Table]) -> Iterator[LogBlock]:
         """The blocks of *parts*, each what :meth:`one_block` gives of one of several handles of a write."""
-        return self._data_blocks(pa.concat_tables(parts), list(accumulate(map(len, parts[:-1]))))
+        cuts = list(accumulate(map(len, parts[:-1])))
+        return data_blocks(pa.concat_tables(parts), cuts, **self._shared_arguments)
 
     def flush(self) -> None:
         """Write the buffered rows in blocks."""
@@ -215,24 +216,26 @@ class AppendHandle:
 
     def _data_block(self, rows: pa.Table, positions: Integers) -> LogBlock:
         order = self._order(positions)
-        if order is None:
-            return self._headed(next(self._data_blocks(rows)))
-        places: dict[str, Any] = {"positions": positions[order], "base_instant": self._base_instant}
-        return self._headed(next(self._data_blocks(taken(rows, order), **places)))
+        block = data_block(
+            rows if order is None else taken(rows, order),
+            positions=None if order is None else positions[order],
+            base_instant=None if order is None else self._base_instant,
+            **self._shared_arguments,
+        )
+        return self._headed(block)
 
-    def _data_blocks(self, rows: pa.Table, cuts: Sequence[int] = (), **places: Any) -> Iterator[LogBlock]:
+    @property
+    def _shared_arguments(self) -> dict[str, Any]:
+        """What all data blocks of a write are made with."""
         options = self._plan.options
         schema = self._plan.schema if self._partial is None else self._partial
-        return data_blocks(
-            rows,
-            cuts,
-            instant=self._plan.instant,
-            schema=schema.avro_with_meta,
-            format=options.block_format,
-            is_partial=self._partial is not None,
-            compression=options.parquet_codec if options.block_format == "parquet" else None,
-            **places,
-        )
+        return {
+            "instant": self._plan.instant,
+            "schema": schema.avro_with_meta,
+            "format": options.block_format,
+            "is_partial": self._partial is not None,
+            "compression": options.parquet_codec if options.block_format == "parquet" else None,
+        }
 
     def _order(self, positions: Integers) -> Integers | None:
         """The order of positions that a block can have in its header; None where it can have none.
