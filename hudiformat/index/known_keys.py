@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -146,7 +146,7 @@ class SliceKeys:
     def size(self) -> int:
         """About how many bytes this has in memory."""
         arrays = (*self.base_keys.keys.chunks, self.added, self.deleted)
-        return sum(array.nbytes + _BESIDE_KEY * len(array) for array in arrays)
+        return _MARK_BYTES * len(self.logs) + sum(int(array.nbytes) + _BESIDE_KEY * len(array) for array in arrays)
 
     @cached_property
     def _added_keys(self) -> KnownKeys:
@@ -154,9 +154,8 @@ class SliceKeys:
         group.add_logged(self.added)
         return KnownKeys({self.file_id: group})
 
-    def is_before(self, file_slice: FileSlice) -> bool:
-        """Whether *file_slice* is the same, or the same with further log files."""
-        logs = {(str(log.name), log.size) for log in file_slice.log_files}
+    def is_before(self, file_slice: FileSlice, logs: frozenset[tuple[str, int]]) -> bool:
+        """Whether *file_slice*, which has *logs*, is the same, or the same with further log files."""
         return self.base == base_of(file_slice) and self.logs <= logs
 
     def tags(self, keys: pa.Array) -> list[Tags]:
@@ -274,11 +273,22 @@ class KeptSlices:
 
     kept: Kept
     path: str
+    _logs: dict[str, tuple[FileSlice, frozenset[tuple[str, int]]]] = field(default_factory=dict)
+
+    def _logs_of(self, file_slice: FileSlice) -> frozenset[tuple[str, int]]:
+        """The log files of a slice, by name and size; they may be many, and are asked for a few times."""
+        known = self._logs.get(file_slice.file_id)
+        if known is None or known[0] is not file_slice:
+            known = file_slice, frozenset((str(log.name), log.size) for log in file_slice.log_files)
+            self._logs[file_slice.file_id] = known
+        return known[1]
 
     def known(self, file_slice: FileSlice) -> SliceKeys | None:
         """The keys that are kept of *file_slice*; those of further log files are not among them."""
         found = self.kept.get((self.path, file_slice.file_id))
-        return found if isinstance(found, SliceKeys) and found.is_before(file_slice) else None
+        return (
+            found if isinstance(found, SliceKeys) and found.is_before(file_slice, self._logs_of(file_slice)) else None
+        )
 
     def is_asked_again(self, file_slice: FileSlice) -> bool:
         """Whether the keys of a slice that is not kept shall be read as a whole now; a small one at the first call."""
