@@ -1,19 +1,25 @@
-"""The record keys of file groups, to look records up among.
+"""The record keys of file groups, to look records up among, and what a table object keeps of them between its commits.
 
 ``GroupKeys`` gathers the keys of a file group, ``KnownKeys`` finds records among those of several, ``SliceKeys`` has
-those of a slice from one commit to the next.
+those of a slice from one commit to the next.  A slice is read as a whole, and kept, when its keys are looked up for the
+second time: most tables are written once by a process.  From then on only the log files are read that came since.  A
+base file is known by its name and size: its name has the instant of the write and the attempt at it, so no two files
+ever have one name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.basefile import FileKeys
 from hudiformat.index.rows import NEW, NOT_IN_BASE_FILE, Integers, Tags
 from hudiformat.merge import KeyIndex
 from hudiformat.view import FileSlice, LogFile
@@ -140,7 +146,7 @@ class SliceKeys:
     def size(self) -> int:
         """About how many bytes this has in memory."""
         arrays = (*self.base_keys.keys.chunks, self.added, self.deleted)
-        return sum(array.nbytes + _BESIDE_KEY * len(array) for array in arrays)
+        return _MARK_BYTES * len(self.logs) + sum(int(array.nbytes) + _BESIDE_KEY * len(array) for array in arrays)
 
     @cached_property
     def _added_keys(self) -> KnownKeys:
@@ -148,9 +154,8 @@ class SliceKeys:
         group.add_logged(self.added)
         return KnownKeys({self.file_id: group})
 
-    def is_before(self, file_slice: FileSlice) -> bool:
-        """Whether *file_slice* is the same, or the same with further log files."""
-        logs = {(str(log.name), log.size) for log in file_slice.log_files}
+    def is_before(self, file_slice: FileSlice, logs: frozenset[tuple[str, int]]) -> bool:
+        """Whether *file_slice*, which has *logs*, is the same, or the same with further log files."""
         return self.base == base_of(file_slice) and self.logs <= logs
 
     def tags(self, keys: pa.Array) -> list[Tags]:
@@ -187,3 +192,132 @@ def base_of(file_slice: FileSlice) -> tuple[str, int] | None:
     """Name and size of the base file of a slice, if it has one."""
     base = file_slice.base_file
     return None if base is None else (str(base.name), base.size)
+
+
+_MOST_BYTES = 256 << 20
+
+
+class _Entry(NamedTuple):
+    value: Any
+    size: int
+    turn: int
+
+
+class Kept:
+    """Values by key, of at most *most* bytes; whoever keeps one says of which files it is, and checks that.
+
+    An operation calls :meth:`begin`.  Where there is no room, what the last two operations have not used goes first.
+    A value that still does not fit is not kept: values that only drove out each other would cost more than they save.
+    """
+
+    def __init__(self, most: int = _MOST_BYTES) -> None:
+        self.most = most
+        self._entries: dict[Hashable, _Entry] = {}
+        self._size = 0
+        self._turn = 0
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, store: dict[Any, Any]) -> Kept:
+        """What is kept in *store*, which belongs to a table object."""
+        kept: Kept = store.setdefault("keys", cls())
+        return kept
+
+    def begin(self) -> None:
+        """Note that another operation begins."""
+        with self._lock:
+            self._turn += 1
+
+    def get(self, key: Hashable) -> Any:
+        """The value of *key*, or None."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries[key] = entry._replace(turn=self._turn)
+            return entry.value
+
+    def put(self, key: Hashable, value: Any, size: int) -> bool:
+        """Keep *value*, of *size* bytes, instead of another one of *key*, where there is room; whether there was."""
+        with self._lock:
+            self._drop(key)
+            if self._size + size > self.most:
+                for old in [name for name, entry in self._entries.items() if entry.turn < self._turn - 1]:
+                    self._drop(old)
+            if self._size + size > self.most:
+                return False
+            self._entries[key] = _Entry(value, size, self._turn)
+            self._size += size
+            return True
+
+    def _drop(self, key: Hashable) -> None:
+        entry = self._entries.pop(key, None)
+        self._size -= 0 if entry is None else entry.size
+
+
+_MARK_BYTES = 500
+_READ_AT_ONCE = 1 << 18
+"""Bytes of a slice that is kept when its keys are looked up for the first time."""
+
+
+class _Asked(NamedTuple):
+    """Keys of a slice with this base file were looked up once; they are not read again in order to be kept."""
+
+    base: tuple[str, int] | None
+    fits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSlices:
+    """What is kept of the slices of one partition *path*."""
+
+    kept: Kept
+    path: str
+    _logs: dict[str, tuple[FileSlice, frozenset[tuple[str, int]]]] = field(default_factory=dict)
+
+    def _logs_of(self, file_slice: FileSlice) -> frozenset[tuple[str, int]]:
+        """The log files of a slice, by name and size; they may be many, and are asked for a few times."""
+        known = self._logs.get(file_slice.file_id)
+        if known is None or known[0] is not file_slice:
+            known = file_slice, frozenset((str(log.name), log.size) for log in file_slice.log_files)
+            self._logs[file_slice.file_id] = known
+        return known[1]
+
+    def known(self, file_slice: FileSlice) -> SliceKeys | None:
+        """The keys that are kept of *file_slice*; those of further log files are not among them."""
+        found = self.kept.get((self.path, file_slice.file_id))
+        return (
+            found if isinstance(found, SliceKeys) and found.is_before(file_slice, self._logs_of(file_slice)) else None
+        )
+
+    def is_asked_again(self, file_slice: FileSlice) -> bool:
+        """Whether the keys of a slice that is not kept shall be read as a whole now; a small one at the first call."""
+        key, base = (self.path, file_slice.file_id), base_of(file_slice)
+        found = self.kept.get(key)
+        if isinstance(found, _Asked) and found.base == base:
+            return found.fits
+        if file_slice.size <= _READ_AT_ONCE:
+            return True
+        self.kept.put(key, _Asked(base, fits=file_slice.size < self.kept.most), _MARK_BYTES)
+        return False
+
+    def keep(self, file_slice: FileSlice, keys: SliceKeys | None) -> None:
+        """Keep the *keys* of a slice where there is room; None where they cannot be kept."""
+        key = self.path, file_slice.file_id
+        if keys is None or not self.kept.put(key, keys, keys.size):
+            self.kept.put(key, _Asked(base_of(file_slice), fits=False), _MARK_BYTES)
+
+    def add_updates(self, file_slice: FileSlice, name: str, size: int) -> None:
+        """Note that a log file of the slice has further records of keys that were found in it, and nothing else."""
+        found = self.known(file_slice)
+        if found is not None:
+            self.keep(file_slice, replace(found, logs=found.logs | {(name, size)}))
+
+    def footer(self, name: str, size: int) -> FileKeys | None:
+        """The key range and filters of a base file, if they are kept."""
+        found: FileKeys | None = self.kept.get((self.path, name, size))
+        return found
+
+    def keep_footer(self, name: str, size: int, keys: FileKeys) -> None:
+        """Keep the key range and filters of a base file; a filter is there as a text and as bits."""
+        self.kept.put((self.path, name, size), keys, _MARK_BYTES + 2 * len(keys.filter_text or ""))

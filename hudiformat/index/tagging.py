@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,7 @@ from hudiformat.basefile import RECORD_KEY, FileKeys, read_file_keys, scan_base_
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import DataError
 from hudiformat.index.buckets import Buckets, bucket_tags, buckets_of, existing_buckets
-from hudiformat.index.kept_keys import KeptSlices
-from hudiformat.index.known_keys import GroupKeys, KnownKeys, SliceKeys, no_keys
+from hudiformat.index.known_keys import GroupKeys, Kept, KeptSlices, KnownKeys, SliceKeys, no_keys
 from hudiformat.index.listed_index import ListedIndex
 from hudiformat.index.rows import (
     NEW,
@@ -30,9 +30,10 @@ from hudiformat.index.rows import (
 )
 from hudiformat.logfile import LogReader
 from hudiformat.merge import counting_blocks
-from hudiformat.naming import join_path
+from hudiformat.naming import base_name, join_path
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
-from hudiformat.storage import FileInfo, Kept, Storage
+from hudiformat.storage import FileInfo, Storage
+from hudiformat.timeline import WriteStat
 from hudiformat.transaction import WritePlan
 from hudiformat.view import PARTITION_METADATA_FILE, BaseFile, FileSlice, LogFile, build_slices, latest_slices
 
@@ -76,12 +77,12 @@ _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 class Tagger:
     """Finds the file group of each row of a write, partition by partition; a partition is listed once."""
 
-    def __init__(self, storage: Storage, plan: WritePlan, *, kept: Kept | None = None) -> None:
+    def __init__(self, storage: Storage, plan: WritePlan, *, kept: dict[Any, Any] | None = None) -> None:
         self._storage = storage
         self._plan = plan
-        self._kept = kept
-        if kept is not None:
-            kept.begin()
+        self._kept = None if kept is None else Kept.of(kept)
+        if self._kept is not None:
+            self._kept.begin()
         self._partitions: dict[str, PartitionIndex] = {}
         self._record_index = None if plan.record_index is None else ListedIndex(storage, plan)
 
@@ -134,6 +135,13 @@ class Tagger:
         file_id, existing = self.partition(path).bucket(bucket)
         if existing or self._plan.operation is not Operation.DELETE:
             yield LocatedRows(path, rows, file_id)
+
+    def note_written(self, stats: Iterable[WriteStat]) -> None:
+        """Note what the write has appended: log files of updates alone need not be read in order to know their keys."""
+        for stat in stats if self._kept is not None else ():
+            is_log = stat.log_version is not None and stat.path is not None
+            if is_log and not (stat.num_inserts or stat.num_deletes) and stat.partition_path in self._partitions:
+                self._partitions[stat.partition_path].add_updates(stat)
 
     def _refuse_duplicates(self, path: str, rows: KeyedRows, tags: Tags) -> None:
         """Source: HoodieSparkSqlWriter, DataSourceUtils.resolveDuplicates."""
@@ -245,6 +253,13 @@ class PartitionIndex:
             self._known.append(self._read(kept))
             self._unread = [one for one in self._unread if one not in kept]
         return [self._read(once, among=record_keys)] if once else []
+
+    def add_updates(self, stat: WriteStat) -> None:
+        """Note a log file that has only updates: of keys that were found among those that are kept of the slice."""
+        looked_up = {one.file_id for one in self._known if isinstance(one, SliceKeys)}
+        if self._kept is not None and stat.file_id in looked_up:
+            file_slice = next(one for one in self.slices if one.file_id == stat.file_id)
+            self._kept.add_updates(file_slice, base_name(stat.path or ""), stat.file_size_in_bytes or 0)
 
     def _take_kept(self, slices: Iterable[FileSlice]) -> None:
         """Look up among the keys of *slices* that are kept between commits, with those of further log files."""

@@ -40,6 +40,7 @@ from hudiformat.view import FileSlice, build_slices
 _FILES_AT_ONCE, _SHARES = 10_000, 16
 """Files that tasks delete between two looks at the lock, and how many tasks."""
 
+_NOTHING_TO_CLEAN = "nothing to clean"  # after which clean, before which commit, and which savepoints there were
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
 
 
@@ -115,15 +116,6 @@ def _earliest_to_retain(state: TableState) -> Instant | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _NothingToClean:
-    """There was nothing to clean before the commit *earliest*, *after* the clean of that instant."""
-
-    after: str | None
-    earliest: str
-    savepoints: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Planner:
     state: TableState
     earliest: Instant | None
@@ -158,15 +150,11 @@ class _Planner:
         """
         cleaned, metadata = self._last_clean()
         first = metadata.earliest_commit_to_retain if metadata is not None else ""
-        kept: _NothingToClean | None = self.state.context.parsed.kept.get(_NothingToClean)
-        if kept is not None and kept.after == cleaned and kept.savepoints <= {one.time for one in self.savepoints}:
-            first = max(first, kept.earliest)
-        if (
-            self.earliest is None
-            or not first
-            or first < (self.state.timeline.first_active or "")
-            or self._was_saved(metadata)
-        ):
+        after, earliest, saved = self.state.context.parsed.kept.get(_NOTHING_TO_CLEAN, (None, "", frozenset()))
+        if after == cleaned and saved <= {one.time for one in self.savepoints}:
+            first = max(first, earliest)
+        is_known = first and first >= (self.state.timeline.first_active or "") and not self._was_saved(metadata)
+        if self.earliest is None or not is_known:
             return self.state.files()
         touched: dict[str, None] = {}
         for write in self.state.timeline.completed_writes:
@@ -184,16 +172,16 @@ class _Planner:
     def _last_clean(self) -> tuple[str | None, CleanMetadata | None]:
         """The newest clean, and what it did."""
         cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
-        metadata = None if cleaned is None else self.state.content(cleaned)
-        instant = None if cleaned is None else cleaned.time
-        return instant, metadata if isinstance(metadata, CleanMetadata) else None
+        if cleaned is None:
+            return None, None
+        metadata = self.state.content(cleaned)
+        return cleaned.time, metadata if isinstance(metadata, CleanMetadata) else None
 
     def remember(self) -> None:
         """Note that there is nothing to clean, so that the next look need not list what no write has touched since."""
         if self.earliest is not None and not self._compacting():
-            saved = frozenset(one.time for one in self.savepoints)
-            found = _NothingToClean(self._last_clean()[0], self.earliest.time, saved)
-            self.state.context.parsed.kept.put(_NothingToClean, found, 1000)
+            known = self._last_clean()[0], self.earliest.time, frozenset(one.time for one in self.savepoints)
+            self.state.context.parsed.kept[_NOTHING_TO_CLEAN] = known
 
     def _was_saved(self, metadata: Content | None) -> bool:
         """Whether a savepoint of the time of the last clean has been deleted since."""

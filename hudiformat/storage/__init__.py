@@ -4,9 +4,8 @@ Paths are relative to the storage's root and always use ``/``; ``""`` is the roo
 """
 
 from hudiformat.storage.arrow import ArrowStorage
-from hudiformat.storage.closing import CompleteFiles, close_synced
+from hudiformat.storage.closing import Behind, CompleteFiles, close_synced
 from hudiformat.storage.folder import FolderStorage
-from hudiformat.storage.kept import Kept
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.mapping import Trail, give_back, is_mapped
 from hudiformat.storage.opening import Location, open_parent, open_storage
@@ -17,11 +16,11 @@ __all__ = [
     "TEMPORARY_PREFIX",
     "ArrowSink",
     "ArrowStorage",
+    "Behind",
     "Capabilities",
     "CompleteFiles",
     "FileInfo",
     "FolderStorage",
-    "Kept",
     "LocalStorage",
     "Location",
     "OutputFile",

@@ -1,11 +1,18 @@
-"""Closing files that are complete, with their data on disk: several at a time, which takes a disk hardly longer."""
+"""Writing in other threads.
+
+Files that are complete are synced several at a time, which takes a disk hardly longer.  Rows are written while the next
+ones are computed.
+"""
 
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import OutputFile
@@ -13,6 +20,8 @@ from hudiformat.storage.protocol import OutputFile
 _MOST_OPEN = 64
 """Files that wait at a time, as a process may have only so many open."""
 _AT_ONCE = 8
+_MOST_WAITING = 2
+"""Calls that wait for another thread; each keeps the rows of a batch in memory."""
 
 
 class CompleteFiles:
@@ -92,3 +101,38 @@ def close_synced(file: OutputFile) -> None:
         file.abandon()
         raise
     file.close()
+
+
+class Behind:
+    """Makes the calls that it is given in their order; within its block, *apart* in another thread, else at once.
+
+    What a call raises, a later one or :meth:`finish` raises.  Leaving the block with an error, calls that wait are
+    dropped.
+    """
+
+    def __init__(self, *, apart: bool) -> None:
+        self._pool = ThreadPoolExecutor(1) if apart else None
+        self._waiting: deque[Future[Any]] = deque()
+
+    def call(self, function: Callable[[Any], object], given: Any) -> None:
+        """Call *function* with what is *given*."""
+        if self._pool is None:
+            function(given)
+            return
+        while len(self._waiting) >= _MOST_WAITING:
+            self._waiting.popleft().result()
+        self._waiting.append(self._pool.submit(function, given))
+
+    def finish(self) -> None:
+        """Return once all calls have been made."""
+        while self._waiting:
+            self._waiting.popleft().result()
+
+    def __enter__(self) -> Behind:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)

@@ -20,7 +20,7 @@ from hudiformat.merge import RecordMerger
 from hudiformat.metadata import FILES, RECORD_INDEX, is_partitioned, load_definitions
 from hudiformat.naming import base_name, next_instant
 from hudiformat.options import BY_RECORD_INDEX, IndexType, WriteOptions
-from hudiformat.storage import FileInfo, Kept, Storage
+from hudiformat.storage import FileInfo, Storage
 from hudiformat.table.effective import as_restored
 from hudiformat.table.internal_schema import LATEST_SCHEMA
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
@@ -84,7 +84,8 @@ class Parsed:
     ``config`` belongs to the bytes ``properties``; ``commits`` are the newest few completed commits, whose content
     never changes; ``operations`` says of a table whose newest write is that instant whether it keeps operations.
     ``of_metadata_table`` is the same of the table's metadata table; ``dropped_indexes`` are those of a metadata table
-    that has been dropped as it was in an unknown state.  ``kept`` has what is computed from files that do not change.
+    that has been dropped as it was in an unknown state.  ``kept`` has what others keep from one operation to
+    the next, of files that do not change.
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,7 @@ class Parsed:
         self.commits: dict[Instant, CommitMetadata] = {}
         self.operations: tuple[Instant, bool] | None = None
         self.dropped_indexes: tuple[str, ...] = ()
-        self.kept = Kept()
+        self.kept: dict[Any, Any] = {}
         self._archived: ArchivedTimes | None = None
 
     def archived_times(self, storage: Storage, config: TableConfig) -> ArchivedTimes:

@@ -222,8 +222,13 @@ def _group_slices(
     log_files: dict[str, list[LogFile]] = {instant: [] for instant in base_files}
     if len(logs) > 1:
         logs = sorted(logs, key=lambda item: item.name.sort_key)
+    newest = max(log_files, default="")
     for log in logs:
-        log_files.setdefault(_slice_instant(log.name.instant, log_files, visibility), []).append(log)
+        instant = newest  # as most often, where there are many
+        if not newest or newest > log.name.instant or visibility.logs_name_slices:
+            instant = _slice_instant(log.name.instant, log_files, visibility)
+            newest = max(newest, instant)
+        log_files.setdefault(instant, []).append(log)
     return [
         FileSlice(partition_path, file_id, instant, base_files.get(instant), tuple(log_files[instant]))
         for instant in sorted(log_files)

@@ -1,12 +1,12 @@
 """Rows to file groups: assignment, and the handles that write files."""
 
+from hudiformat.avro.incoming import suited
 from hudiformat.write.evolve import evolve_table
 from hudiformat.write.expiring import expire_partitions, expired_partitions
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.clustered import ClusteredFiles
 from hudiformat.write.handles.copied import CopiedFiles, can_copy
-from hudiformat.write.incoming import suited
 from hudiformat.write.overwrite import delete_partitions, matching_partitions, overwrite, overwrite_by, replaced_groups
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts

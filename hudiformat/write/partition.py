@@ -7,27 +7,35 @@ rewrites a base file depends on whether there are new rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
+from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, rows_by_code
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
-from hudiformat.timeline import TableType
+from hudiformat.timeline import TableType, WriteStat
 from hudiformat.transaction import GroupTarget, SizingProfile, enter_partition
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.append_new import AppendNewHandle
-from hudiformat.write.handles.closing import Handle
 from hudiformat.write.handles.create import CreateHandle
 from hudiformat.write.handles.logged_entries import LoggedEntries
 from hudiformat.write.handles.merge import MergeHandle
 from hudiformat.write.placement import new_group
 from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_deletes
+
+_ENCODED_TOGETHER = 256
+"""File groups whose small blocks are encoded together."""
+_MOST_THREADS = 8
+
+Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
@@ -342,3 +350,34 @@ class GroupHandles:
 
     def _slice(self, file_id: str) -> FileSlice | None:
         return next((item for item in self._index.slices if item.file_id == file_id), None)
+
+
+def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]:
+    """Write what *handles* have left; the statistics of their files, in order.
+
+    Base files are written by up to *threads* threads: most of that is compression, which goes on side by side.
+    """
+    base_files = [handle for handle in handles if isinstance(handle, CreateHandle | MergeHandle)]
+    at_once = min(threads, len(base_files), _MOST_THREADS)
+    stats: list[WriteStat] = []
+    with ThreadPoolExecutor(at_once) if at_once > 1 else nullcontext() as pool:
+        written = {} if pool is None else {handle: pool.submit(handle.close) for handle in base_files}
+        for start in range(0, len(handles), _ENCODED_TOGETHER):
+            some = handles[start : start + _ENCODED_TOGETHER]
+            blocks = _encoded_together(some)
+            for handle in some:
+                if isinstance(handle, AppendHandle):
+                    stats += handle.close(blocks.get(handle))
+                else:
+                    stats += written[handle].result() if handle in written else handle.close()
+    return stats
+
+
+def _encoded_together(handles: Sequence[Handle]) -> dict[Handle, LogBlock]:
+    """The blocks of those of *handles* that have one small block each: encoding all takes hardly longer than one."""
+    logged = [handle for handle in handles if isinstance(handle, AppendHandle)]
+    small = [(handle, rows) for handle in logged if (rows := handle.one_block()) is not None]
+    if len(small) <= 1:
+        return {}
+    encoded = small[0][0].encode([rows for _, rows in small])
+    return {handle: block for (handle, _), block in zip(small, encoded, strict=True)}

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.avro.incoming import suited
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
-from hudiformat.storage import CompleteFiles, Kept, Storage, open_storage
+from hudiformat.storage import CompleteFiles, Storage, open_storage
 from hudiformat.table import (
     RowKeys,
     SchemaChange,
@@ -31,10 +32,8 @@ from hudiformat.table import (
 from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.upkeep import refuse_changes_of_indexed
-from hudiformat.write.handles.closing import close_handles
-from hudiformat.write.incoming import suited
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.partition import PartitionWriter
+from hudiformat.write.partition import PartitionWriter, close_handles
 from hudiformat.write.rows import combined_rows
 
 _BATCH_ROWS = 65_536
@@ -195,7 +194,7 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
 
 
 def write_prepared(
-    plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None, kept: Kept | None = None
+    plan: WritePlan, rows: PreparedRows, *, storage: Storage | None = None, kept: dict[Any, Any] | None = None
 ) -> list[WriteStat]:
     """Write *rows* in this process; the statistics of the files.  *kept* is what the table object keeps of files."""
     with local_task(plan, storage, kept=kept) as task:
@@ -204,7 +203,7 @@ def write_prepared(
         return task.finish()
 
 
-def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: Kept | None = None) -> WriteTask:
+def local_task(plan: WritePlan, storage: Storage | None = None, *, kept: dict[Any, Any] | None = None) -> WriteTask:
     """The one task of a write in this process."""
     return WriteTask(plan, _LOCAL_TOKEN, storage=storage, kept=kept, threads=pa.cpu_count())
 
@@ -272,7 +271,7 @@ class WriteTask:
         token: WriteToken,
         *,
         storage: Storage | None = None,
-        kept: Kept | None = None,
+        kept: dict[Any, Any] | None = None,
         threads: int = 1,
     ) -> None:
         self.plan = plan
@@ -343,6 +342,7 @@ class WriteTask:
         self._partitions = {}
         self._stats += close_handles(handles, threads=self._threads)
         self._complete.finish()
+        self.tagger.note_written(self._stats)
         return self._stats
 
     def finish_apart(self) -> list[WriteStat]:

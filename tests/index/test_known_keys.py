@@ -61,9 +61,13 @@ def test_keys_that_come_one_log_file_after_the_other_are_those_of_all(parts: lis
 
 def test_a_slice_is_before_itself_and_before_one_with_further_log_files() -> None:
     known = SliceKeys.of_base(file_slice(), []).with_logs([log("002"), log("003")], texts([]), texts([]))
-    assert known.is_before(file_slice(log("002"), log("003")))
-    assert known.is_before(file_slice(log("002"), log("003"), log("004")))
-    assert not known.is_before(file_slice(log("002")))
-    assert not known.is_before(file_slice(log("002"), log("003", size=11)))
-    assert not known.is_before(file_slice(log("002"), log("003"), base=None))
-    assert not known.is_before(file_slice(log("002"), log("003"), base=BaseFile(_BASE.name, 11)))
+
+    def is_before(*logs: LogFile, base: BaseFile | None = _BASE) -> bool:
+        return known.is_before(file_slice(*logs, base=base), frozenset((str(one.name), one.size) for one in logs))
+
+    assert is_before(log("002"), log("003"))
+    assert is_before(log("002"), log("003"), log("004"))
+    assert not is_before(log("002"))
+    assert not is_before(log("002"), log("003", size=11))
+    assert not is_before(log("002"), log("003"), base=None)
+    assert not is_before(log("002"), log("003"), base=BaseFile(_BASE.name, 11))

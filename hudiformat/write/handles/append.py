@@ -127,7 +127,8 @@ class AppendHandle:
 
     def encode(self, parts: Sequence[pa.Table]) -> Iterator[LogBlock]:
         """The blocks of *parts*, each what :meth:`one_block` gives of one of several handles of a write."""
-        return data_blocks(pa.concat_tables(parts), list(accumulate(map(len, parts[:-1]))), **self._shared_arguments)
+        cuts = list(accumulate(map(len, parts[:-1])))
+        return data_blocks(pa.concat_tables(parts), cuts, **self._shared_arguments)
 
     def flush(self) -> None:
         """Write the buffered rows in blocks."""

@@ -30,11 +30,11 @@ from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in
 from hudiformat.merge import KeyIndex, RowSource, comparable, without_ordering
 from hudiformat.options import Operation
 from hudiformat.query import scan_rows
+from hudiformat.storage import Behind
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.base_file import OpenBaseFile
-from hudiformat.write.handles.behind import Behind
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
 from hudiformat.write.rows import combine, deleted_rows
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hudiformat.write.handles.behind import Behind
+from hudiformat.storage import Behind
 
 
 @pytest.mark.parametrize("apart", [True, False])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat as hf
-from hudiformat.write.incoming import suited
+from hudiformat.avro.incoming import suited
 
 MOMENT = datetime(2024, 2, 29, 12, 0, 1, 123456)  # noqa: DTZ001 - the wall clock
 SCHEMA = pa.schema([("id", pa.string()), ("at", pa.timestamp("us")), ("v", pa.int64())])
