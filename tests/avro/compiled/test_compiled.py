@@ -21,7 +21,7 @@ pytest.importorskip("numba")
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(compiled.VARIABLE, raising=False)
-    monkeypatch.setattr(compiled, "_handled", [0])
+    monkeypatch.setattr(compiled, "handled", [0])
     monkeypatch.setattr(compiled, "_kernels", {})
 
 
@@ -61,3 +61,11 @@ def test_without_numba_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv(compiled.VARIABLE, "1")
     assert compiled.kernel(twice, SIGNATURE, 0) is None
     assert not compiled.is_active()
+
+
+def test_machines_that_are_not_little_endian_have_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.VARIABLE, "1")
+    monkeypatch.setattr(sys, "byteorder", "big")
+    compiled._native.cache_clear()
+    assert not compiled.is_active()
+    compiled._native.cache_clear()
