@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from hudiformat.avro import (
     arrow_to_avro,
     avro_to_arrow,
-    chunks,
     decode,
     decode_records,
+    encode,
     encode_datums,
     encode_records,
     resolve,
 )
-from hudiformat.errors import DataError, SchemaError
+from hudiformat.avro.cells import Constant, Reference, Word, join, size
+from hudiformat.avro.encode import column_cells, head_and_length, length_prefix
+from hudiformat.avro.nodes import parse_schema
+from hudiformat.errors import DataError, EncodeError, SchemaError
 from hudiformat.testing import batches
 from tests.avro.builders import SLOW, both_ways, record_schema, same, schema_of
 from tests.avro.golden import AVRO, CDC, golden_blocks
@@ -215,7 +218,7 @@ def test_wide_rows_go_in_smaller_chunks(limit: int, monkeypatch: pytest.MonkeyPa
     batch = pa.RecordBatch.from_pydict({"a": ["x" * (number % 90) for number in range(200)]})
     schema = arrow_to_avro(batch.schema, name="r", namespace="n")
     expected, datums = encode_records(batch, schema), encode_datums(batch, schema)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", limit)
+    monkeypatch.setattr(encode, "_CHUNK_BYTES", limit)
     assert encode_records(batch, schema) == expected
     assert encode_datums(batch, schema) == datums
 
@@ -315,7 +318,7 @@ def test_slices_and_copies_give_the_same_bytes(batch: pa.RecordBatch, data: st.D
 @pytest.mark.parametrize("size", [63, 64, 65, 95, 97, 500])
 def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_CHUNK_ROWS", 64)
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
     batch = pa.RecordBatch.from_pydict(
         {
             "a": pa.array(range(size), pa.int64()),
@@ -327,3 +330,75 @@ def test_chunks_join_without_a_seam(size: int, monkeypatch: pytest.MonkeyPatch) 
     encoded = encode_records(batch, schema)
     assert encoded == encode_with_fastavro(batch, schema)
     assert decode_records(encoded, size, schema) == batch
+
+
+# Chunks
+
+TWO = record_schema(("a", ["null", "string"]), ("b", ["null", "long"]))
+TEN = pa.record_batch({"a": ["x" * row for row in range(10)], "b": list(range(10))})
+
+
+def _lengths(rows: pa.RecordBatch | pa.Table, total: int = 0) -> list[int]:
+    return [len(chunk) for chunk in encode._chunks(rows, TWO, total=total)]
+
+
+def test_rows_that_fit_come_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert next(encode._chunks(TEN, TWO, total=0)).equals(TEN)
+    monkeypatch.setattr(encode, "_CHUNK_ROWS", 4)
+    assert _lengths(TEN) == [5, 5]
+    assert _lengths(pa.Table.from_batches([TEN.slice(0, 3), TEN.slice(3)])) == [3, 4, 3]
+
+
+def test_short_batches_are_put_together() -> None:
+    assert _lengths(pa.Table.from_batches([TEN.slice(row, 1) for row in range(10)])) == [10]
+
+
+def test_rows_of_many_bytes_come_in_smaller_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encode, "_CHUNK_BYTES", 60)
+    assert _lengths(TEN, total=TEN.nbytes) == [2, 2, 3, 3]
+    assert _lengths(TEN.select(["b", "a"])) == [2, 2, 3, 3]  # what is resolved is measured
+
+
+def test_columns_are_ordered_filled_and_cast() -> None:
+    rows = pa.record_batch({"b": pa.array([1], pa.int32())})
+    [chunk] = encode._chunks(rows, TWO, total=0)
+    assert chunk.to_pydict() == {"a": [None], "b": [1]}
+    assert chunk.schema.types == [pa.string(), pa.int64()]
+
+
+def test_a_dictionary_is_kept_only_if_all_rows_share_its_text() -> None:
+    for texts, kind in ((["t", "t"], pa.dictionary(pa.int32(), pa.string())), (["t", None], pa.string())):
+        [chunk] = encode._chunks(pa.record_batch({"a": pa.array(texts).dictionary_encode()}), TWO, total=0)
+        assert chunk.schema.types == [kind, pa.int64()]
+
+
+def test_a_column_that_the_schema_lacks_is_refused_before_the_first_chunk() -> None:
+    with pytest.raises(SchemaError, match="column c is not in the Avro schema"):
+        _lengths(pa.record_batch({"c": [1]}))
+
+
+# Cells of columns
+
+
+def test_a_nullable_column_has_a_cell_for_its_branch() -> None:
+    [(_, node)] = parse_schema(record_schema(("c", ["null", "boolean"]))).fields
+    [branch, value] = column_cells(node, pa.array([True, False]), None, "c")
+    assert branch == Constant(b"\2")
+    assert isinstance(value, Word)
+    assert value.values.tolist() == [1, 0]
+    assert column_cells(node, pa.nulls(2, pa.bool_()), None, "c") == [Constant(b"\0")]
+
+
+def test_a_head_is_before_the_length_of_the_rows_that_begin_parts() -> None:
+    heads = np.array([int.from_bytes(b"head0000", "little"), int.from_bytes(b"head2222", "little")], np.uint64)
+    prefix = head_and_length(np.array([1, 2, 3]), np.array([0, 2]), heads)
+    assert isinstance(prefix, Reference)
+    data, ends = join([prefix], size([prefix], 3))
+    assert data.tobytes() == b"head0000\0\0\0\1\0\0\0\2head2222\0\0\0\3"
+    assert ends.tolist() == [0, 12, 16, 28]
+
+
+def test_a_record_of_two_gigabytes_is_refused() -> None:
+    for prefix in (length_prefix, lambda lengths: head_and_length(lengths, np.array([0]), np.zeros(1, np.uint64))):
+        with pytest.raises(EncodeError, match="2147483648 bytes"):
+            prefix(np.array([5, 2**31]))

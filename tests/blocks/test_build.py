@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudiformat.avro import chunks
+from hudiformat.avro import encode
 from hudiformat.blocks import (
     BlockHeader,
     BlockType,
@@ -237,7 +237,7 @@ def test_blocks_of_any_rows_cut_anywhere_are_those_of_each_slice(batch: pa.Recor
 
 
 def test_blocks_are_cut_across_the_chunks_in_which_rows_are_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(encode, "_CHUNK_ROWS", 4)
     for cuts in ([3, 4, 5], [4], [1, 8]):
         expected = [data_block(NINE.slice(a, b - a), instant="001") for a, b in pairwise([0, *cuts, 9])]
         assert list(data_blocks(NINE, cuts, instant="001")) == expected

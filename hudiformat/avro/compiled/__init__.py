@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from types import ModuleType
@@ -27,15 +27,18 @@ VARIABLE = "HUDIFORMAT_JIT"
 
 Function = Callable[..., Any]
 
-_handled = [0]
+switch = partial(os.environ.get, VARIABLE)
+"""What the environment says: ``0``, ``1`` or None."""
+
+handled = [0]
 _kernels: dict[Function, Function] = {}
 _loading = Lock()
 
 
 def is_active() -> bool:
     """Whether the next records are handled by kernels."""
-    asked = os.environ.get(VARIABLE)
-    return asked != "0" and (asked == "1" or _handled[0] >= LOAD_AFTER) and _native() is not None
+    asked = switch()
+    return asked != "0" and (asked == "1" or handled[0] >= LOAD_AFTER) and _native() is not None
 
 
 @lru_cache
@@ -54,7 +57,7 @@ def kernel(function: Function, signature: str, size: int) -> Function | None:
 
     *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
     """
-    _handled[0] += size
+    handled[0] += size
     if not is_active() or (native := _native()) is None:
         return None
     with _loading:

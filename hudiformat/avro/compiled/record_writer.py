@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.avro.arrays import Longs
+from hudiformat.avro.arrays import Longs, Output, Parts
 from hudiformat.avro.compiled import Function, kernel
 from hudiformat.avro.compiled.encoding import FRAMES, PREPARE, REFUSED, WRITE, prepare, write
 from hudiformat.avro.compiled.node_table import table_of
-from hudiformat.avro.output import Output, Parts
 from hudiformat.wire import INT32_MAX
 
 _LENGTH_SIZE = 4
@@ -52,10 +52,13 @@ class RecordWriter:
         return starts
 
 
-def record_writer(schema: str, size: int) -> RecordWriter | None:
-    """What encodes rows of about *size* bytes, where kernels are to be used, and know the types of the schema."""
-    preparing = kernel(prepare, PREPARE, size)
-    if preparing is None or table_of(schema) is None:
+@lru_cache(maxsize=256)
+def record_writer(schema: str, asked: str | None, *, is_late: bool) -> RecordWriter | None:  # noqa: ARG001
+    """What encodes rows of *schema*; None if kernels are not to be used, or do not know one of its types.
+
+    It is looked up once for each schema, each value of the switch, and before and after enough bytes were handled.
+    """
+    preparing, writing = kernel(prepare, PREPARE, 0), kernel(write, WRITE, 0)
+    if preparing is None or writing is None or table_of(schema) is None:
         return None
-    writing = kernel(write, WRITE, 0)
-    return None if writing is None else RecordWriter(schema, preparing, writing)
+    return RecordWriter(schema, preparing, writing)

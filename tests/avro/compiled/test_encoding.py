@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.avro import arrow_to_avro, avro_to_arrow, decode_records, encode_records, resolve
-from hudiformat.avro.arrays import Longs
+from hudiformat.avro.arrays import Longs, Output, Parts
 from hudiformat.avro.compiled import VARIABLE
 from hudiformat.avro.compiled.encoding import prepare, write
 from hudiformat.avro.compiled.record_writer import RecordWriter
-from hudiformat.avro.output import Output, Parts
 from hudiformat.testing import batches
 from tests.avro.builders import SLOW, record_schema, schema_of
 from tests.avro.golden import AVRO, CDC, golden_blocks

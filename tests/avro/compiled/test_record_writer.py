@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from hudiformat.avro import chunks, encode_datums, encode_parts, encode_records
-from hudiformat.avro.compiled import VARIABLE
+from hudiformat.avro import encode, encode_datums, encode_parts, encode_records
+from hudiformat.avro.compiled import LOAD_AFTER, VARIABLE
 from hudiformat.avro.compiled.record_writer import record_writer
 from hudiformat.errors import DataError
 from hudiformat.testing import batches
@@ -17,14 +17,30 @@ from tests.avro.builders import record_schema, schema_of
 
 def test_without_kernels_there_is_no_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "0")
-    assert record_writer(record_schema(("c", "int")), 1) is None
+    assert record_writer(record_schema(("c", "int")), "0", is_late=True) is None
 
 
 def test_a_schema_that_kernels_do_not_know_has_no_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
     enum = {"type": "enum", "name": "e", "symbols": ["A"]}
-    assert record_writer(record_schema(("c", enum)), 1) is None
-    assert record_writer(record_schema(("c", "int")), 1) is not None
+    assert record_writer(record_schema(("c", enum)), "1", is_late=False) is None
+    assert record_writer(record_schema(("c", "int")), "1", is_late=False) is not None
+
+
+def test_kernels_are_used_once_enough_bytes_were_handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    schema, rows = record_schema(("late", "int")), pa.record_batch({"late": pa.array([1], pa.int32())})
+    asked = []
+
+    def writer(schema: str, asked_for: str | None, *, is_late: bool) -> None:
+        asked.append((schema, asked_for, is_late))
+
+    monkeypatch.setattr(encode, "record_writer", writer)
+    monkeypatch.setattr(encode, "handled", [0])
+    encode_records(rows, schema)
+    monkeypatch.setattr(encode, "handled", [LOAD_AFTER - 1])
+    encode_records(rows, schema)
+    assert asked == [(schema, None, False), (schema, None, True)]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -44,7 +60,7 @@ def test_compiled_kernels_give_the_bytes_that_numpy_gives(
 
 
 def test_compiled_kernels_go_on_from_chunk_to_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(encode, "_CHUNK_ROWS", 64)
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), pa.array(["shared"]))
     rows = pa.record_batch({"a": shared, "b": [f"value {row}" if row % 7 else None for row in range(500)]})
     schema = record_schema(("a", ["null", "string"]), ("b", ["null", "string"]))
