@@ -27,7 +27,9 @@ VARIABLE = "HUDIFORMAT_JIT"
 
 Function = Callable[..., Any]
 
-_handled = [0]
+environ = os.environ
+handled = [0]
+"""Bytes of records so far."""
 _kernels: dict[Function, Function] = {}
 _loading = Lock()
 
@@ -35,7 +37,7 @@ _loading = Lock()
 def is_active() -> bool:
     """Whether the next records are handled by kernels."""
     asked = os.environ.get(VARIABLE)
-    return asked != "0" and (asked == "1" or _handled[0] >= LOAD_AFTER) and _native() is not None
+    return asked != "0" and (asked == "1" or handled[0] >= LOAD_AFTER) and _native() is not None
 
 
 @lru_cache
@@ -54,7 +56,7 @@ def kernel(function: Function, signature: str, size: int) -> Function | None:
 
     *signature* is numba's, as ``"int64(uint8[::1], int64)"``; it is the same in all calls for one function.
     """
-    _handled[0] += size
+    handled[0] += size
     if not is_active() or (native := _native()) is None:
         return None
     with _loading:
