@@ -106,7 +106,11 @@ class Records:
         if not count:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         wanted = frozenset(schema.names)
-        arrays = decode_columns(self.data, self._places(), self.schema, wanted, views=views)
+        arrays, places = None, self._places()
+        if uses_kernels():
+            arrays = decode_columns(self.data, places, self.schema, wanted, views=views)
+        else:
+            compiled.handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
         fields = parse_schema(self.schema).fields
         joined = self._joined(fields, wanted, views=views) if arrays is None else {}
         for part in self.parts() if arrays is None else ():
@@ -150,6 +154,12 @@ class Records:
         return Cursors(window, starts - first, ends - first, base=first)
 
 
+def uses_kernels() -> bool:
+    """Whether the next records are decoded by kernels; a process with little work asks no further."""
+    has_worked = compiled.handled[0] >= compiled.LOAD_AFTER
+    return (has_worked or compiled.switch() is not None) and compiled.is_active()
+
+
 def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, start: int = 0) -> Records:
     """The *count* records that fill *data* from *start* on: each is a length (int32) and Avro binary.
 
@@ -160,7 +170,7 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
     """
     parse_schema(writer_schema)
     records = Records(_with_padding(data), writer_schema, count=count, first=start, last=len(data))
-    if not compiled.is_active() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
+    if not uses_kernels() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
         records.located()
     return records
 
@@ -201,7 +211,8 @@ def record_offsets(data: memoryview, count: int) -> Longs:
         raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
     if count >= _FEW_RECORDS:
         content = np.frombuffer(data, np.uint8)
-        if (found := find_offsets(content, count)) is not None or (found := guess_offsets(content, count)) is not None:
+        found = find_offsets(content, count) if uses_kernels() else None
+        if found is not None or (found := guess_offsets(content, count)) is not None:
             return found
     offsets = [0]
     unpack = struct.Struct(">i").unpack_from

@@ -11,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.avro import Records, compiled
+from hudiformat.avro import Records
+from hudiformat.avro.decode import uses_kernels
 from hudiformat.blocks.block import BlockRun, LogBlock
 from hudiformat.blocks.content import avro_data
 from hudiformat.blocks.frame import BlockType
@@ -51,11 +52,14 @@ def record_batches(
 
 
 def _one_by_one(groups: Iterable[Group], wanted: Wanted, *, threads: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The records of the *groups*; as soon as kernels are used, by as many threads as Arrow has, or by *threads*."""
+    """The records of the *groups*; as soon as kernels are used, by as many threads as Arrow has, or by *threads*.
+
+    In a Spark task Arrow has one thread: Spark sets OMP_NUM_THREADS.
+    """
     in_parts = wanted.schema is not None and not wanted.columns and wanted.filter is None
     rest = iter(groups)
     for group in rest:
-        if (threads or pa.cpu_count()) > 1 and compiled.is_active():
+        if (threads or pa.cpu_count()) > 1 and uses_kernels():
             yield from _side_by_side(chain([group], rest), wanted, pa.cpu_count())
             return
         if len(group) > 1 or isinstance(group[0], BlockRun):

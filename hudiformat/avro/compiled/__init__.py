@@ -31,6 +31,7 @@ switch = partial(os.environ.get, VARIABLE)
 """What the environment says: ``0``, ``1`` or None."""
 
 handled = [0]
+"""Bytes of records so far."""
 _kernels: dict[Function, Function] = {}
 _loading = Lock()
 

@@ -159,8 +159,7 @@ class _Memory:
             kind = int(row[layout.KIND // _WORD])
             if kind == layout.LIST and not template[layout.VALUES // _WORD]:
                 continue
-            width = 8 * int(row[layout.ARGUMENT // _WORD]) if kind == layout.FIXED else _WIDTHS.get(kind, 0)
-            if width:
+            if width := self._width(operation):
                 fresh = (operation, layout.VALUES) not in self._buffers
                 self._resize(operation, layout.VALUES, -(-(rows + 1) * width // 8))
                 if fresh and kind in (layout.TEXT, layout.LIST):
@@ -199,9 +198,9 @@ class _Memory:
         if kind == layout.RECORD:
             return pa.StructArray.from_buffers(node.arrow, rows, [valid], children=children)
         if isinstance(node, Enum):
-            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, self._buffers[at, layout.VALUES]])
+            indices = pa.Array.from_buffers(pa.int32(), rows, [valid, self._values(at, rows)])
             return pa.array(node.symbols, node.arrow).take(indices)
-        values = [self._bits(at, layout.VALUES, rows)] if kind == layout.BOOLEAN else [self._buffers[at, layout.VALUES]]
+        values = [self._bits(at, layout.VALUES, rows)] if kind == layout.BOOLEAN else [self._values(at, rows)]
         arrow = node.arrow
         if kind == layout.TEXT:
             values.append(self._used_bytes(at))
@@ -212,6 +211,18 @@ class _Memory:
         if kind == layout.DECIMAL:
             array.validate(full=True)
         return array
+
+    def _values(self, operation: int, rows: int) -> pa.Buffer:
+        """The values without the memory behind them, which IPC would write, whatever is in it."""
+        kind = int(self._table[operation, layout.KIND // _WORD])
+        buffer = self._buffers[operation, layout.VALUES]
+        buffer.resize((rows + (kind in (layout.TEXT, layout.LIST))) * self._width(operation) // 8)
+        return buffer
+
+    def _width(self, operation: int) -> int:
+        """The bits of a value of an operation; 0 if it keeps none."""
+        kind, argument = (int(self._table[operation, column // _WORD]) for column in (layout.KIND, layout.ARGUMENT))
+        return 8 * argument if kind == layout.FIXED else _WIDTHS.get(kind, 0)
 
     def _used_bytes(self, operation: int) -> pa.Buffer:
         used, room = (int(self._table[operation, column // _WORD]) for column in (layout.USED, layout.ROOM))

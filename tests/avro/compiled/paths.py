@@ -25,14 +25,14 @@ def by_numpy() -> Iterator[None]:
 
 
 @contextmanager
-def by_python() -> Iterator[None]:
-    with patch.object(compiled, "kernel", _without_numba):
+def by_numba() -> Iterator[None]:
+    with patch.dict(os.environ, {compiled.VARIABLE: "1"}):
         yield
 
 
 @contextmanager
-def by_numba() -> Iterator[None]:
-    with patch.dict(os.environ, {compiled.VARIABLE: "1"}):
+def by_python() -> Iterator[None]:
+    with by_numba(), patch.object(compiled, "kernel", _without_numba):
         yield
 
 
