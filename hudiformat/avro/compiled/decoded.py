@@ -221,11 +221,13 @@ class _Memory:
 
     def _width(self, operation: int) -> int:
         """The bits of a value of an operation; 0 if it keeps none."""
-        kind, argument = (int(self._table[operation, column // _WORD]) for column in (layout.KIND, layout.ARGUMENT))
-        return 8 * argument if kind == layout.FIXED else _WIDTHS.get(kind, 0)
+        row = self._table[operation]
+        kind = int(row[layout.KIND // _WORD])
+        return 8 * int(row[layout.ARGUMENT // _WORD]) if kind == layout.FIXED else _WIDTHS.get(kind, 0)
 
     def _used_bytes(self, operation: int) -> pa.Buffer:
-        used, room = (int(self._table[operation, column // _WORD]) for column in (layout.USED, layout.ROOM))
+        row = self._table[operation]
+        used, room = int(row[layout.USED // _WORD]), int(row[layout.ROOM // _WORD])
         buffer = self._buffers[operation, layout.BYTES]
         buffer.resize(used, shrink_to_fit=used < room // 2)
         return buffer
