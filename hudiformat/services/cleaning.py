@@ -172,10 +172,9 @@ class _Planner:
     def _last_clean(self) -> tuple[str | None, CleanMetadata | None]:
         """The newest clean, and what it did."""
         cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
-        if cleaned is None:
-            return None, None
-        metadata = self.state.content(cleaned)
-        return cleaned.time, metadata if isinstance(metadata, CleanMetadata) else None
+        metadata = None if cleaned is None else self.state.content(cleaned)
+        time = None if cleaned is None else cleaned.time
+        return time, metadata if isinstance(metadata, CleanMetadata) else None
 
     def remember(self) -> None:
         """Note that there is nothing to clean, so that the next look need not list what no write has touched since."""
