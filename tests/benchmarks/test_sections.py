@@ -23,6 +23,8 @@ pytestmark = pytest.mark.slow
 IN_PYTHON = {
     "decode": {"fastavro", "Parquet (pyarrow)"},
     "decode, jit": {"fastavro", "Parquet (pyarrow)"},
+    "encode, jit": {"fastavro"},
+    "write, jit": {"Parquet (pyarrow)"},
     "encode": {"fastavro"},
     "write": {"Parquet (pyarrow)"},
 }
@@ -236,6 +238,7 @@ def test_every_target_is_that_of_a_section() -> None:
     measured = {(case.name, measure) for case in DATA_CASES for measure in IN_PYTHON}
     measured |= {(name, f"decode, views{jit}") for name in sections.WITH_VIEWS for jit in ("", ", jit")}
     measured |= {(SMALL.name, measure) for measure in ("scan", "decode", "append", "encode")}
+    measured |= {(SMALL.name, f"encode, {way}") for way in ("jit", "cuts")}
     measured |= {(DELETES.name, measure) for measure in ("encode", "decode")}
     measured |= {("slice", measure) for measure in ("read", "read narrow rows", "base only")}
     measured |= {("spark", measure) for measure in sections.SPARK_MEASURES}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import files
 from types import FunctionType
 from typing import Any
 
@@ -26,11 +29,31 @@ def compiled(function: Callable[..., Any], signature: str) -> Callable[..., Any]
     """
     _register_callees(function)
     try:
-        return numba.njit(signature, nogil=True, cache=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(signature, nogil=True, cache=True)(_named_by_sources(function))  # type: ignore[no-any-return]
     except (RuntimeError, OSError) as error:  # the first where there is no folder, the second where a disk is full
         if isinstance(error, RuntimeError) and "no locator available" not in str(error):
             raise
         return numba.njit(signature, nogil=True)(function)  # type: ignore[no-any-return]
+
+
+def _named_by_sources(function: Callable[..., Any]) -> Callable[..., Any]:
+    """*function* with a name that follows from all sources of this package, by which numba keeps what it has compiled.
+
+    numba itself looks at the function's own file alone: after an upgrade it would load machine code with the old bodies
+    of the functions that this one calls.
+    """
+    assert isinstance(function, FunctionType)  # noqa: S101 - kernels are
+    named = FunctionType(function.__code__, function.__globals__, function.__name__)
+    named.__qualname__ = f"{function.__name__}_{_fingerprint()}"
+    return named
+
+
+@lru_cache
+def _fingerprint() -> str:
+    sources = sorted(
+        (one for one in files(__package__).iterdir() if one.name.endswith(".py")), key=lambda one: one.name
+    )
+    return sha256(b"\0".join(one.read_bytes() for one in sources)).hexdigest()[:16]
 
 
 def _register_callees(function: Callable[..., Any]) -> None:
