@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import LogFileName, base_name, checked_data_file, format_instant, join_path, parse_data_file
+from hudiformat.naming import base_name, checked_data_file, format_instant, join_path
 from hudiformat.options import CleanPolicy
 from hudiformat.services.leftovers import delete_leftovers
 from hudiformat.storage import FileInfo, open_storage
@@ -31,7 +31,6 @@ from hudiformat.timeline import (
     Instant,
     SavepointMetadata,
     State,
-    WriteStat,
     transition_inflight,
 )
 from hudiformat.transaction import announce, changing, publish
@@ -40,7 +39,6 @@ from hudiformat.view import FileSlice, build_slices
 _FILES_AT_ONCE, _SHARES = 10_000, 16
 """Files that tasks delete between two looks at the lock, and how many tasks."""
 
-_NOTHING_TO_CLEAN = "nothing to clean"  # after which clean, before which commit, and which savepoints there were
 _PENDING = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING)
 
 
@@ -83,7 +81,6 @@ def plan_clean(state: TableState) -> CleanerPlan | None:
     planner = _Planner(state, earliest)
     files = {path: found for path, found in planner.partitions() if found}
     if not files:
-        planner.remember()
         return None
     saved = [instant.time for instant in planner.savepoints]
     return CleanerPlan(
@@ -148,39 +145,24 @@ class _Planner:
 
         Source: CleanPlanner.getPartitionPathsForIncrementalCleaning.
         """
-        cleaned, metadata = self._last_clean()
-        first = metadata.earliest_commit_to_retain if metadata is not None else ""
-        after, earliest, saved = self.state.context.parsed.kept.get(_NOTHING_TO_CLEAN, (None, "", frozenset()))
-        if after == cleaned and saved <= {one.time for one in self.savepoints}:
-            first = max(first, earliest)
-        is_known = first and first >= (self.state.timeline.first_active or "") and not self._was_saved(metadata)
-        if self.earliest is None or not is_known:
+        cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
+        metadata = None if cleaned is None else self.state.content(cleaned)
+        first = metadata.earliest_commit_to_retain if isinstance(metadata, CleanMetadata) else ""
+        if (
+            self.earliest is None
+            or not first
+            or first < (self.state.timeline.first_active or "")
+            or self._was_saved(metadata)
+        ):
             return self.state.files()
         touched: dict[str, None] = {}
         for write in self.state.timeline.completed_writes:
             if first <= write.time < self.earliest.time:
                 found = self.state.metadata(write)
-                of_stats = (path for path, stats in found.partition_to_write_stats.items() if self._makes_slices(stats))
-                touched |= dict.fromkeys([*of_stats, *(found.partition_to_replace_file_ids or {})])
+                touched |= dict.fromkeys(
+                    [*found.partition_to_write_stats, *(found.partition_to_replace_file_ids or {})]
+                )
         return (files for path in sorted(touched) for files in self.state.files(path))
-
-    def _makes_slices(self, stats: Iterable[WriteStat]) -> bool:
-        """Whether a write may have made slices that take the place of others; from version 8 on, logs alone do not."""
-        names = (parse_data_file(base_name(stat.path or "")) for stat in stats)
-        return self.state.logs_name_slices or not all(isinstance(name, LogFileName) for name in names)
-
-    def _last_clean(self) -> tuple[str | None, CleanMetadata | None]:
-        """The newest clean, and what it did."""
-        cleaned = next((one for one in reversed(self.state.timeline.completed) if one.action is Action.CLEAN), None)
-        metadata = None if cleaned is None else self.state.content(cleaned)
-        time = None if cleaned is None else cleaned.time
-        return time, metadata if isinstance(metadata, CleanMetadata) else None
-
-    def remember(self) -> None:
-        """Note that there is nothing to clean, so that the next look need not list what no write has touched since."""
-        if self.earliest is not None and not self._compacting():
-            known = self._last_clean()[0], self.earliest.time, frozenset(one.time for one in self.savepoints)
-            self.state.context.parsed.kept[_NOTHING_TO_CLEAN] = known
 
     def _was_saved(self, metadata: Content | None) -> bool:
         """Whether a savepoint of the time of the last clean has been deleted since."""

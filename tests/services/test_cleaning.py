@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hudiformat import Table, open_table
 from hudiformat.options.values import CleanPolicy
 from hudiformat.services import clean, plan_clean, savepoint
-from hudiformat.table import TableState
-from hudiformat.timeline import Action, CleanMetadata, read_content
+from hudiformat.timeline import CleanMetadata, read_content
 from tests.services.support import served
-from tests.tables import content, data_files, new_table, rows, unpack
+from tests.tables import content, data_files, rows, unpack
 
 
 def test_cleaning_keeps_the_newest_slice_and_those_of_the_window(table: Table) -> None:
@@ -61,29 +59,3 @@ def test_replaced_file_groups_are_cleaned(tmp_path: Path) -> None:
     assert said.total_files_deleted == len(files) - len(data_files(Path(table.path))) > 0
     assert content(table, columns=["_hoodie_record_key"]) == before
     assert clean(table.context) is None
-
-
-def test_where_there_was_nothing_to_clean_only_what_was_written_since_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {"hoodie.index.type": "SIMPLE", "hoodie.clean.commits.retained": "1", "hoodie.clean.automatic": "true"}
-    table = new_table(tmp_path, options=options)
-    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
-    listed: list[str | None] = []
-    files = TableState.files
-
-    def noting(state: TableState, partition: str | None = None, **named: Any) -> Any:
-        listed.append(partition)
-        return files(state, partition, **named)
-
-    monkeypatch.setattr(TableState, "files", noting)
-    for number in range(2, 6):
-        table.upsert(rows(("a", number, "x", number)))
-    assert listed == [None]  # the first look; log files of the writes since then take no slice's place
-    table.compact()
-    for number in range(6, 9):
-        table.upsert(rows(("a", number, "x", number)))
-    cleans = [done for done in table.timeline.completed if done.action is Action.CLEAN]
-    assert len(cleans) == 1
-    assert content(table) == [("a", 8, "x", 8), ("b", 1, "y", 1)]
-    assert len([path for path in data_files(tmp_path) if path.endswith(".parquet")]) == 2
