@@ -2,8 +2,8 @@
 
     python -m benchmarks.commits WRITER WORKLOAD FOLDER COMMITS
 
-Each writer runs in a process of its own, in which one table object gets all commits.  hudiformat syncs files, as it does
-by default; deltalake does not.
+Each writer runs in a process of its own, in which one table object gets all commits.  hudiformat syncs files, which is
+its default; deltalake does not.
 """
 
 from __future__ import annotations
