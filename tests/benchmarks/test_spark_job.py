@@ -49,9 +49,9 @@ def test_speeds_and_memory_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     sections.spark(run)
     assert {item.ratio for item in run.results.comparisons if item.peer == HUDI_ON_SPARK} == {3}
     assert {item.measure: item.target for item in run.results.comparisons if item.target} == {
-        "insert": 3,
-        "upsert": 6,
-        "read": 1.5,
+        "insert": 4,
+        "upsert": 10,
+        "read": 5,
     }
     assert [item.ratio for item in run.results.comparisons if item.peer == "Parquet (Spark)"] == [1]
     assert {(item.value, item.target) for item in run.results.limits} == {(500, 900)}
