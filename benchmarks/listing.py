@@ -81,8 +81,10 @@ def rewrite_named(partitions: int, files: int) -> int:
 
 
 def _listed(partitions: int, files: int) -> dict[str, dict[str, FileEntry]]:
-    named = {name: FileEntry(1, is_deleted=False) for name in _names(0, files // (1 + LOGS))}
-    return {f"{number:05d}": named for number in range(partitions)}
+    def names(partition: int) -> dict[str, FileEntry]:
+        return {name: FileEntry(1, is_deleted=False) for name in _names(partition, files // (1 + LOGS))}
+
+    return {f"{number:05d}": names(number) for number in range(partitions)}
 
 
 def _create(root: Path) -> None:
@@ -97,7 +99,7 @@ def _create(root: Path) -> None:
 def _names(partition: int, groups: int) -> list[str]:
     names = []
     for group in range(groups):
-        file_id = f"{uuid.UUID(int=partition * groups + group)}-0"
+        file_id = f"{uuid.uuid5(uuid.NAMESPACE_OID, f'{partition} {group}')}-0"  # as little alike as those of writes
         names.append(f"{file_id}_0-1-2_{INSTANTS[0]}.parquet")
         names += [f".{file_id}_{instant}.log.1_0-1-{number}" for number, instant in enumerate(INSTANTS[1:])]
     return names

@@ -33,11 +33,13 @@ from hudiformat.timeline import TableConfig, TableType, WriteStat
 from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
 from hudiformat.upkeep import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
-from hudiformat.write.partition import PartitionWriter, close_handles
+from hudiformat.write.partition import Handle, PartitionWriter, close_handles
 from hudiformat.write.rows import combined_rows
 
 _BATCH_ROWS = 65_536
 _BATCHES = 16
+_CLOSED_AT_ONCE = 8
+"""Handles of several partitions that are closed together."""
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
 _MAX_BUFFERED = 256 * 1024 * 1024
 """Bytes of rows that a task gathers over all its partitions before the fullest are written out.
@@ -338,7 +340,12 @@ class WriteTask:
 
     def finish(self) -> list[WriteStat]:
         """Write what is left; a statistic for every file that was made."""
-        handles = [handle for partition in self._partitions.values() for handle in partition.closing()]
+        handles: list[Handle] = []
+        for partition in self._partitions.values():
+            handles += partition.closing()
+            if len(handles) >= _CLOSED_AT_ONCE:  # each may have a file open, and rows in memory
+                self._stats += close_handles(handles, threads=self._threads)
+                handles = []
         self._partitions = {}
         self._stats += close_handles(handles, threads=self._threads)
         self._complete.finish()

@@ -6,10 +6,14 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+import hudiformat as hf
 from hudiformat import BlockType, Commit, LogFileName, LogReader, Table, open_table
 from hudiformat.naming import BaseFileName
+from hudiformat.storage import LocalStorage, OutputFile
 from hudiformat.timeline import WriteStat, read_metadata
 from tests.tables import FLAGGED, data_files, new_table, rows, tree
 from tests.write.support import keyed
@@ -115,3 +119,19 @@ def test_the_example_of_the_specification(tmp_path: Path) -> None:
     example = re.search(r"```listing\n(.*?)```", SPEC.read_text(encoding="utf-8"), re.DOTALL)
     assert example
     assert sorted(example[1].split()) == sorted(path for path in tree(tmp_path / "t") if not path.endswith("/"))
+
+
+def test_a_write_to_many_partitions_has_few_files_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pa.schema([("id", pa.string()), ("p", pa.string())])
+    hf.create_table(tmp_path, name="t", schema=schema, record_key="id", partition_by="p")
+    open_new, opened = LocalStorage.open_new, []
+
+    def noted(storage: LocalStorage, path: str) -> OutputFile:
+        opened.append(sum(1 for _ in Path("/dev/fd").iterdir()))
+        return open_new(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "open_new", noted)
+    names = [str(number) for number in range(200)]
+    hf.open_table(tmp_path).insert(pa.table({"id": names, "p": names}, schema=schema))
+    assert len(opened) >= 200
+    assert max(opened) - opened[0] <= 90
