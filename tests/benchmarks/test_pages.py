@@ -1,0 +1,68 @@
+"""The pages of performance and scale are those of the accepted results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import pages, scale
+from benchmarks.java import BEST
+
+
+def comparison(case: str, measure: str, ratio: float) -> dict[str, Any]:
+    return {"case": case, "measure": measure, "peer": BEST.name, "ratio": ratio}
+
+
+def run(*comparisons: dict[str, Any], **series: list[float]) -> dict[str, Any]:
+    return {"conditions": {"Machine": "a fast one"}, "comparisons": list(comparisons), "limits": [], "series": series}
+
+
+def test_the_pages_are_those_of_the_accepted_results() -> None:
+    results, sizes = (json.loads(path.read_text()) for path in (pages.ACCEPTED, pages.SIZES))
+    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"])
+    assert scale.PAGE.read_text() == scale.page(scale.Shape(), scale.Constants.of(sizes["sizes"]))
+
+
+def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
+    runs = [
+        run(comparison("mixed", "encode", 1), comparison("wide", "encode", 2), old=[1.004]),
+        run(comparison("mixed", "encode", 3)),
+    ]
+    paths = [tmp_path / f"{number}.json" for number in range(2)]
+    for path, one in zip(paths, runs, strict=True):
+        path.write_text(json.dumps(one))
+    merged = pages.accepted(paths)
+    assert pages.ratio(merged, "mixed", "encode") == 3
+    assert pages.ratio(merged, "wide", "encode") == 2
+    assert pages.ratio(merged, "wide", "decode") is None
+    assert merged["series"] == {"old": [1.0]}
+
+
+def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    for name, path in {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": "."}.items():
+        monkeypatch.setattr(pages, name, tmp_path / path)
+    given = tmp_path / "run.json"
+    given.write_text(json.dumps(run(comparison("mixed", "encode, jit", 2.5), **{"100 rows, hudiformat": [3.0, 4.0]})))
+    assert pages.main([str(given)]) == 0
+    assert pages.main([]) == 0
+    text = (tmp_path / "performance.md").read_text()
+    assert "| mixed |  | 2.50 x |" in text
+    assert "| 100 rows, hudiformat, 2 commits | 3.0 | 3.5 | 4.0 |" in text
+    assert {path.name for path in tmp_path.glob("*.svg")} == {"shapes.svg", "commits.svg", "growth.svg"}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.002, "2 ms"), (3, "3 s"), (600, "10 min"), (90_000, "25 h")],
+)
+def test_times_have_a_unit_that_fits(number: float, text: str) -> None:
+    assert scale._time(number) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(12, "12 bytes"), (3e9, "3 GB"), (5.2e12, "5.2 TB")])
+def test_sizes_have_a_unit_that_fits(number: float, text: str) -> None:
+    assert scale._size(number) == text
