@@ -63,6 +63,8 @@ def shapes(results: Data) -> list[str]:
         "|---" * (1 + 2 * len(WORKS)) + "|",
     ]
     for case in SHAPES:
+        if all(ratio(results, case, work + kernels) is None for work in WORKS for kernels in ("", _JIT)):
+            continue
         cells = [ratio(results, case, work + kernels) for work in WORKS for kernels in ("", _JIT)]
         lines.append(f"| {case} | " + " | ".join("" if one is None else f"{one:.2f} x" for one in cells) + " |")
     return lines
@@ -155,9 +157,10 @@ def draw(results: Data, sizes: Sequence[Data]) -> None:
 
 
 def _shapes(axes: Axes, results: Data) -> None:
-    labels = [f"{case}\n{work}" for case in SHAPES for work in WORKS]
+    cases = [case for case in SHAPES if ratio(results, case, WORKS[0]) is not None] or list(SHAPES)
+    labels = [f"{case}\n{work}" for case in cases for work in WORKS]
     for offset, kernels, colour, name in ((-0.2, "", _OURS, "numpy"), (0.2, _JIT, _JITTED, "with jit")):
-        found = [ratio(results, case, work + kernels) for case in SHAPES for work in WORKS]
+        found = [ratio(results, case, work + kernels) for case in cases for work in WORKS]
         places = [number + offset for number, one in enumerate(found) if one is not None]
         axes.bar(places, [one for one in found if one is not None], 0.38, color=colour, label=name)
     axes.axhline(1, color=_PEER, linewidth=1)
@@ -175,7 +178,7 @@ def _commits(axes: Axes, results: Data) -> None:
             *zip(*points, strict=True), label=name, linewidth=2 if is_ours else 1, linestyle="-" if is_ours else "--"
         )
     axes.set(xlabel="commits before", ylabel="milliseconds", xscale="symlog", yscale="log")
-    axes.legend(frameon=False, fontsize=7)
+    axes.legend(frameon=False, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def _growth(axes: Axes, sizes: Sequence[Data]) -> None:
