@@ -7,7 +7,7 @@ from hudiformat.storage.arrow import ArrowStorage
 from hudiformat.storage.closing import Behind, CompleteFiles, close_synced
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.local import LocalStorage
-from hudiformat.storage.mapping import Trail, give_back, is_mapped
+from hudiformat.storage.mapping import Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
 from hudiformat.storage.streams import ArrowSink, arrow_stream, reading
@@ -29,7 +29,6 @@ __all__ = [
     "arrow_stream",
     "close_synced",
     "give_back",
-    "is_mapped",
     "open_parent",
     "open_storage",
     "reading",

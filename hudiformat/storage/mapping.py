@@ -36,11 +36,6 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
     return memoryview(buffer).cast("B")
 
 
-def is_mapped(data: memoryview) -> bool:
-    """Whether *data* is a part of a mapped file."""
-    return _map_of(data) is not None
-
-
 def _map_of(data: memoryview) -> Any:
     """The buffer of the mapped file that *data* is a part of; None if it is of none."""
     found = _maps.get(id(data.obj))
