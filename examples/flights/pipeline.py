@@ -32,7 +32,7 @@ OPTIONS = {
 def run(path: str, *, months: int = 12) -> bool:
     """Build the table at *path*, and return whether every row is as expected."""
     spark = start_spark()
-    # Each plan over a cache is compared with the plan of the cache, which has all flights in it: seconds a month.
+    # With cache() Spark plans each write for seconds; a checkpoint has no plan behind it.
     flights = reports.load_flights(spark).where(f"month <= '2013-{months:02d}'").localCheckpoint()
     create(path)
     for number in range(1, months + 1):
