@@ -150,6 +150,18 @@ class Cursors:
         self.advance(1, present)
         return value
 
+    def branch_of_two(self, null_branch: int, present: Mask | None) -> Mask | None:
+        """Read the branch of a union with null: where there is a value, None standing for everywhere."""
+        branch = self.next_byte()
+        full, empty = (2, 0) if null_branch == 0 else (0, 2)
+        there: Mask = branch == full
+        if there.all():
+            self.advance(1, present)
+            return present
+        self.refuse(~there & (branch != empty), present, "a union has 2 branches")
+        self.advance(1, present)
+        return there if present is None else there & present
+
     def uniform(self) -> int | None:
         """Read the next integer if it is one byte long and equal in all records; else None, and no cursor moves."""
         column = self.next_byte()

@@ -21,7 +21,7 @@ from hudiformat.avro.columns import Column, column_of
 from hudiformat.avro.compiled.decoded import Places, decode_columns, find_offsets
 from hudiformat.avro.cursors import PADDING, Cursors
 from hudiformat.avro.framing import LENGTH_SIZE, guess_offsets, walk_runs
-from hudiformat.avro.items import branch_of_two, item_node, locate, read_branches, skip
+from hudiformat.avro.items import item_node, locate, read_branches, skip
 from hudiformat.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
 from hudiformat.avro.schema import avro_to_arrow, batch_of, with_views
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, unknown_column
@@ -255,7 +255,7 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
 def read(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
     """The array of the values at the cursors, which move behind the values."""
     if isinstance(node, Nullable):
-        present = branch_of_two(node.null_branch, cursors, present)
+        present = cursors.branch_of_two(node.null_branch, present)
         node = node.inner
     if present is not None and not present.any():
         return pa.nulls(len(cursors), node.arrow)
@@ -321,7 +321,7 @@ def _is_text(node: Node) -> bool:
 def _read_views(node: Node, cursors: Cursors, present: Mask | None) -> pa.Array:
     """As :func:`read`, for a node of strings or bytes, which become views."""
     if isinstance(node, Nullable):
-        present = branch_of_two(node.null_branch, cursors, present)
+        present = cursors.branch_of_two(node.null_branch, present)
     lengths = np.array(np.broadcast_to(np.asarray(cursors.length(present)), len(cursors)))
     array = _views(node.arrow, lengths, cursors, present)
     if pat.is_string(node.arrow):

@@ -24,7 +24,7 @@ _FEW_ROWS = 32
 def skip(node: Node, cursors: Cursors, present: Mask | None) -> None:
     """Move all cursors behind the value; checks lengths and branches, not what values mean."""
     if isinstance(node, Nullable):
-        present = branch_of_two(node.null_branch, cursors, present)
+        present = cursors.branch_of_two(node.null_branch, present)
         node = node.inner
     if present is not None and not present.any():
         return
@@ -55,19 +55,6 @@ def _width(node: Node) -> int | None:
     if isinstance(node, Primitive):
         return _WIDTHS.get(node.kind)
     return node.size if isinstance(node, Fixed) else None
-
-
-def branch_of_two(null_branch: int, cursors: Cursors, present: Mask | None) -> Mask | None:
-    """Read the branch of a union with null; the result says where there is a value, None standing for everywhere."""
-    branch = cursors.next_byte()
-    full, empty = (2, 0) if null_branch == 0 else (0, 2)
-    there: Mask = branch == full
-    if there.all():
-        cursors.advance(1, present)
-        return present
-    cursors.refuse(~there & (branch != empty), present, "a union has 2 branches")
-    cursors.advance(1, present)
-    return there if present is None else there & present
 
 
 def read_branches(node: Union, cursors: Cursors, present: Mask | None) -> list[tuple[Node | None, Mask]]:

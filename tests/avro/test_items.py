@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hudiformat.avro.cursors import PADDING, Cursors
-from hudiformat.avro.items import branch_of_two, locate, read_branches, skip
+from hudiformat.avro.items import locate, read_branches, skip
 from hudiformat.avro.nodes import Node, Union, parse_schema
 from hudiformat.errors import CorruptBlockError
 from tests.avro.builders import record_schema
@@ -83,10 +83,10 @@ def test_a_damaged_block_of_items_is_refused(record: str, message: str) -> None:
 
 @pytest.mark.parametrize(("null_branch", "expected"), [(0, [True, False]), (1, [False, True])])
 def test_the_branch_of_two_says_where_a_value_is(null_branch: int, expected: list[bool]) -> None:
-    there = branch_of_two(null_branch, cursors("02", "00"), None)
+    there = cursors("02", "00").branch_of_two(null_branch, None)
     assert there is not None
     assert there.tolist() == expected
-    assert branch_of_two(null_branch, cursors("02" if null_branch == 0 else "00"), None) is None
+    assert cursors("02" if null_branch == 0 else "00").branch_of_two(null_branch, None) is None
 
 
 def test_other_unions_have_a_mask_for_each_branch() -> None:
