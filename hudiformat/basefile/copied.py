@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 from hudiformat.basefile.bloom import BLOOM_FILTER
 from hudiformat.basefile.footers import read_footer
 from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
-from hudiformat.basefile.read import opened_source
+from hudiformat.basefile.read import BATCH_ROWS, opened_source
 from hudiformat.basefile.statistics import ColumnStatistics, StatisticsCollector
 from hudiformat.basefile.write import footer_texts
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.parquet import ParquetSource, RowGroupCopier
+from hudiformat.parquet import ParquetSource, RowGroupCopier, read_batches
 from hudiformat.storage import OutputFile, Storage
 
 _LEAST_GROUP = 4 << 20
@@ -65,7 +65,7 @@ class CopiedBaseFile:
         decoded = StatisticsCollector(footer.unknown, self._schema)
         names = list(dict.fromkeys([RECORD_KEY, *_roots(footer.unknown, self._schema)]))
         with opened_source(storage, path) as (opened, file):
-            for batch in file.iter_batches(columns=names):
+            for batch in read_batches(file, BATCH_ROWS, columns=names):
                 self._keys.append(batch[RECORD_KEY])
                 decoded.add(batch)
             self._copier.append(ParquetSource.open(opened, path), constants={FILE_NAME: self._name})

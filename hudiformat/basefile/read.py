@@ -22,6 +22,7 @@ from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, true_of_nan
 from hudiformat.basefile.meta_fields import RECORD_KEY
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
+from hudiformat.parquet import read_batches
 from hudiformat.storage import Storage
 from hudiformat.wire import plausible_rows
 
@@ -351,6 +352,6 @@ def _batches(
     present = set(file.schema_arrow.names)
     names = [name for name in schema.names if name in present]
     if names and groups:
-        yield from file.iter_batches(batch_rows, row_groups=groups, columns=names)
+        yield from read_batches(file, batch_rows, columns=names, groups=groups)
     elif groups:  # pyarrow 19 cannot read batches without columns
         yield from file.read_row_groups(groups, columns=[]).to_batches()

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from hudiformat.cli.printing.values import rows_of
 from hudiformat.errors import DataError, HudiFormatError, StorageError
+from hudiformat.parquet import read_batches
 
 STANDARD = "-"
 FORMATS = ("parquet", "arrow", "csv", "jsonl")
@@ -84,7 +85,7 @@ def _readable(reader: pa.RecordBatchReader, path: str, format_: str) -> Batches:
 
 def _read_parquet(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
     opened = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))
-    return pa.RecordBatchReader.from_batches(opened.schema_arrow, opened.iter_batches(_BATCH_ROWS))
+    return pa.RecordBatchReader.from_batches(opened.schema_arrow, read_batches(opened, _BATCH_ROWS))
 
 
 def _read_arrow(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:

@@ -1,9 +1,10 @@
 """Parquet files below the level of rows: footers in Thrift's compact protocol, and row groups copied byte for byte.
 
-Rows are read and written with pyarrow elsewhere; this room does what pyarrow cannot.  Rules: spec/parquet-copy.md.
+Rows are read and written with pyarrow; this room does what pyarrow cannot.  Rules: spec/parquet-copy.md.
 """
 
 from hudiformat.parquet.copying import RowGroupCopier, copy_row_groups
+from hudiformat.parquet.reading import read_batches
 from hudiformat.parquet.source import ParquetSource
 
-__all__ = ["ParquetSource", "RowGroupCopier", "copy_row_groups"]
+__all__ = ["ParquetSource", "RowGroupCopier", "copy_row_groups", "read_batches"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.errors import DataError, SchemaError
-from hudiformat.parquet import ParquetSource, RowGroupCopier
+from hudiformat.parquet import ParquetSource, RowGroupCopier, read_batches
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.storage import OutputFile, Storage, arrow_stream, reading
 
@@ -83,7 +83,7 @@ class MergedRows(GatheredRows):
                     self.flush()
                     self._copier.append(source, [number])
                     continue
-            for batch in parquet.iter_batches(_READ_ROWS, row_groups=[number]):
+            for batch in read_batches(parquet, _READ_ROWS, groups=[number]):
                 self.write(batch)
 
     @property

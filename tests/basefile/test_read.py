@@ -27,6 +27,7 @@ from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, S
 from hudiformat.storage import LocalStorage
 from tests.basefile.support import AVRO, SCHEMA, encode_base_file, table
 from tests.effort import examples
+from tests.parquet.support import with_fewer_values
 
 ROWS = pa.table(
     {"k": [f"k{i}" for i in range(25)], "n": pa.array(range(25), pa.int32()), "t": ["x" * i for i in range(25)]}
@@ -161,7 +162,16 @@ def test_damage_raises_only_our_errors(storage: LocalStorage, data: st.DataObjec
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     storage.create("f.parquet", bytes(content), overwrite=True, sync=False)
     with contextlib.suppress(HudiFormatError):
-        read_base_file(storage, "f.parquet", meta_schema(SCHEMA))
+        assert read_base_file(storage, "f.parquet", meta_schema(SCHEMA)).num_rows == 3
+
+
+def test_rows_are_not_lost_where_a_column_says_that_it_has_fewer(storage: LocalStorage) -> None:
+    sound = encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes()
+    for column in range(len(meta_schema(SCHEMA))):
+        storage.create("f.parquet", with_fewer_values(sound, column), overwrite=True)
+        with pytest.raises(CorruptTableError, match="f.parquet: .*expected 3 rows, .*, found 0") as caught:
+            read_base_file(storage, "f.parquet", meta_schema(SCHEMA))
+        assert caught.value.path == "f.parquet"
 
 
 def test_a_damaged_file_is_found_while_it_is_scanned(storage: LocalStorage) -> None:

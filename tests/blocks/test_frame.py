@@ -209,7 +209,8 @@ def test_a_block_of_2_gib_is_corrupt_as_in_java() -> None:
 def test_junk_raises_only_our_errors(junk: bytes, start: int) -> None:
     for candidate in (junk, MAGIC + junk, envelope(header=junk), envelope(content=b"", footer=junk)):
         with contextlib.suppress(DecodeError):
-            decode_block(candidate, start)
+            _, end = decode_block(candidate, start)
+            assert start < end <= len(candidate)
 
 
 def test_entries_that_are_read_keep_their_order() -> None:

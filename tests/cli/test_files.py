@@ -16,6 +16,7 @@ from hudiformat import Table
 from hudiformat.cli import run
 from hudiformat.cli.files import FORMATS, Batches, opened_rows, write_rows
 from tests.cli.support import Command
+from tests.parquet.support import with_fewer_values
 from tests.tables import SCHEMA, content, new_table, rows
 
 DATA = rows(("a", 1, "x", 1), ("b", 2, "y", 2))
@@ -92,6 +93,16 @@ def test_a_file_that_is_damaged_further_down(tmp_path: Path, command: Command, t
     result = command("write", table.path, path)
     assert result.code == 2
     assert "rows.csv: cannot be read as .csv: " in result.err
+    assert content(table) == []
+
+
+def test_a_parquet_file_of_which_a_column_has_lost_rows(tmp_path: Path, command: Command, table: Table) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(DATA, path)
+    path.write_bytes(with_fewer_values(path.read_bytes(), 0))
+    result = command("write", table.path, path)
+    assert result.code == 2
+    assert f"rows.parquet: cannot be read as .parquet: expected {DATA.num_rows} rows" in result.err
     assert content(table) == []
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat.errors import DataError, SchemaError
+from hudiformat.errors import DataError, SchemaError, StorageError
 from hudiformat.sink import (
     FileSink,
     SinkOptions,
@@ -16,6 +16,7 @@ from hudiformat.sink import (
     parquet,
 )
 from hudiformat.storage import Storage
+from tests.parquet.support import with_fewer_values
 from tests.sink.support import ids, memory, noise, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
@@ -108,6 +109,14 @@ def test_files_of_two_schemas_are_not_merged() -> None:
     paths = [put(storage, "a", pa.table({"x": [1]})), put(storage, "b", pa.table({"x": ["1"]}))]
     with pytest.raises(SchemaError, match="b: expected the schema of the files before"):
         parquet.merge_files(storage, paths, "all")
+
+
+def test_rows_are_not_lost_where_a_column_says_that_it_has_fewer() -> None:
+    storage = memory()
+    put(storage, "a", pa.table({"x": [1, 2]}))
+    storage.create("b", with_fewer_values(storage.read("a"), 0))
+    with pytest.raises(StorageError, match="cannot read .*b: expected 2 rows, .*, found 0"):
+        parquet.merge_files(storage, ["a", "b"], "all")
 
 
 def test_no_files_are_not_merged() -> None:

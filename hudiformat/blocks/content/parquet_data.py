@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from hudiformat.avro import avro_to_arrow, resolve, with_views
 from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
 from hudiformat.errors import CorruptBlockError
+from hudiformat.parquet import read_batches
 from hudiformat.wire import plausible_rows
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
@@ -123,7 +124,7 @@ def read_rows(file: pq.ParquetFile, columns: list[str], size: int) -> pa.Table:
         ValueError: they take over a thousand times that, and over 100 MB: no rows of Hudi's, but one value repeated.
     """
     batches, left = [], _EXPANSION * size + _FEW_BYTES
-    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns) if columns else ():
+    for batch in read_batches(file, _ROWS_AT_ONCE, columns=columns) if columns else ():
         left -= sum(map(_decoded_size, batch.columns))
         if left < 0:
             raise ValueError(f"columns of over {_EXPANSION * size + _FEW_BYTES} bytes, in a file of {size}")

@@ -59,7 +59,9 @@ def test_damage_in_a_parquet_content_raises_only_our_errors(place: int, value: i
     content = bytearray(sound.content)
     content[place % len(content)] = value
     with contextlib.suppress(HudiFormatError):
-        LogBlock(sound.type, sound.header, bytes(content)).to_arrow()
+        decoded = LogBlock(sound.type, sound.header, bytes(content)).to_arrow()
+        decoded.validate(full=True)
+        assert decoded.num_rows == ROWS.num_rows
 
 
 LONG_TEXTS = pa.table({"k": pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), ["x" * 50_000])})
