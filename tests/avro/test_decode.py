@@ -294,10 +294,8 @@ def test_chosen_columns_equal_those_of_all(batch: pa.RecordBatch, data: st.DataO
     names = data.draw(st.permutations(batch.schema.names))[: data.draw(st.integers(0, batch.num_columns))]
     chosen = decode_records(encoded, batch.num_rows, schema, columns=names)
     assert (chosen.schema.names, chosen.num_rows) == (names, batch.num_rows)
-    assert same(
-        chosen.to_pylist(),
-        decode_records(encoded, batch.num_rows, schema).select(names).to_pylist() or chosen.to_pylist(),
-    )
+    if names:  # pyarrow has no rows where there are no columns
+        assert same(chosen.to_pylist(), decode_records(encoded, batch.num_rows, schema).select(names).to_pylist())
 
 
 @SLOW
