@@ -48,6 +48,9 @@ time.tzset()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
 
+# No test asks the machine it runs on for credentials: where none answers, that takes seconds.
+os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+
 # Tests take the numpy path unless they ask for kernels: else how much their process has done before would decide.
 os.environ.setdefault("HUDIFORMAT_JIT", "0")
 
@@ -108,7 +111,8 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     builder = sql.SparkSession.builder.master("local[2]").appName("tests")
     for key, value in {
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # tests are short: start fast
+        # tests are short: start fast; and room for all code, which without C2 has 48 MB and is compiled again and again
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",

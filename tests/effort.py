@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 LONG = "HUDIFORMAT_LONG" in os.environ
 THOROUGH = LONG or os.environ.get("CI") == "true"
@@ -16,6 +20,11 @@ def examples(count: int) -> int:
 def every(count: int, *, thorough: int = 3) -> int:
     """The step through moments that are alike: each in a long run, *thorough* in CI, *count* elsewhere."""
     return 1 if LONG else min(thorough, count) if THOROUGH else count
+
+
+def sample(values: Iterable[T], *, of: int) -> list[T]:
+    """All of *values* in CI and in a long run, and one *of* so many of them elsewhere."""
+    return list(values)[:: 1 if THOROUGH else of]
 
 
 def steps(*, long: int, thorough: int, short: int) -> int:

@@ -16,6 +16,7 @@ COUNT = 2_000
 
 
 @pytest.mark.parametrize("layout", ["as they come", "Hilbert"])
+@pytest.mark.slow
 def test_small_files_become_one_in_each_partition(tmp_path: Path, layout: str) -> None:
     clustering.prepare(tmp_path, COUNT)
     found = clustering.cluster(tmp_path, layout, 1)
@@ -48,6 +49,7 @@ def test_without_hudi_there_are_seconds(tmp_path: Path, monkeypatch: pytest.Monk
     assert run.results.missing == {"Hudi on Spark": "none here"}
 
 
+@pytest.mark.slow
 def test_a_curve_reads_less_than_the_order_of_days(tmp_path: Path) -> None:
     found = box_queries.measure(tmp_path, box_queries.flights().slice(0, 20_000), None)
     assert list(found) == ["as they come", *(f"{curve}, hudiformat" for curve in box_queries.CURVES)]

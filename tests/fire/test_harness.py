@@ -16,7 +16,7 @@ def jobs() -> list[tuple[Work, int]]:
     found = []
     for attack, (long, thorough, quick) in EVERY.items():
         every = long if LONG else thorough if THOROUGH else quick
-        found += [(work, every) for work in works(attack)[:: 1 if LONG else 5 if THOROUGH else 11]]
+        found += [(work, every) for work in works(attack)[:: 1 if LONG else 5 if THOROUGH else 29]]
     return found
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +55,18 @@ def test_a_uri_opens_and_its_secrets_are_not_in_the_root(uri: str, root: str) ->
 @pytest.mark.parametrize(
     ("filesystem", "root", "capabilities"),
     [
-        (fs.LocalFileSystem(), "/a/table", Capabilities(append=True, rename=True)),
-        (fs.S3FileSystem(region="us-east-1"), "s3://a/table", Capabilities(atomic_create=True)),
-        (fs.S3FileSystem(region="us-east-1", role_arn="arn:aws:iam::1:role/x"), "s3://a/table", OBJECT_STORE),
-        (fs.S3FileSystem(region="us-east-1", proxy_options="http://proxy:1"), "s3://a/table", OBJECT_STORE),
-        (fs.GcsFileSystem(anonymous=True), "gs://a/table", OBJECT_STORE),
-        (MemoryFileSystem(), "memory://a/table", OBJECT_STORE),
-        (LocalFileSystem(), "file://a/table", Capabilities(append=True)),
+        (fs.LocalFileSystem, "/a/table", Capabilities(append=True, rename=True)),
+        (partial(fs.S3FileSystem, region="us-east-1"), "s3://a/table", Capabilities(atomic_create=True)),
+        (partial(fs.S3FileSystem, region="us-east-1", role_arn="arn:aws:iam::1:role/x"), "s3://a/table", OBJECT_STORE),
+        (partial(fs.S3FileSystem, region="us-east-1", proxy_options="http://proxy:1"), "s3://a/table", OBJECT_STORE),
+        (partial(fs.GcsFileSystem, anonymous=True), "gs://a/table", OBJECT_STORE),
+        (MemoryFileSystem, "memory://a/table", OBJECT_STORE),
+        (LocalFileSystem, "file://a/table", Capabilities(append=True)),
     ],
     ids=["local", "s3", "s3-role", "s3-proxy", "gcs", "fsspec-memory", "fsspec-local"],
 )
-def test_a_file_system_can_be_handed_in(filesystem: Any, root: str, capabilities: Capabilities) -> None:
-    storage = open_storage("/a/table/", filesystem=filesystem)
+def test_a_file_system_can_be_handed_in(filesystem: Callable[[], Any], root: str, capabilities: Capabilities) -> None:
+    storage = open_storage("/a/table/", filesystem=filesystem())
     assert (storage.root, storage.capabilities) == (root, capabilities)
 
 
