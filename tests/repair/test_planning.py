@@ -41,7 +41,7 @@ LOCKED = {
     "hoodie.clean.failed.writes.policy": "LAZY",
     "hoodie.write.lock.provider": FILE_SYSTEM_PROVIDER,
 }
-names = pytest.mark.parametrize("broken", BREAKS, ids=lambda one: one.name)
+names = pytest.mark.parametrize("broken", sample(BREAKS, of=2), ids=lambda one: one.name)
 
 
 def repaired(path: Path, broken: Break) -> Repair:
