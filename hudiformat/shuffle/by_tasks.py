@@ -77,7 +77,7 @@ def write_shuffled(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Itera
         known = None
         if seems_small(rows, plan):
             known = summarized(rows, plan, schema, with_data=True)
-            written = written_by_driver(rows, plan, schema, count=known.rows, data=known.data)
+            written = written_by_driver(rows, known.rows, plan, schema, data=known.data)
             if written is not None:
                 return iter(written)
         if opens_groups(plan):
@@ -93,7 +93,7 @@ def _written_by_keys(
     """Write rows by tasks, once it is known where their keys are."""
     if known is None:
         known = summarized(rows, plan, schema)
-        written = written_by_driver(rows, plan, schema, count=known.rows)
+        written = written_by_driver(rows, known.rows, plan, schema)
         if written is not None:
             return iter(written)
     slices = slices_of(plan, known.paths)
@@ -134,15 +134,17 @@ def _written_without_keys(
 ) -> Iterator[WriteStat]:
     """Write rows whose file groups follow from their keys, or from how many there are."""
     counts: Counts = {} if known is None else known.upserts
-    if known is None:
-        count = None
-        if not plan.uses_buckets:
-            with planned_once(rows.sparkSession, 0), phase(rows.sparkSession, plan, "count rows"):
-                counts = counts_of_inserts(rows, plan, schema)
-            count = sum(sum(tasks.values()) for tasks in counts.values())
-        written = written_by_driver(rows, plan, schema, count=count)
-        if written is not None:
-            return iter(written)
+    if known is not None:
+        count = 0  # they are too many for the driver
+    elif plan.uses_buckets:
+        count = rows.limit(plan.options.driver_rows + 1).count() if plan.options.driver_rows else 0
+    else:
+        with planned_once(rows.sparkSession, 0), phase(rows.sparkSession, plan, "count rows"):
+            counts = counts_of_inserts(rows, plan, schema)
+        count = sum(sum(tasks.values()) for tasks in counts.values())
+    written = written_by_driver(rows, count, plan, schema)
+    if written is not None:
+        return iter(written)
     if plan.uses_buckets:
         return _written(_packed(rows, plan, schema), plan, schema)
     with planned_once(rows.sparkSession, sum(sum(tasks.values()) for tasks in counts.values())):

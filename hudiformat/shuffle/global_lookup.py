@@ -53,7 +53,7 @@ def write_everywhere(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Ite
     with ExitStack() as stack:
         df = repeatable(df, stack)
         known = summarized(df, plan, schema, with_data=seems_small(df, plan))
-        written = written_by_driver(df, plan, schema, count=known.rows, data=known.data)
+        written = written_by_driver(df, known.rows, plan, schema, data=known.data)
         if written is not None:
             return iter(written)
         rows = cached(with_tags(df, plan, schema), stack)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
-from hudiformat.options import Operation, WriteOptions
+from hudiformat.options import Operation
 from hudiformat.transaction import begin_write
 from hudiformat.write import write_prepared
 from tests.shuffle.test_global_lookup import Pair, as_frame, as_table, content, doubled, rows_of
@@ -21,7 +21,7 @@ pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark
 from hudiformat.shuffle import by_driver
-from hudiformat.shuffle.by_driver import _joined, _packed, collected, seems_small
+from hudiformat.shuffle.by_driver import _packed, seems_small
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,8 +107,7 @@ def test_a_record_key_that_is_null_is_refused_and_nothing_is_written(
     assert not written
 
 
-@pytest.mark.parametrize("limit", [{"driver_bytes": 1_000}, {"driver_rows": 150}])
-def test_a_task_stops_once_there_is_too_much(limit: dict[str, int]) -> None:
+def test_a_task_stops_once_there_are_too_many_bytes() -> None:
     read = []
 
     def batches() -> Any:
@@ -116,30 +115,11 @@ def test_a_task_stops_once_there_is_too_much(limit: dict[str, int]) -> None:
             read.append(number)
             yield pa.record_batch({"v": [number] * 100})
 
-    (too_much,) = _packed(WriteOptions(**limit), batches())  # type: ignore[arg-type]
-    assert too_much.to_pylist() == [{"part": 0, "rows": None}]
+    assert list(_packed(1_000, batches())) == []
     assert read == [0, 1]
-    (packed,) = _packed(WriteOptions(), batches())
-    assert pa.ipc.open_stream(packed["rows"][0].as_py()).read_all().num_rows == 900
-    assert list(_packed(WriteOptions(), [pa.record_batch({"v": pa.array([], "int64")})])) == []
-    assert list(_joined(WriteOptions(), [packed, too_much])) == []
-
-
-def test_what_tasks_packed_is_joined_in_the_order_of_the_parts() -> None:
-    parts = [next(_packed(WriteOptions(), [pa.record_batch({"v": [number] * 3})])) for number in range(4)]
-    numbered = [part.set_column(0, "part", pa.array([number], "int32")) for number, part in enumerate(parts)]
-    (joined,) = _joined(WriteOptions(), reversed(numbered))
-    rows = pa.ipc.open_stream(joined[0][0].as_py()).read_all()
-    assert rows["v"].to_pylist() == [number for number in range(4) for _ in range(3)]
-    assert list(_joined(WriteOptions(driver_rows=11), numbered)) == []
-    assert list(_joined(WriteOptions(), [])) == []
-
-
-@pytest.mark.parametrize(("most", "taken"), [(50_000, 120), (100, None), (10, None)])
-def test_rows_of_several_tasks_are_taken_by_one_job(spark: SparkSession, most: int, taken: int | None) -> None:
-    rows = collected(spark.range(0, 120, 1, 4), WriteOptions(driver_rows=most))
-    assert (rows if taken is None else rows["id"].to_pylist()) == (taken and list(range(taken)))  # type: ignore[index]
-    assert collected(spark.range(0), WriteOptions()) is None
+    (packed,) = _packed(10_000, batches())
+    assert pa.ipc.open_stream(packed[0][0].as_py()).read_all().num_rows == 900
+    assert list(_packed(10, [])) == []
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
