@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from random import Random
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -23,8 +24,15 @@ def every(count: int, *, thorough: int = 3) -> int:
 
 
 def sample(values: Iterable[T], *, of: int) -> list[T]:
-    """All of *values* in CI and in a long run, and one *of* so many of them elsewhere."""
-    return list(values)[:: 1 if THOROUGH else of]
+    """All of *values* in CI and in a long run, and one *of* so many of them elsewhere: the same ones in every run.
+
+    They are drawn: in lists of combinations each n-th would be of one kind.
+    """
+    found = list(values)
+    if THOROUGH:
+        return found
+    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // of))  # noqa: S311 - no secret
+    return [found[place] for place in sorted(drawn)]
 
 
 def steps(*, long: int, thorough: int, short: int) -> int:

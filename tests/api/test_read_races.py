@@ -13,6 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -451,8 +452,7 @@ def difference(found: Answer, before: Answer, after: Answer) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:.*the metadata table is not used")  # then the folders are
-@pytest.mark.parametrize("name", sample(ASKED, of=2))
-@pytest.mark.parametrize("case", sample(CASES, of=2), ids=str)
+@pytest.mark.parametrize(("case", "name"), sample(product(CASES, ASKED), of=4), ids=str)
 def test_a_query_answers_as_before_or_as_after_what_another_writer_does_meanwhile(
     races: Races, case: Case, name: str
 ) -> None:
