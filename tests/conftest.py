@@ -23,6 +23,7 @@ from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import examples
+from tests.measured import MEASURED_BY, repeating
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
@@ -67,8 +68,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in ("spark", "hudi", "s3", "browser"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
+    for item in repeating(items):
+        item.add_marker("no_cover")
     # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Nor is coverage measured in the processes that a test starts which is not measured itself."""
+    measured = os.environ.pop(MEASURED_BY, None) if item.get_closest_marker("no_cover") else None
+    try:
+        return (yield)
+    finally:
+        if measured is not None:
+            os.environ[MEASURED_BY] = measured
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One process more than there are cores where two of them wait for their JVMs most of the time."""
+    return None if config.option.markexpr else (os.cpu_count() or 1) + 1
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
