@@ -23,7 +23,7 @@ from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import examples
-from tests.measured import MEASURED_BY, repeating
+from tests.jvms import SHORT_LIVED, STARTUP
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("tests.racing")
 
-STARTUP = Path(__file__).with_name("spark") / "startup"
-"""The folder of what Spark's Python processes start with."""
-
 # Instants are in the local time of whoever writes: here everybody, real Hudi too, is in one place.
 os.environ["TZ"] = "UTC"
 time.tzset()
@@ -51,6 +48,9 @@ os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytec
 
 # No test asks the machine it runs on for credentials: where none answers, that takes seconds.
 os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+
+# What Spark's drivers run for in tests is too short for the second compiler, and for collectors that work in parallel.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
 # Tests take the numpy path unless they ask for kernels: else how much their process has done before would decide.
 os.environ.setdefault("HUDIFORMAT_JIT", "0")
@@ -68,21 +68,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in ("spark", "hudi", "s3", "browser"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
-    for item in repeating(items):
-        item.add_marker("no_cover")
     # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Nor is coverage measured in the processes that a test starts which is not measured itself."""
-    measured = os.environ.pop(MEASURED_BY, None) if item.get_closest_marker("no_cover") else None
-    try:
-        return (yield)
-    finally:
-        if measured is not None:
-            os.environ[MEASURED_BY] = measured
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -131,8 +118,8 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     builder = sql.SparkSession.builder.master("local[2]").appName("tests")
     for key, value in {
         "spark.driver.memory": "1g",
-        # tests are short: start fast; and room for all code, which without C2 has 48 MB and is compiled again and again
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
+        # room for all code, which without C2 has 48 MB and is compiled again and again
+        "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",

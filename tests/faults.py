@@ -74,6 +74,9 @@ class FaultyStorage:
     def set_modified(self, path: str, milliseconds: int) -> bool:
         return self.fault.run(f"set_modified {path}", lambda: self.storage.set_modified(path, milliseconds))
 
+    def sync_deletions(self, path: str) -> None:
+        self.fault.run(f"sync_deletions {path}", lambda: self.storage.sync_deletions(path))
+
     def delete_empty_folder(self, path: str) -> bool:
         return self.fault.run(f"delete_empty_folder {path}", lambda: self.storage.delete_empty_folder(path))
 

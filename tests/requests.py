@@ -1,10 +1,11 @@
 """A storage that records the requests made to it: how many an operation needs, and what another writer can do between.
 
 A request is one call of the protocol ``hudiformat.storage.Storage`` that goes to the file system: ``list``, ``exists``,
-``read``, ``map``, ``open_input``, ``create``, ``open_new``, ``rename``, ``make_folder``, ``delete_empty_folder`` and
-``delete``.  ``root`` and ``capabilities`` are no requests.  A file that is read in ranges is one request,
-``open_input``; a file that is written piece by piece is one request, ``open_new``, whatever is written to it and
-however often it is synced.  An implementation may need several HTTP requests for one call; they are not counted here.
+``read``, ``map``, ``open_input``, ``create``, ``open_new``, ``rename``, ``make_folder``, ``sync_deletions``,
+``delete_empty_folder`` and ``delete``.  ``root`` and ``capabilities`` are no requests.  A file that is read in ranges
+is one request, ``open_input``; a file that is written piece by piece is one request, ``open_new``, whatever is written
+to it and however often it is synced.  An implementation may need several HTTP requests for one call; they are not
+counted here.
 """
 
 from __future__ import annotations
@@ -118,6 +119,9 @@ class RecordingStorage:
 
     def set_modified(self, path: str, milliseconds: int) -> bool:
         return self._run("set_modified", path, lambda: self.storage.set_modified(path, milliseconds))
+
+    def sync_deletions(self, path: str) -> None:
+        self._run("sync_deletions", path, lambda: self.storage.sync_deletions(path))
 
     def delete_empty_folder(self, path: str) -> bool:
         return self._run("delete_empty_folder", path, lambda: self.storage.delete_empty_folder(path))

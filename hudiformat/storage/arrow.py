@@ -168,6 +168,9 @@ class ArrowStorage:
                 os.utime(self._path(path), ns=(milliseconds * 1_000_000,) * 2)
         return self._is_local
 
+    def sync_deletions(self, path: str) -> None:
+        """Deletions are the server's to keep."""
+
     def delete_empty_folder(self, path: str) -> bool:
         # pyarrow deletes folders with all that is in them, also what came after a look.
         return self._is_local and remove_empty_folder(Path(self._path(path)))

@@ -67,6 +67,10 @@ class FolderStorage:
         """Set when a file was last written; whether that has happened."""
         return self.storage.set_modified(self._below(path), milliseconds)
 
+    def sync_deletions(self, path: str) -> None:
+        """Return once no power cut brings back what has been deleted from a folder."""
+        self.storage.sync_deletions(self._below(path))
+
     def delete_empty_folder(self, path: str) -> bool:
         """Delete a folder that has no content; whether that has happened."""
         return self.storage.delete_empty_folder(self._below(path))

@@ -164,6 +164,17 @@ class LocalStorage:
             raise _storage_error("set the time of", target, error) from error
         return True
 
+    def sync_deletions(self, path: str) -> None:
+        folder = self._path(path)
+        while not folder.is_dir() and folder != self._root:  # it may have been deleted itself
+            folder = folder.parent
+        try:
+            _sync_folder(folder)
+        except FileNotFoundError:
+            return  # deleted meanwhile
+        except OSError as error:
+            raise _storage_error("sync", folder, error) from error
+
     def delete_empty_folder(self, path: str) -> bool:
         return remove_empty_folder(self._path(path))
 

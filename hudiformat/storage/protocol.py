@@ -166,6 +166,13 @@ class Storage(Protocol):
         """
         ...
 
+    def sync_deletions(self, path: str) -> None:
+        """Return once no power cut brings back what has been deleted from a folder, by whomever.
+
+        Nothing happens without the capability ``sync``.
+        """
+        ...
+
     def delete_empty_folder(self, path: str) -> bool:
         """Delete a folder that has no content, and return whether that has happened.
 

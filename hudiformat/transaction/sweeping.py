@@ -42,7 +42,8 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
     that the metadata table lists stay: the rollback has kept them, and has hidden their blocks.
 
     The same goes for file groups that a replace commit among *chosen* has removed from the table.  A clean has deleted
-    them, or it would not be archived; a power cut may have undone that.
+    them, or it would not be archived; a power cut may have undone that.  Nor may one undo it afterwards, so what is
+    deleted is synced.
     """
     _sweep_replaced(state, chosen)
     known = {instant.time for instant in state.timeline.instants}
@@ -61,6 +62,7 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
             if is_over and not _is_kept(state, folder, file.name):
                 state.context.confirm()
                 state.storage.delete(path)
+        _sync_deletions(state, folder)
 
 
 def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
@@ -76,6 +78,12 @@ def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
             if name is not None and name.file_id in gone:
                 state.context.confirm()
                 state.storage.delete(join_path(folder, file.name))
+        _sync_deletions(state, folder)
+
+
+def _sync_deletions(state: TableState, folder: str) -> None:
+    if state.options.sync:
+        state.storage.sync_deletions(folder)
 
 
 def _is_kept(state: TableState, folder: str, name: str) -> bool:

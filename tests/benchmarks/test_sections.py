@@ -210,6 +210,7 @@ def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.hudi
+@pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 starts another Hudi for one table")
 def test_slices_are_read_on_spark(tmp_path: Path) -> None:
     run = small_run(tmp_path, DEFAULT)
     path = slices.make_table(tmp_path / "t", MIXED, 200)

@@ -83,7 +83,7 @@ class MemoryStorage:
         self.tears = False
         """Whether the next write is cut off half-way."""
         self.deleted: dict[str, File] = {}
-        """Data files that were deleted: a power cut may bring them back."""
+        """Data files that were deleted: a power cut brings them back, unless the deletion is synced."""
 
     def copy(self) -> MemoryStorage:
         return MemoryStorage(dict(self.files), FakeTime(self.time.now), appends=self.appends)
@@ -154,6 +154,9 @@ class MemoryStorage:
 
     def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
         return False
+
+    def sync_deletions(self, path: str) -> None:
+        self.deleted = {name: file for name, file in self.deleted.items() if name.rpartition("/")[0] != path}
 
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - of the protocol
         """Folders are only parts of names here."""

@@ -69,6 +69,9 @@ class MemoryStorage:
     def set_modified(self, path: str, milliseconds: int) -> bool:  # noqa: ARG002 - of the protocol
         return False
 
+    def sync_deletions(self, path: str) -> None:
+        """There is no power to be cut."""
+
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002
         return False
 

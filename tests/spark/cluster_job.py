@@ -60,7 +60,6 @@ def start(master: str) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "1g",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": str(TASKS),
         "spark.sql.adaptive.coalescePartitions.enabled": "false",  # small as they are, they would be one
         "spark.task.maxFailures": "4",

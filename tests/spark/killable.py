@@ -12,13 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import hudiformat as hf
+from tests.jvms import STARTUP
 
 ROOT = Path(__file__).parents[2]
-STARTUP = Path(__file__).with_name("startup")
 SMALL = (
     "--master local[2] --driver-memory 1g --conf spark.ui.enabled=false --conf spark.driver.bindAddress=127.0.0.1 "
-    "--conf spark.sql.shuffle.partitions=4 --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' "
-    "pyspark-shell"
+    "--conf spark.sql.shuffle.partitions=4 pyspark-shell"
 )
 
 

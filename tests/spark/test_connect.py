@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.hudi import ROOT
+from tests.jvms import SHORT_LIVED, STARTUP
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -22,7 +23,8 @@ def test_functions_data_source_and_streams_need_no_jvm(java: Path, tmp_path: Pat
         pytest.importorskip("grpc", reason="pip install 'pyspark[connect]'")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environ |= {"JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    environ |= {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_DIRS": str(tmp_path / "local")}
+    environ |= {"PYTHONPATH": os.pathsep.join([str(STARTUP), str(ROOT)]), "SPARK_LOCAL_DIRS": str(tmp_path / "local")}
+    environ |= {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
     job = Path(__file__).with_name("connect_job.py")
     run = subprocess.run(
         [sys.executable, str(job), str(tmp_path)],

@@ -454,5 +454,34 @@ def test_folders_whose_sync_failed_are_synced_again(tmp_path: Path, monkeypatch:
     assert synced == [tmp_path / "a/b", tmp_path / "a", tmp_path]
 
 
+def test_deletions_are_synced_with_their_folder_or_the_one_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(tmp_path / "table")
+    storage.create("a/b/file", b"")
+    synced: list[Path] = []
+    note_synced(monkeypatch, synced)
+    storage.sync_deletions("a/b")
+    storage.delete_folder("a")
+    storage.sync_deletions("a/b")
+    assert synced == [tmp_path / "table/a/b", tmp_path / "table"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_deletions_that_cannot_be_synced_are_an_error_unless_the_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    def fail(_folder: Path) -> None:
+        raise OSError(5, "Input/output error") if known else FileNotFoundError(2, "No such file")
+
+    monkeypatch.setattr(local, "_sync_folder", fail)
+    storage = LocalStorage(tmp_path)
+    if known:
+        with pytest.raises(StorageError, match=f"cannot sync {tmp_path}: Input/output error"):
+            storage.sync_deletions("")
+    else:
+        storage.sync_deletions("")
+
+
 def test_forgetting_what_was_never_synced_does_nothing(tmp_path: Path) -> None:
     local._forget_synced(tmp_path / "nowhere/at/all")

@@ -217,6 +217,14 @@ def test_a_folder_with_content_stays_whoever_asks(storage: Storage) -> None:
     assert storage.list("a/b") == []
 
 
+def test_deletions_are_synced_whether_the_folder_is_still_there_or_not(storage: Storage) -> None:
+    storage.create("a/b/file", b"1")
+    storage.delete("a/b/file")
+    for folder in ("a/b", "a/missing", "missing", ""):
+        storage.sync_deletions(folder)
+    assert storage.list("a/b") == []
+
+
 def test_no_method_takes_a_path_that_leads_out_of_the_root(storage: Storage) -> None:
     storage.create("file", b"1")
     for bad in ("..", "../file", "a/../../file", "/file", "a//file", "./file", "fi\0le", "fi\ud800le"):

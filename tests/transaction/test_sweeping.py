@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from hudiformat import CommitError, Table, open_table
+from hudiformat.storage import open_storage
 from hudiformat.timeline import Action
 from hudiformat.transaction.sweeping import sweep_before_archiving
-from tests.tables import content, new_table, rows
+from tests.requests import RecordingStorage
+from tests.tables import Clock, content, new_table, rows
 from tests.transaction.support import abandoned, of_instant
 
 SERVICES = {
@@ -87,3 +89,24 @@ def test_removed_partitions_that_a_power_cut_brings_back_never_count(tmp_path: P
     assert archived
     assert not any(one.action is Action.REPLACE_COMMIT for one in table.timeline.completed)
     assert table.verify() == []
+
+
+@pytest.mark.parametrize("what", ["replaced", "rolled back"])
+def test_deletions_are_on_disk_before_the_instants_are_archived(tmp_path: Path, what: str) -> None:
+    keeps = {key: value for key, value in SERVICES.items() if key != "hudiformat.sync"}
+    new_table(tmp_path / "t", options=keeps)
+    storage = RecordingStorage(open_storage(tmp_path / "t"))
+    table = open_table(storage, options=keeps, clock=Clock())
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    if what == "replaced":
+        table.delete_partitions(["y"])
+    else:
+        table.rollback(table.insert(rows(("c", 1, "y", 1))))
+    for ts in range(2, 14):
+        table.upsert(rows(("a", ts, "x", 1)))
+    synced = [number for number, one in enumerate(storage.requests) if str(one) == "sync_deletions y"]
+    deleted = [number for number, one in enumerate(storage.requests) if one.kind == "delete" and one.path[:2] == "y/"]
+    archived = [
+        number for number, one in enumerate(storage.requests) if one.path.startswith(".hoodie/timeline/history")
+    ]
+    assert max(deleted) < max(synced) < max(archived)

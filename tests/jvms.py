@@ -1,0 +1,11 @@
+"""How the processes of Spark start that tests have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The options of a JVM that has little to do: it starts fast, and leaves the cores to others."""
+
+STARTUP = Path(__file__).with_name("spark") / "startup"
+"""The folder of what Spark's Python processes start with."""
