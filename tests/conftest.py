@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import coverage
 import pytest
 from hypothesis import HealthCheck, settings
 from pyarrow import fs
@@ -72,10 +73,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
 
 
+UNMEASURED = "gw0"
+"""The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which takes half as long again."""
+
+REPEATING = ("Hudi", *(f"tests/{room}/" for room in ("benchmarks", "fire", "model", "turns")))
+"""Scopes of tests that go through code which has tests of its own: they are for the worker that does not measure."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One process more than there are cores where two of them wait for their JVMs most of the time."""
     return None if config.option.markexpr else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(trylast=True)  # pytest-cov has begun then
+def pytest_sessionstart(session: pytest.Session) -> None:
+    worker = getattr(session.config, "workerinput", {})
+    if worker.get("workerid") == UNMEASURED and worker["workercount"] > 2 and not session.config.option.markexpr:
+        while measuring := coverage.Coverage.current():
+            measuring.stop()
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # nor in processes that tests start
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
@@ -90,6 +107,13 @@ class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are un
         if nodeid.startswith(("tests/shuffle/", "tests/spark/")):
             return "Spark"
         return str(super()._split_scope(nodeid))
+
+    def _assign_work_unit(self, node: Any) -> None:
+        repeats = node.gateway.id == UNMEASURED
+        scope = next((scope for scope in self.workqueue if scope.startswith(REPEATING) == repeats), None)
+        if scope is not None:
+            self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -30,7 +30,7 @@ from hudiformat.timeline import read_metadata
 from hudiformat.view import PARTITION_METADATA_FILE
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
-from tests.jvms import SHORT_LIVED, STARTUP
+from tests.jvms import SHORT_LIVED
 from tools.s3_server import S3Server
 
 pyspark = pytest.importorskip("pyspark")
@@ -73,7 +73,7 @@ def done(java: Path, store: str, tmp_path_factory: pytest.TempPathFactory) -> An
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
     }
-    environment["PYTHONPATH"] = str(STARTUP)
+    environment.pop("PYTHONPATH", None)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
         command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), store, *JOBS, "files", "compaction"]
         job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=600, check=False)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.effort import LONG
-from tests.jvms import STARTUP
 from tests.spark.local_cluster_job import ROWS
 from tests.spark.test_cluster import SPARK_HOME, packed
 
@@ -31,7 +30,7 @@ def test_every_call_works_where_executors_have_the_package_as_an_archive(java: P
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join([str(STARTUP), str(archive)]),
+        "PYTHONPATH": str(archive),
     }
     command = [sys.executable, str(SCRIPT), str(tmp_path), str(archive), *LEFT_OUT]
     with (tmp_path / "log").open("wb") as log:

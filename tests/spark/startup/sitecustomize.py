@@ -7,7 +7,6 @@ second, the fourth and so on.  After each would take as long as the tasks of a t
 import importlib
 import itertools
 import sys
-from contextlib import suppress
 from typing import Any
 
 
@@ -29,13 +28,12 @@ def _storing(run: Any) -> Any:
 if "pyspark.daemon" in sys.orig_argv:
     # Each task clears Python's import caches, and then every archive on the path is read again, which takes a second.
     # PySpark and Py4J are installed, so Spark's archives of them can go.
-    for entry in [entry for entry in sys.path if entry.endswith(("-src.zip", "pyspark.zip", ".jar"))]:
+    for entry in [entry for entry in sys.path if entry.endswith((".zip", ".jar"))]:
         sys.path.remove(entry)
         sys.path_importer_cache.pop(entry, None)
     import pandas as pd  # noqa: F401
 
-    with suppress(ImportError):  # some executors get the package with the job
-        import hudiformat.spark.source.source  # noqa: F401
+    import hudiformat.spark.source.source  # noqa: F401
 
     own = sys.orig_argv[-1]
     worker: Any = importlib.import_module(
