@@ -14,8 +14,8 @@ _LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = str(2**31 - 1)
 
 _TASKS_PER_CORE, _ROWS_OF_A_TASK = 4, 250_000
-_GATHERED_AT_ONCE = 16 * 1024 * 1024
-"""Bytes of rows that are worked on at once: the more, the fewer calls, and the fewer values to shuffle."""
+_GATHERED_AT_ONCE = 4 * 1024 * 1024
+"""Bytes of rows that are worked on at once: the more, the fewer calls."""
 
 
 @contextmanager
@@ -89,10 +89,10 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting.append(batch)
         size += batch.nbytes
         if size >= _GATHERED_AT_ONCE:
-            yield from _joined(waiting)
+            yield from joined(waiting)
             waiting, size = [], 0
     if waiting:
-        yield from _joined(waiting)
+        yield from joined(waiting)
 
 
 def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -100,7 +100,10 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def _joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def joined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches* as one, or none where there are no rows."""
+    if not batches:
+        return
     yield from (batch for batch in pa.Table.from_batches(batches).combine_chunks().to_batches() if batch.num_rows)
 
 

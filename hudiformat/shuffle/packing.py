@@ -12,19 +12,34 @@ from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from hudiformat.index import rows_by_code, taken
+from hudiformat.shuffle.batches import joined
 from hudiformat.shuffle.tagging import GROUP, PATH
 
 _ROWS = "_hudiformat_rows"
+_SMALLEST_VALUE, _LARGEST_VALUE = 64 * 1024, 256 * 1024
+_PACKED_AT_ONCE = 16 * 1024 * 1024
+"""Bytes: each value is a stream with a schema, so small ones cost; and Java puts values that are larger than half a
+megabyte aside, where its heap fills up before they are cleared away."""
+
 PACKED = f"{PATH} string, {GROUP} string, {_ROWS} binary"
 """What packed rows are to Spark."""
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """*batches*, which have PATH and GROUP, each as rows of PACKED."""
-    return map(_packed, batches)
+    """*batches*, which have PATH and GROUP, as rows of PACKED; some of them together, where file groups are many."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= min(_SMALLEST_VALUE * pc.count_distinct(batch[GROUP]).as_py(), _PACKED_AT_ONCE):
+            yield from map(_packed, joined(waiting))
+            waiting, size = [], 0
+    yield from map(_packed, joined(waiting))
 
 
 def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -32,11 +47,13 @@ def _packed(rows: pa.RecordBatch) -> pa.RecordBatch:
     codes = np.asarray(paths.indices).astype(np.int64) * len(groups.dictionary) + np.asarray(groups.indices)
     rows = rows.drop_columns([PATH, GROUP])
     numbers, ends, sink = [], [0], pa.BufferOutputStream()
+    most = max(len(rows) * _LARGEST_VALUE // max(rows.nbytes, 1), 1)
     for code, chosen in rows_by_code(codes):
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_batch(taken(rows, chosen))
-        numbers.append(code)
-        ends.append(sink.tell())
+        for start in range(0, len(chosen), most):
+            with pa.ipc.new_stream(sink, rows.schema) as writer:
+                writer.write_batch(taken(rows, chosen[start : start + most]))
+            numbers.append(code)
+            ends.append(sink.tell())
     values = [None, pa.py_buffer(np.array(ends, np.int32)), sink.getvalue()]
     of_path, of_group = np.divmod(np.array(numbers, np.int64), max(len(groups.dictionary), 1))
     return pa.RecordBatch.from_arrays(
