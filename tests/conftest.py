@@ -69,14 +69,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in ("spark", "hudi", "s3", "browser"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(name)
+        for name, places in JVMS.items():
+            if name in getattr(item, "fixturenames", ()) and not item.nodeid.startswith((*places, *JVMS["hudi"])):
+                raise pytest.UsageError(f"{item.nodeid} would start a JVM for its worker alone: add its file to JVMS")
     # What takes long begins first, so that no worker of pytest-xdist is left alone with it at the end.
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("spark", "hudi", "s3", "browser")))
 
 
+JVMS = {
+    "hudi": ("tests/conformance/", "tests/hfile/test_conformance.py", "tests/metadata/test_listing.py", "tests/turns/"),
+    "spark": (
+        "tests/shuffle/",
+        "tests/spark/",
+        "tests/conditions/test_translation.py",
+        *(f"tests/benchmarks/test_{name}.py" for name in ("indexes", "pipeline", "spark_job")),
+    ),
+}
+"""Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
+
 UNMEASURED = "gw0"
 """The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which takes half as long again."""
 
-REPEATING = ("Hudi", *(f"tests/{room}/" for room in ("benchmarks", "fire", "model", "turns")))
+REPEATING = ("hudi", "tests/benchmarks/", "tests/fire/", "tests/model/")
 """Scopes of tests that go through code which has tests of its own: they are for the worker that does not measure."""
 
 
@@ -102,11 +116,8 @@ class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are un
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/conformance/"):
-            return "Hudi"
-        if nodeid.startswith(("tests/shuffle/", "tests/spark/")):
-            return "Spark"
-        return str(super()._split_scope(nodeid))
+        found = (name for name, places in JVMS.items() if nodeid.startswith(places))
+        return next(found, None) or str(super()._split_scope(nodeid))
 
     def _assign_work_unit(self, node: Any) -> None:
         repeats = node.gateway.id == UNMEASURED
