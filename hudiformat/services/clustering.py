@@ -19,14 +19,14 @@ from hudiformat.exclusion import forget
 from hudiformat.index import HashRing
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken, base_name
-from hudiformat.options import IndexType, Operation
+from hudiformat.options import IndexType
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.clustering_plan import SORT_COLUMNS, plan_clustering, resizes_buckets
 from hudiformat.services.execution import Part, by_partition, complete_claimed, run_parts
 from hudiformat.services.ordering import RowOrder, row_order
 from hudiformat.services.resizing import RewriteBuckets, mark_rings, rings_after, rows_of, save_rings
 from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
+from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     ClusteringGroup,
@@ -39,8 +39,7 @@ from hudiformat.timeline import (
     WriteStat,
     remove_pending,
 )
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files
-from hudiformat.upkeep import indexes_of
+from hudiformat.transaction import Commit, GroupTarget, WritePlan, announce, changing, delete_files, plan_of_service
 from hudiformat.view import FileSlice
 from hudiformat.write import ClusteredFiles, CopiedFiles, can_copy
 
@@ -153,17 +152,7 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     plan = _plan_of(state, claimed.instant)
     slices = _slices_of(state, claimed.instant) or []
     with claimed.heartbeat:
-        writing = WritePlan(
-            root=state.storage.root,
-            config=state.config,
-            schema=state.schema_of_files,
-            options=state.options,
-            operation=Operation.UPSERT,
-            instant=claimed.instant.time,
-            visibility=state.visibility,
-            history=schema_history(state),
-            indexes=indexes_of(state) if state.config.metadata_partitions else None,
-        )
+        writing = plan_of_service(state, claimed.instant.time)
         rings = rings_after(state, claimed.instant.time, plan)
         parts = [
             _part(state, plan, group, inputs, rings)

@@ -18,12 +18,12 @@ from hudiformat.basefile import FILE_NAME, add_file_name
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.merge import RecordMerger
 from hudiformat.naming import WriteToken
-from hudiformat.options import DamageMode, Operation
+from hudiformat.options import DamageMode
 from hudiformat.services.claims import ServiceClaim, claim, is_running
 from hudiformat.services.execution import compaction_operation, mergeable_slices, run_claimed
 from hudiformat.services.lost_plans import lost_plans, mend_lost_plans
 from hudiformat.storage import Storage
-from hudiformat.table import TableContext, TableState, refuse_unwritable, schema_history
+from hudiformat.table import TableContext, TableState, refuse_unwritable
 from hudiformat.timeline import (
     Action,
     CompactionPlan,
@@ -39,8 +39,8 @@ from hudiformat.transaction import (
     announce,
     base_file_stat,
     changing,
+    plan_of_service,
 )
-from hudiformat.upkeep import indexes_of
 from hudiformat.view import FileSlice
 from hudiformat.write import OpenBaseFile
 
@@ -136,17 +136,7 @@ def _chosen(state: TableState, slices: Iterable[FileSlice] | None) -> Iterator[F
 
 def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     with claimed.heartbeat:
-        writing = WritePlan(
-            root=state.storage.root,
-            config=state.config,
-            schema=state.schema_of_files,
-            options=state.options,
-            operation=Operation.UPSERT,
-            instant=claimed.instant.time,
-            visibility=state.visibility,
-            history=schema_history(state),
-            indexes=indexes_of(state) if state.config.metadata_partitions else None,
-        )
+        writing = plan_of_service(state, claimed.instant.time)
         return run_claimed(
             state, claimed, writing, merge=partial(merge_into_base_file, state.context.merger), name=_COMPACT
         )

@@ -22,7 +22,7 @@ from hudiformat.transaction.files import (
     marked_instants,
 )
 from hudiformat.transaction.partitions import enter_partition, partition_metadata
-from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, write_plan
+from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, plan_of_service, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
 from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.transaction.restoring import finish_restores, run_restore
@@ -76,6 +76,7 @@ __all__ = [
     "newest_batch",
     "partial_schema",
     "partition_metadata",
+    "plan_of_service",
     "publish",
     "read_staged",
     "refuse_new_indexes",

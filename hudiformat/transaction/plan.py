@@ -281,6 +281,21 @@ def write_plan(
     return replace(plan, record_index=_record_index(state)) if plan.looks_keys_up else plan
 
 
+def plan_of_service(state: TableState, instant: str) -> WritePlan:
+    """What the tasks of a compaction or a clustering at *instant* have to know of the table."""
+    return WritePlan(
+        root=state.storage.root,
+        config=state.config,
+        schema=state.schema_of_files,
+        options=state.options,
+        operation=Operation.UPSERT,
+        instant=instant,
+        visibility=state.visibility,
+        history=schema_history(state),
+        indexes=indexes_of(state) if state.config.metadata_partitions else None,
+    )
+
+
 def _options_of(state: TableState) -> WriteOptions:
     """The options, and what the table itself says of its buckets."""
     options = state.options

@@ -21,6 +21,7 @@ class OpenBaseFile:
     def __init__(self, target: GroupTarget, *, row_size: int | None = None) -> None:
         storage, plan = target.storage, target.plan
         self.name = str(BaseFileName(target.file_id, str(target.token), plan.instant, "parquet"))
+        self.partition_path = target.partition_path
         self.file_id = target.file_id
         self.path = target.path(self.name)
         self._target = target
