@@ -23,16 +23,15 @@ def every(count: int, *, thorough: int = 3) -> int:
     return 1 if LONG else min(thorough, count) if THOROUGH else count
 
 
-def sample(values: Iterable[T], *, of: int, thorough: int = 1) -> list[T]:
-    """All of *values* in a long run, one of *thorough* in CI, and one *of* so many elsewhere: the same in every run.
+def sample(values: Iterable[T], *, of: int) -> list[T]:
+    """All of *values* in CI and in a long run, and one *of* so many of them elsewhere: the same ones in every run.
 
     They are drawn: in lists of combinations each n-th would be of one kind.
     """
     found = list(values)
-    step = 1 if LONG else min(thorough, of) if THOROUGH else of
-    if step == 1:
+    if THOROUGH:
         return found
-    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // step))  # noqa: S311 - no secret
+    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // of))  # noqa: S311 - no secret
     return [found[place] for place in sorted(drawn)]
 
 

@@ -33,7 +33,7 @@ from hudiformat.timeline import (
     State,
     transition_inflight,
 )
-from hudiformat.transaction import announce, changing, publish
+from hudiformat.transaction import announce, changing, publish, sync_deletions
 from hudiformat.view import FileSlice, build_slices
 
 _FILES_AT_ONCE, _SHARES = 10_000, 16
@@ -229,6 +229,7 @@ def _run(state: TableState, instant: Instant, plan: CleanerPlan) -> Instant:
     names = {path: _checked(info.file_path or "" for info in files) for path, files in planned.items()}
     partitions = {path: _deleted(path, plan.policy, found) for path, found in names.items()}
     _delete(state, [(path, name) for path, found in names.items() for name in found])
+    sync_deletions(state, names)  # a file that comes back after its clean is over is nobody's to delete
     earliest = plan.earliest_instant_to_retain
     metadata = CleanMetadata(
         start_clean_time=instant.time,

@@ -27,7 +27,7 @@ from hudiformat.transaction.publishing import announce, check_publishable, publi
 from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
-from hudiformat.transaction.sweeping import sweep_before_archiving
+from hudiformat.transaction.sweeping import sweep_before_archiving, sync_deletions
 from hudiformat.transaction.transaction import (
     Commit,
     Replaced,
@@ -84,6 +84,7 @@ __all__ = [
     "run_restore",
     "stage",
     "sweep_before_archiving",
+    "sync_deletions",
     "write_and_commit",
     "write_plan",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hudiformat.metadata import FILES
 from hudiformat.naming import LogFileName, base_name, join_path, parse_data_file
@@ -62,7 +62,7 @@ def sweep_before_archiving(state: TableState, chosen: Sequence[Instant]) -> None
             if is_over and not _is_kept(state, folder, file.name):
                 state.context.confirm()
                 state.storage.delete(path)
-        _sync_deletions(state, folder)
+        sync_deletions(state, [folder])
 
 
 def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
@@ -78,12 +78,14 @@ def _sweep_replaced(state: TableState, chosen: Sequence[Instant]) -> None:
             if name is not None and name.file_id in gone:
                 state.context.confirm()
                 state.storage.delete(join_path(folder, file.name))
-        _sync_deletions(state, folder)
+    sync_deletions(state, removed)
 
 
-def _sync_deletions(state: TableState, folder: str) -> None:
+def sync_deletions(state: TableState, folders: Iterable[str]) -> None:
+    """Return once no power cut brings back what was deleted from *folders*, unless the table is not to be synced."""
     if state.options.sync:
-        state.storage.sync_deletions(folder)
+        for folder in folders:
+            state.storage.sync_deletions(folder)
 
 
 def _is_kept(state: TableState, folder: str, name: str) -> bool:

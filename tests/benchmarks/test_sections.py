@@ -17,7 +17,6 @@ from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.results import Results
 from benchmarks.suite import TARGETS, Run
 from tests.conformance.hudi import NoHudiError
-from tests.effort import LONG, sample
 
 pytestmark = pytest.mark.slow
 
@@ -44,10 +43,7 @@ def peers(run: Run) -> dict[str, set[str]]:
     return found
 
 
-AVRO_CASES = [case for case in DATA_CASES if case.format == "avro"]
-
-
-@pytest.mark.parametrize("case", sample(AVRO_CASES, of=3, thorough=3), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in DATA_CASES if case.format == "avro"], ids=lambda case: case.name)
 def test_rows_are_measured_against_the_peers_in_python(tmp_path: Path, case: Case) -> None:
     run = small_run(tmp_path)
     sections.SECTIONS[case.name](run)
@@ -210,7 +206,6 @@ def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.hudi
-@pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 starts another Hudi for one table")
 def test_slices_are_read_on_spark(tmp_path: Path) -> None:
     run = small_run(tmp_path, DEFAULT)
     path = slices.make_table(tmp_path / "t", MIXED, 200)
@@ -251,13 +246,13 @@ def test_every_target_is_that_of_a_section() -> None:
 
 
 @pytest.mark.hudi
-@pytest.mark.parametrize("name", ["parquet", "small", *(("mixed", "nested", "deletes") if LONG else ())])
+@pytest.mark.parametrize("name", ["mixed", "nested", "parquet", "small", "deletes"])
 def test_java_writes_and_reads_the_same_rows(
     tmp_path: Path, java: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.java._WARM_RUNS", 1)
     monkeypatch.setattr("benchmarks.java._WARM_SECONDS", 0)
-    settings = (DEFAULT, BEST) if name == "parquet" else (BEST,)  # each is a JVM of its own
+    settings = (DEFAULT, BEST) if name == "mixed" else (BEST,)  # each is a JVM of its own
     run = small_run(tmp_path, *settings)
     sections.SECTIONS[name](run)
     assert run.results.missing == {}

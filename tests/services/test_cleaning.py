@@ -9,9 +9,11 @@ import pytest
 from hudiformat import Table, open_table
 from hudiformat.options.values import CleanPolicy
 from hudiformat.services import clean, plan_clean, savepoint
+from hudiformat.storage import open_storage
 from hudiformat.timeline import CleanMetadata, read_content
+from tests.requests import RecordingStorage
 from tests.services.support import served
-from tests.tables import content, data_files, rows, unpack
+from tests.tables import Clock, content, data_files, new_table, rows, unpack
 
 
 def test_cleaning_keeps_the_newest_slice_and_those_of_the_window(table: Table) -> None:
@@ -59,3 +61,21 @@ def test_replaced_file_groups_are_cleaned(tmp_path: Path) -> None:
     assert said.total_files_deleted == len(files) - len(data_files(Path(table.path))) > 0
     assert content(table, columns=["_hoodie_record_key"]) == before
     assert clean(table.context) is None
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_clean_is_completed_once_its_deletions_are_on_disk(tmp_path: Path, synced: bool) -> None:
+    new_table(tmp_path / "t")
+    storage = RecordingStorage(open_storage(tmp_path / "t"))
+    options = {"hoodie.clean.automatic": "false", "hoodie.clean.commits.retained": "1"}
+    table = open_table(storage, options={**options, "hudiformat.sync": str(synced).lower()}, clock=Clock())
+    for step in range(4):
+        table.insert(rows((f"k{step}", step, "x", step)))
+    storage.clear()
+    assert table.clean() is not None
+    requests = [str(one) for one in storage.requests]
+    assert ("sync_deletions x" in requests) is synced
+    if synced:
+        deleted = max(number for number, one in enumerate(requests) if one.startswith("delete x/"))
+        completed = next(number for number, one in enumerate(requests) if one.endswith(".clean"))
+        assert deleted < requests.index("sync_deletions x") < completed
