@@ -103,10 +103,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 @pytest.hookimpl(trylast=True)  # pytest-cov has begun then
 def pytest_sessionstart(session: pytest.Session) -> None:
     worker = getattr(session.config, "workerinput", {})
-    if worker.get("workerid") == UNMEASURED and worker["workercount"] > 2 and not session.config.option.markexpr:
+    if session.config.option.markexpr or worker.get("workercount", 0) < 3:
+        return
+    if worker["workerid"] == UNMEASURED:
         while measuring := coverage.Coverage.current():
             measuring.stop()
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # nor in processes that tests start
+    else:
+        os.nice(5)  # it has real Hudi too, and would be the last to finish
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown
