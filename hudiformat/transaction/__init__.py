@@ -24,6 +24,7 @@ from hudiformat.transaction.files import (
 from hudiformat.transaction.partitions import enter_partition, partition_metadata
 from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, plan_of_service, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
+from hudiformat.transaction.recovery import dead_writes, roll_back_failed_writes
 from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage
@@ -33,8 +34,6 @@ from hudiformat.transaction.transaction import (
     Replaced,
     Transaction,
     begin_write,
-    dead_writes,
-    roll_back_failed_writes,
     write_and_commit,
 )
 

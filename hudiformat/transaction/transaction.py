@@ -15,18 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from time import monotonic, sleep
 
 from hudiformat.errors import (
     CommitError,
     CorruptTableError,
     DecodeError,
     HudiFormatError,
-    LockError,
     StorageError,
     WriteConflictError,
 )
-from hudiformat.exclusion import Delayed, Heartbeat, is_of_ended_process, living
+from hudiformat.exclusion import Delayed, Heartbeat
 from hudiformat.metadata import FILES
 from hudiformat.options import ConcurrencyMode, FailedWritesPolicy, Operation
 from hudiformat.query import FilesGoneError, is_of_any_write
@@ -41,7 +39,6 @@ from hudiformat.table import (
     refuse_unwritable,
 )
 from hudiformat.timeline import (
-    Action,
     CommitMetadata,
     Instant,
     State,
@@ -49,7 +46,7 @@ from hudiformat.timeline import (
     begin_instant,
     remove_pending,
 )
-from hudiformat.transaction.changing import at_work, changing, enter, leave, turn
+from hudiformat.transaction.changing import changing, enter, leave, turn
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.partitions import keep_partitions
@@ -61,16 +58,9 @@ from hudiformat.transaction.publishing import (
     refuse_others,
     refuse_rolled_back,
 )
+from hudiformat.transaction.recovery import without_others
 from hudiformat.transaction.reporting import LOG, log_commit
-from hudiformat.transaction.rollback import roll_back
-from hudiformat.transaction.sweeping import sweep_orphans
 from hudiformat.upkeep import MetadataTable
-
-_UNDER_THE_LOCK = (Action.ROLLBACK, Action.SAVEPOINT)
-"""Actions that are begun and completed under the lock: who has it and finds one pending knows that its writer died."""
-
-_LOOK_AGAIN = 0.2
-"""Seconds between looks at the write of another process."""
 
 _FIRST_BEAT = 5.0
 """After so many seconds a write without a lock gives its first sign of life."""
@@ -392,7 +382,7 @@ def begin_write(
         if not options.has_other_writers:
             seen = turns.enter_context(turn(seen))
         with changing(context, seen) as current:
-            state = _without_others(roll_back_failed_writes(current))
+            state = without_others(current)
             time = state.next_instant
             if change is not None and not change.fits(state.schema):
                 raise schema_conflict(context, time, change, state.schema)
@@ -419,27 +409,6 @@ def begin_write(
             if isinstance(heartbeat, _LateHeartbeat):
                 weakref.finalize(write, heartbeat.stop)
         return write
-
-
-def _without_others(state: TableState) -> TableState:
-    """The state once no write of another process goes on, for a writer that shares no lock with it.
-
-    Raises:
-        LockError: one goes on for too long.
-    """
-    options = state.options.concurrency
-    if options.failed_writes_policy is not FailedWritesPolicy.EAGER:
-        return state
-    deadline = monotonic() + options.lock_patience
-    while going_on := state.pending_writes:
-        if monotonic() >= deadline:
-            raise LockError(
-                f"{state.storage.root}: another process writes to the table: {going_on[0]} has a heartbeat; wait, "
-                f"or set hoodie.write.concurrency.mode={ConcurrencyMode.OPTIMISTIC.value} for all writers"
-            )
-        sleep(_LOOK_AGAIN)
-        state = roll_back_failed_writes(state.again())
-    return state
 
 
 def _remove_quietly(state: TableState, begun: Instant) -> None:
@@ -483,44 +452,3 @@ def write_and_commit(
             return commit, write.after
         seen = None
     raise AssertionError("the last attempt returns or raises")
-
-
-def _alive(state: TableState) -> frozenset[str]:
-    """The instants of writes that go on: in other threads, or with a heartbeat that no ended process has left."""
-    options = state.options.concurrency
-    beating = living(state.storage, tolerance=options.heartbeat_tolerance)
-    if options.failed_writes_policy is FailedWritesPolicy.EAGER:
-        beating = frozenset(one for one in beating if not is_of_ended_process(state.storage, one))
-    return beating | at_work(state.storage.root)
-
-
-def dead_writes(state: TableState) -> list[Instant]:
-    """The writes that did not complete and show no sign of life, which :func:`roll_back_failed_writes` rolls back."""
-    pending = state.pending_writes
-    if not pending or state.options.concurrency.failed_writes_policy is FailedWritesPolicy.NEVER:
-        return []
-    alive = _alive(state)
-    return [one for one in pending if one.time not in alive]
-
-
-def roll_back_failed_writes(state: TableState) -> TableState:
-    """Roll back writes that did not complete: all, or beside other writers those without a heartbeat.
-
-    Returns the state of the table after that.
-    """
-    options = state.options.concurrency
-    if options.failed_writes_policy is FailedWritesPolicy.NEVER:
-        return state
-    marked = marked_instants(state.storage)
-    pending = [*state.pending_writes, *(one for one in state.timeline.pending if one.action in _UNDER_THE_LOCK)]
-    if not (marked or pending):
-        return state
-    alive = _alive(state) if pending else frozenset[str]()
-    for one in pending:
-        if one.action.is_write and one.time not in alive:
-            roll_back(state.context.state(), one)
-        elif one.action is Action.SAVEPOINT:  # it keeps nothing before it is completed
-            remove_pending(state.storage, state.config, one)
-    state = state.context.state()  # made after the markers were listed, as sweeping wants it
-    sweep_orphans(state, marked)
-    return state

@@ -22,7 +22,6 @@ from hudiformat import (
     WriteConflictError,
     open_table,
 )
-from hudiformat.exclusion.heartbeats import Heartbeat
 from hudiformat.options import Operation
 from hudiformat.storage import LocalStorage
 from hudiformat.transaction import begin_write
@@ -145,24 +144,9 @@ def test_a_write_that_its_own_thread_left_open_is_rolled_back_and_says_so(tmp_pa
     assert content(table, ["k"]) == [("a",)]
 
 
-def test_a_heartbeat_of_another_process_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = new_table(tmp_path / "t")
-    write = begin_write(table.context, Operation.UPSERT)
-    other = Heartbeat(table.context.storage, write.instant.time, interval=60)
-    other.start()
-    hasty = open_table(table.path, options=HASTY, clock=table.context.clock)
-    with pytest.raises(LockError, match="another process writes to the table: .* has a heartbeat"):
-        hasty.upsert(rows(("a", 1, "x")))
-    assert [one.time for one in hasty.timeline.pending] == [write.instant.time]
-    monkeypatch.setattr("hudiformat.transaction.transaction.sleep", lambda _seconds: other.stop())
-    open_table(table.path, options=PATIENT, clock=table.context.clock).upsert(rows(("b", 1, "x")))
-    assert content(table, ["k"]) == [("b",)]
-
-
 def begun_elsewhere(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on this thread's writes are those of a process that does not look at others before it begins."""
-    monkeypatch.setattr("hudiformat.transaction.transaction.roll_back_failed_writes", lambda state: state)
-    monkeypatch.setattr("hudiformat.transaction.transaction._without_others", lambda state: state)
+    monkeypatch.setattr("hudiformat.transaction.transaction.without_others", lambda state: state)
 
 
 @pytest.mark.parametrize("commits", [True, False])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from hudiformat import Commit, CommitError, HudiFormatWarning, StorageError, Tab
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage, open_storage
-from hudiformat.timeline import Action, WriteStat, read_metadata
+from hudiformat.timeline import WriteStat, read_metadata
 from hudiformat.transaction.transaction import Transaction, begin_write
 from hudiformat.write.write import WriteTask
 from tests.requests import RecordingStorage
@@ -111,30 +109,6 @@ def test_a_conflict_is_raised_when_the_retries_are_used_up(tmp_path: Path, monke
         table.upsert(rows(("a", 3, "x", 3)))
     assert len(tries) == 3
     assert not table.timeline.instants
-
-
-def test_a_living_write_is_left_alone_and_a_dead_one_is_rolled_back(tmp_path: Path) -> None:
-    table = shared_table(tmp_path)
-    alive, stats = begun(table, ("a", 2, "x", 2))
-    dead, _ = begun(table, ("b", 2, "y", 2))
-    heartbeat = tmp_path / ".hoodie" / ".heartbeat" / dead.plan.instant
-    os.utime(heartbeat, (time.time() - 1000,) * 2)
-    table.insert(rows(("c", 1, "z", 1)))
-    assert [pending.time for pending in table.timeline.pending] == [alive.plan.instant]
-    assert not list((tmp_path / "y").glob("*")) or not (tmp_path / "y").exists()
-    assert [done.action for done in table.timeline.completed].count(Action.ROLLBACK) == 1
-    alive.commit(stats)
-    assert content(table, columns=["k"]) == [("a",), ("c",)]
-    with pytest.raises(CommitError, match="it has been rolled back"):
-        dead.commit([])
-    dead.abandon()
-
-
-def test_failed_writes_stay_when_nobody_shall_clean(tmp_path: Path) -> None:
-    table = new_table(tmp_path, options={"hoodie.clean.failed.writes.policy": "NEVER"})
-    left, _ = begun(table, ("a", 2, "x", 2))
-    table.insert(rows(("c", 1, "z", 1)))
-    assert [pending.time for pending in table.timeline.pending] == [left.plan.instant]
 
 
 @pytest.mark.parametrize("moment", ["begin_instant", "write_plan"])
