@@ -11,6 +11,7 @@ from hudiformat.shuffle.schema import arrow_schema, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, paths_of, quoted, with_tags
 from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write_token
+from hudiformat.shuffle.workers import in_task, settle
 
 __all__ = [
     "GROUP",
@@ -25,6 +26,7 @@ __all__ = [
     "cut_by_rows",
     "decode_stats",
     "encode_stats",
+    "in_task",
     "key_columns",
     "live_rows",
     "location",
@@ -36,6 +38,7 @@ __all__ = [
     "quoted",
     "routed",
     "rows_everywhere",
+    "settle",
     "slices_of",
     "spark_schema",
     "tasks_at_once",

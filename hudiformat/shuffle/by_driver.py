@@ -6,7 +6,6 @@ Each job of Spark takes some tenths of a second, whatever it does, and a write b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +16,7 @@ from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.few_keys import as_message
 from hudiformat.shuffle.slices import slices_of
 from hudiformat.shuffle.tasks import opens_groups
+from hudiformat.shuffle.workers import in_task
 from hudiformat.storage import open_storage
 from hudiformat.table import TableSchema
 from hudiformat.timeline import TableType, WriteStat
@@ -70,7 +70,7 @@ def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table
 
 def collected(rows: DataFrame, most: int) -> pa.Table | None:
     """The rows; None where they have more than *most* bytes.  One task reads them all, and stops there."""
-    messages = rows.coalesce(1).mapInArrow(partial(_packed, most), f"{_COLUMN} binary").collect()
+    messages = rows.coalesce(1).mapInArrow(in_task(_packed, most), f"{_COLUMN} binary").collect()
     if not messages:
         return None
     return pa.ipc.open_stream(bytes(messages[0][0])).read_all()

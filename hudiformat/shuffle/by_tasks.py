@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -53,6 +52,7 @@ from hudiformat.shuffle.tagging import (
     with_tags,
 )
 from hudiformat.shuffle.tasks import decode_stats, opens_groups, write_partitions, write_rows
+from hudiformat.shuffle.workers import in_task
 from hudiformat.sizing import PartitionPlan
 from hudiformat.table import TableSchema
 from hudiformat.timeline import WriteStat
@@ -108,7 +108,7 @@ def _written_by_keys(
         plan = _planned(plan, located.upserts(known.keys, plan), slices)
         return _written(_packed_where(rows, plan, schema, located), plan, schema)
     if _is_shared_by_paths(known, slices):
-        by_path = shuffled(rows.mapInArrow(partial(_pack_by_path, plan, schema.only(key_columns(plan))), PACKED))
+        by_path = shuffled(rows.mapInArrow(in_task(_pack_by_path, plan, schema.only(key_columns(plan))), PACKED))
         return _written(by_path, plan, schema, by=write_partitions)
     found = _looked_up(with_tags(rows, plan, schema), plan, slices, stack)
     return write_found(found, plan, schema, slices)
@@ -168,20 +168,20 @@ def write_found(
 
 def write_placed(found: DataFrame, plan: WritePlan, schema: TableSchema) -> Iterator[WriteStat]:
     """Write rows whose file groups are known, those of new ones by the plan; deletes have OUT."""
-    return _written(shuffled(found.mapInArrow(partial(_pack_found, plan), PACKED)), plan, schema)
+    return _written(shuffled(found.mapInArrow(in_task(_pack_found, plan), PACKED)), plan, schema)
 
 
 def _written(
     rows: DataFrame, plan: WritePlan, schema: TableSchema, *, by: Callable[..., Iterator[pa.RecordBatch]] | None = None
 ) -> Iterator[WriteStat]:
     with phase(rows.sparkSession, plan, "write files"):
-        messages = rows.mapInArrow(partial(by or write_rows, plan, schema), "stats binary").collect()
+        messages = rows.mapInArrow(in_task(by or write_rows, plan, schema), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 
 def _packed(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     """The rows in the tasks that write them, where the file group of each follows from its key."""
-    return shuffled(df.mapInArrow(partial(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
+    return shuffled(df.mapInArrow(in_task(_pack_tagged, plan, schema.only(key_columns(plan))), PACKED))
 
 
 def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -192,7 +192,7 @@ def _pack_tagged(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.Record
 def _packed_where(df: DataFrame, plan: WritePlan, schema: TableSchema, located: LocatedKeys | None) -> DataFrame:
     """The rows in the tasks that write them: where their keys are *located*, or all as new ones."""
     keys = schema.only(key_columns(plan))
-    return shuffled(df.mapInArrow(partial(_pack_located, plan, keys, located), PACKED))
+    return shuffled(df.mapInArrow(in_task(_pack_located, plan, keys, located), PACKED))
 
 
 def _pack_located(
@@ -261,7 +261,7 @@ def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], 
         known = keys_by_index(tagged, plan, plan.record_index)
     else:
         numbers = tagged.sparkSession.range(0, len(slices), 1, max(len(slices), 1))
-        known = numbers.mapInArrow(partial(known_keys, plan, slices, None), TAGS)
+        known = numbers.mapInArrow(in_task(known_keys, plan, slices, None), TAGS)
     # Spark takes them for as few as the slices are, and would send all keys of the table to all tasks.
     known = known.hint("merge")
     how = "inner" if plan.operation is Operation.DELETE else "left"

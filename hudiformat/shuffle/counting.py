@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, functions
 
 from hudiformat.index import rows_by_value
 from hudiformat.shuffle.tagging import KEY, NEW, PATH, is_deleted, quoted, with_tags
+from hudiformat.shuffle.workers import in_task
 from hudiformat.sizing import Parallelism
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.transaction import WritePlan
@@ -34,7 +34,7 @@ def counts_of_inserts(df: DataFrame, plan: WritePlan, schema: TableSchema) -> Co
     names = list(RowKeys.of(plan.config).partition_fields)
     rows = functions.count_if(~is_deleted(df, plan)).alias(_COUNT)
     counted = df.groupBy(*(functions.col(quoted(name)) for name in names)).agg(rows).where(functions.col(_COUNT) > 0)
-    found = counted.mapInArrow(partial(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")
+    found = counted.mapInArrow(in_task(_with_paths, plan, schema.only(names)), f"{PATH} string, {_COUNT} long")
     return summed((path, 0, count) for path, count in found.collect())  # a null and an empty text have one path
 
 
@@ -56,7 +56,7 @@ def parallelism_of(plan: WritePlan) -> Parallelism | None:
 
 def _by_task(keys: DataFrame, parallelism: Parallelism) -> Counts:
     schema = f"{PATH} string, {_TASK} long, {_COUNT} long"
-    return summed(keys.mapInArrow(partial(_counted_by_task, parallelism), schema).collect())
+    return summed(keys.mapInArrow(in_task(_counted_by_task, parallelism), schema).collect())
 
 
 def _counted_by_task(parallelism: Parallelism, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from hudiformat.index import rows_by_value
 from hudiformat.shuffle.tagging import KEY, PATH
+from hudiformat.shuffle.workers import in_task
 
 MOST = 100_000
 """Up to so many keys are sent."""
@@ -18,7 +19,7 @@ _COLUMN = "keys"
 
 def few_keys(rows: DataFrame) -> Mapping[str, pa.Array] | None:
     """The record keys of *rows*, which have their tags, by partition path; None where there are more than ``MOST``."""
-    messages = rows.select(PATH, KEY).mapInArrow(packed_keys, f"{_COLUMN} binary").collect()
+    messages = rows.select(PATH, KEY).mapInArrow(in_task(packed_keys), f"{_COLUMN} binary").collect()
     parts = [pa.ipc.open_stream(bytes(message[0])).read_all() for message in messages]
     if not parts:
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from hudiformat.basefile import RECORD_KEY
 from hudiformat.query import SliceQuery, SliceReader
 from hudiformat.shuffle.schema import arrow_schema, spark_schema
 from hudiformat.shuffle.tagging import KEY, PATH, quoted
+from hudiformat.shuffle.workers import in_task
 from hudiformat.storage import open_storage
 from hudiformat.view import FileSlice
 
@@ -38,7 +38,7 @@ def live_rows(
     kind = StructType([*spark_schema(columns).fields, *tags])
     query = SliceQuery(reader, [RECORD_KEY, *columns.names], where)
     numbers = spark.range(0, len(slices), 1, max(len(slices), 1))
-    return numbers.mapInArrow(partial(_read, root, query, slices, arrow_schema(kind)), kind)
+    return numbers.mapInArrow(in_task(_read, root, query, slices, arrow_schema(kind)), kind)
 
 
 def _read(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from hudiformat.shuffle.path_lookup import few_by_index
 from hudiformat.shuffle.schema import arrow_schema
 from hudiformat.shuffle.summary import GONE, Summary
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, PATH, TAGS
+from hudiformat.shuffle.workers import in_task
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
 from hudiformat.view import FileSlice
@@ -106,7 +106,7 @@ def _found_by_tasks(
     tasks = min(len(slices), _TASKS_PER_CORE * tasks_at_once(spark))
     numbers = spark.range(0, len(slices), 1, tasks)
     with phase(spark, plan, "look up keys"):
-        messages = numbers.mapInArrow(partial(_message, plan, slices, few), "keys binary").collect()
+        messages = numbers.mapInArrow(in_task(_message, plan, slices, few), "keys binary").collect()
     return [batch for message in messages for batch in pa.ipc.open_stream(bytes(message[0]))]
 
 

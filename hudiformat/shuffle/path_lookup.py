@@ -9,7 +9,6 @@ Source: SparkMetadataTableRecordLevelIndex, Hudi 1.2.0, which partitions the key
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from hudiformat.index import Tagger, rows_by_value
 from hudiformat.metadata import RecordIndex
 from hudiformat.shuffle.schema import arrow_schema
 from hudiformat.shuffle.tagging import KEY, PATH, TAGS
+from hudiformat.shuffle.workers import in_task
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
 
@@ -37,8 +37,8 @@ def keys_by_index(rows: DataFrame, plan: WritePlan, index: RecordIndex) -> DataF
     counts = index.opened(open_storage(plan.root)).counts()
     wanted = max(sum(counts.values()), 1)
     tasks = min(wanted, int(session.conf.get("spark.sql.shuffle.partitions") or wanted))
-    keys = rows.select(PATH, KEY).mapInArrow(partial(_numbered, counts), _NUMBERED).repartition(tasks, PATH, _NUMBER)
-    return keys.mapInArrow(partial(_found, plan), TAGS)
+    keys = rows.select(PATH, KEY).mapInArrow(in_task(_numbered, counts), _NUMBERED).repartition(tasks, PATH, _NUMBER)
+    return keys.mapInArrow(in_task(_found, plan), TAGS)
 
 
 def few_by_index(plan: WritePlan, few: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions
@@ -27,6 +26,7 @@ from hudiformat.shuffle.path_lookup import at_once, sent
 from hudiformat.shuffle.schema import arrow_schema, spark_schema
 from hudiformat.shuffle.slices import slices_of
 from hudiformat.shuffle.tagging import GROUP, KEY, PATH, cached, quoted
+from hudiformat.shuffle.workers import in_task
 from hudiformat.storage import open_storage
 from hudiformat.transaction import WritePlan
 
@@ -52,7 +52,7 @@ def named_rows(
         groups = {tuple(row) for row in named.where(_DOUBT).select(PATH, GROUP).distinct().collect()}
     else:
         here = _named_here(plan, index, few)
-        named = session.range(0, 1, 1, 1).mapInArrow(partial(sent, here.to_batches()), _NAMED)
+        named = session.range(0, 1, 1, 1).mapInArrow(in_task(sent, here.to_batches()), _NAMED)
         unsure = here.filter(here[_DOUBT])
         groups = set(zip(unsure[PATH].to_pylist(), unsure[GROUP].to_pylist(), strict=True))
     values = spark_schema(ordering)
@@ -72,8 +72,8 @@ def _named_by_tasks(rows: DataFrame, plan: WritePlan, index: RecordIndex, stack:
     """The keys of *rows* that the index has, looked up by tasks that share its file groups among them."""
     count = index.count(open_storage(plan.root))
     tasks = min(count, int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or count))
-    keys = rows.select(KEY, PATH).mapInArrow(partial(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
-    return cached(keys.mapInArrow(partial(_named, plan, index), _NAMED), stack)
+    keys = rows.select(KEY, PATH).mapInArrow(in_task(_numbered, count), _NUMBERED).repartition(tasks, _NUMBER)
+    return cached(keys.mapInArrow(in_task(_named, plan, index), _NAMED), stack)
 
 
 def _named_here(plan: WritePlan, index: RecordIndex, few: Mapping[str, pa.Array]) -> pa.Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from hudiformat.shuffle.counting import Counts, parallelism_of, summed
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.distinct import DistinctCounts, spread
 from hudiformat.shuffle.tagging import KEY, PATH, TAGS, key_columns, quoted, tag_rows
+from hudiformat.shuffle.workers import in_task
 from hudiformat.sizing import Parallelism
 from hudiformat.table import TableSchema
 from hudiformat.transaction import WritePlan
@@ -72,7 +72,7 @@ def summarized(df: DataFrame, plan: WritePlan, schema: TableSchema, *, with_data
     names = key_columns(plan)
     deletes = schema.delete_column if schema.delete_column in df.columns else None
     wanted = df if with_data else df.select(*map(quoted, dict.fromkeys([*names, *([deletes] if deletes else [])])))
-    taken = partial(_taken, plan, schema.only(names), deletes, with_data)
+    taken = in_task(_taken, plan, schema.only(names), deletes, with_data)
     with phase(df.sparkSession, plan, "look at the keys"):
         messages = wanted.mapInArrow(taken, "part binary").collect()
     return _joined([pickle.loads(bytes(message[0])) for message in messages], plan)  # noqa: S301 - of our own tasks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.index import numbers_by_path, rows_by_value
+from hudiformat.shuffle.workers import in_task, settle
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import TableConfig
@@ -34,9 +34,10 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
     names = key_columns(plan)
     keys = schema.only(names)
     if not hasattr(functions, "arrow_udf"):  # before PySpark 4.1
-        return df.mapInArrow(partial(tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
+        return df.mapInArrow(in_task(tag_rows, plan, keys), StructType([*df.schema.fields, *TAGS.fields]))
 
     def tag(*columns: pa.Array) -> pa.Array:
+        settle()
         return _tags(plan, keys, pa.RecordBatch.from_arrays(list(columns), names=names)).to_struct_array()
 
     made = functions.arrow_udf(tag, TAGS)(*(functions.col(quoted(name)) for name in names))
@@ -49,7 +50,7 @@ def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[st
     rows = (
         df.select(*map(quoted, names))
         .distinct()
-        .mapInArrow(partial(_paths, config, schema.only(names)), f"{PATH} string")
+        .mapInArrow(in_task(_paths, config, schema.only(names)), f"{PATH} string")
     )
     return sorted({row[0] for row in rows.collect()})
 

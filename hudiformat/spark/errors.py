@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar
 from pyspark.errors import PySparkException
 
 from hudiformat import errors
+from hudiformat.shuffle import settle
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -50,10 +51,14 @@ def reraised() -> Iterator[None]:
 
 
 def brief(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """*method*, whose errors of ours come without the frames that they have passed; what caused them is in a note."""
+    """*method*, whose errors of ours come without the frames that they have passed; what caused them is in a note.
+
+    Spark calls it in a process of its own, which settles first.
+    """
 
     @wraps(method)
     def called(*given: _Given.args, **named: _Given.kwargs) -> _Result:
+        settle()
         try:
             return method(*given, **named)
         except errors.HudiFormatError as error:
@@ -67,6 +72,7 @@ def brief_iterator(method: Callable[_Given, Iterator[_Result]]) -> Callable[_Giv
 
     @wraps(method)
     def called(*given: _Given.args, **named: _Given.kwargs) -> Generator[_Result]:
+        settle()
         try:
             yield from method(*given, **named)
         except errors.HudiFormatError as error:

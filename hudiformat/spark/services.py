@@ -15,7 +15,7 @@ from hudiformat import services
 from hudiformat.maintenance import TableFinding, verify_table
 from hudiformat.naming import WriteToken, checks_arguments, one_or_more
 from hudiformat.services import Part
-from hudiformat.shuffle import decode_stats, encode_stats, phase, tasks_at_once, write_token
+from hudiformat.shuffle import decode_stats, encode_stats, in_task, phase, tasks_at_once, write_token
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.storage import open_storage
@@ -127,14 +127,14 @@ def _by_tasks(spark: SparkSession, path: str, options: Mapping[str, str] | None)
 def _run_parts(spark: SparkSession, plan: WritePlan, parts: Sequence[Part], attempt: int) -> Iterator[WriteStat]:
     numbers = spark.range(0, len(parts), 1, len(parts))
     with phase(spark, plan, "rewrite file groups"):
-        messages = numbers.mapInArrow(partial(_run, plan, parts, attempt), "stats binary").collect()
+        messages = numbers.mapInArrow(in_task(_run, plan, parts, attempt), "stats binary").collect()
     return (stat for message in messages for stat in decode_stats(message["stats"]))
 
 
 def _run_each(spark: SparkSession, function: Callable[[Any], Any], given: Sequence[Any]) -> Iterator[Any]:
     tasks = min(len(given), _TASKS_PER_CORE * tasks_at_once(spark))
     numbers = spark.range(0, len(given), 1, tasks)
-    messages = numbers.mapInArrow(partial(_call, function, given), "number long, result binary").collect()
+    messages = numbers.mapInArrow(in_task(_call, function, given), "number long, result binary").collect()
     found = {message["number"]: message["result"] for message in messages}
     return (pickle.loads(bytes(found[number])) for number in range(len(given)))  # noqa: S301 - of our own tasks
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import checks_arguments, one_or_more
-from hudiformat.shuffle import arrow_schema, cut_by_rows
+from hudiformat.shuffle import arrow_schema, cut_by_rows, in_task
 from hudiformat.sink import (
     BatchCommit,
     CommitPolicy,
@@ -95,7 +95,7 @@ class FileBatches:
         if batch_id <= self._newest:
             return None
         with reraised(), cut_by_rows(df.sparkSession):
-            found = df.mapInArrow(partial(_write_share, self._share, schema), "message binary").collect()
+            found = df.mapInArrow(in_task(_write_share, self._share, schema), "message binary").collect()
             messages = [pickle.loads(bytes(row["message"])) for row in found]  # noqa: S301 - of our own tasks
             # An empty batch may have no tasks; it is finished all the same.
             commit = sink.commit(messages or [TaskCommit(None, 0, None, ())], batch=batch_id)
@@ -187,7 +187,7 @@ def _latest(rows: pa.RecordBatch, column: str | None) -> list[int]:
 
 def _run_in_tasks(spark: SparkSession, compactors: Sequence[Compactor]) -> None:
     numbers = spark.range(0, len(compactors), 1, max(len(compactors), 1))
-    numbers.mapInArrow(partial(_compact, compactors), "number long").collect()
+    numbers.mapInArrow(in_task(_compact, compactors), "number long").collect()
 
 
 def _compact(compactors: Sequence[Compactor], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudiformat.conditions import columns_named
 from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.query import Moment, moment_text, plan_snapshot
-from hudiformat.shuffle import arrow_schema, quoted, spark_schema, tasks_at_once
+from hudiformat.shuffle import arrow_schema, in_task, quoted, spark_schema, tasks_at_once
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import AS_OF, COLUMNS, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
 from hudiformat.spark.reading.conditions import pruning
@@ -95,7 +94,7 @@ def _in_python(spark: SparkSession, found: Sequence[Piece], every: pa.Schema, co
     kind = spark_schema(pa.schema([every.field(name) for name in columns]))
     bins = _bins(found, tasks_at_once(spark))
     numbers = spark.range(0, len(bins), 1, max(len(bins), 1))
-    return numbers.mapInArrow(partial(_read, bins, arrow_schema(kind)), kind)
+    return numbers.mapInArrow(in_task(_read, bins, arrow_schema(kind)), kind)
 
 
 def _read(
