@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The options of a JVM that has little to do: it starts fast, and leaves the cores to others."""
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+"""The options of a JVM that has little to do: it starts fast, and leaves the cores to others.
+
+For each file Hadoop has the program chmod run, which VFORK starts in half the time.
+"""
 
 STARTUP = Path(__file__).with_name("spark") / "startup"
 """The folder of what Spark's Python processes start with."""

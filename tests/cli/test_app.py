@@ -128,14 +128,23 @@ def test_a_closed_pipe_ends_the_command_quietly_after_the_first_line(log: Log, a
     assert process.wait(timeout=60) == 141
 
 
+# Who runs the tests in the background may have them ignore interrupts, and so all that they start.
+INTERRUPTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from hudiformat.cli import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
 def test_an_interrupt_ends_the_command_quietly(log: Log) -> None:
-    process = start("records", log(many_blocks(50_000)))
-    assert process.stdout is not None
-    process.stdout.readline()  # then the pipe fills up, and the process waits
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
+    with start("records", log(many_blocks(50_000)), code=INTERRUPTED) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # then the pipe fills up, and the process waits
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (130, "")
 
 
 LARGE = """
