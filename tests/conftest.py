@@ -136,6 +136,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
     return _OneJvmEach(config, log)
 
 
+@pytest.fixture(scope="module")
+def unmeasured() -> Iterator[None]:
+    """Processes that the tests of a module start do not measure coverage: other tests, which are faster, cover it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def java() -> Path:
     """The home of a Java that Spark runs on."""

@@ -14,7 +14,7 @@ from tests.effort import LONG
 from tests.spark.local_cluster_job import ROWS
 from tests.spark.test_cluster import SPARK_HOME, packed
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
 
 SCRIPT = Path(__file__).with_name("local_cluster_job.py")
 LEFT_OUT = () if LONG else ("create_index", "delete_partitions", "data source", "streams")

@@ -18,7 +18,7 @@ import hudiformat as hf
 from tests.spark.killable import running, wait_for, wait_for_a_commit
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
 
 FILES = 12
 STATES = ["Placed", " PAID", "sent ", "cancelled"]

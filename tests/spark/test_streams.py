@@ -78,6 +78,7 @@ def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("unmeasured")
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:
     """A process streams in all four ways at once, and is killed in the middle of whatever each of them is doing."""
     dice = random.Random()  # noqa: S311 - any moment
