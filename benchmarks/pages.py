@@ -36,13 +36,13 @@ Data = dict[str, Any]
 
 
 def accepted(files: Iterable[Path]) -> Data:
-    """The results of *files*, of which a later one replaces the cases that an earlier one has, and the conditions."""
+    """The results of *files*, of which a later one replaces the cases that an earlier one has; conditions by case."""
     merged: Data = {"conditions": {}, "comparisons": [], "limits": [], "series": {}}
     for path in files:
         found: Data = json.loads(path.read_text("utf-8"))
-        merged["conditions"] |= found["conditions"]
+        cases = {one["case"]: found["conditions"] for kind in ("comparisons", "limits") for one in found[kind]}
+        merged["conditions"] |= found["conditions"] if path == ACCEPTED else cases
         for kind in ("comparisons", "limits"):
-            cases = {one["case"] for one in found[kind]}
             merged[kind] = [one for one in merged[kind] if one["case"] not in cases] + found[kind]
         merged["series"] |= {name: [round(one, 2) for one in taken] for name, taken in found["series"].items()}
     return merged
@@ -54,6 +54,15 @@ def ratio(results: Data, case: str, measure: str, peer: str = BEST.name) -> floa
         one for one in results["comparisons"] if (one["case"], one["measure"], one["peer"]) == (case, measure, peer)
     ]
     return found[0]["ratio"] if found else None
+
+
+def conditions(results: Data) -> list[str]:
+    """A line for each run that results are of: its cases, and under which conditions it was."""
+    cases: dict[str, list[str]] = {}
+    for case, found in results["conditions"].items():
+        text = "; ".join(f"{name.lower()}: {value}" for name, value in found.items() if name != "Took")
+        cases.setdefault(text, []).append(f"`{case}`")
+    return [f"- {', '.join(names)}: {text}" for text, names in cases.items()]
 
 
 def shapes(results: Data) -> list[str]:
@@ -94,16 +103,15 @@ def growth(sizes: Sequence[Data]) -> list[str]:
 
 def page(results: Data, sizes: Sequence[Data]) -> str:
     """The page in Markdown."""
-    conditions = "\n".join(f"- {name}: {value}" for name, value in results["conditions"].items() if name != "Took")
     return f"""# Performance
 
 <!-- made by python -m benchmarks.pages -->
 
-Figures of the last accepted run, as times the speed of a peer in the same run. All of them, also where hudiformat is
+Figures of the last accepted runs, as times the speed of a peer in the same run. All of them, also where hudiformat is
 the slower one, what limits each and what was tried: [results](../benchmarks/RESULTS.md). How they are measured:
 [benchmarks](../benchmarks/README.md).
 
-{conditions}
+{chr(10).join(conditions(results))}
 
 ## Shapes of rows
 

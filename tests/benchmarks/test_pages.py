@@ -16,8 +16,8 @@ def comparison(case: str, measure: str, ratio: float) -> dict[str, Any]:
     return {"case": case, "measure": measure, "peer": BEST.name, "ratio": ratio}
 
 
-def run(*comparisons: dict[str, Any], **series: list[float]) -> dict[str, Any]:
-    return {"conditions": {"Machine": "a fast one"}, "comparisons": list(comparisons), "limits": [], "series": series}
+def run(*comparisons: dict[str, Any], machine: str = "a fast one", **series: list[float]) -> dict[str, Any]:
+    return {"conditions": {"Machine": machine, "Took": "1 s"}, "comparisons": list(comparisons), "limits": [], "series": series}
 
 
 def test_the_pages_are_those_of_the_accepted_results() -> None:
@@ -29,7 +29,7 @@ def test_the_pages_are_those_of_the_accepted_results() -> None:
 def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     runs = [
         run(comparison("mixed", "encode", 1), comparison("wide", "encode", 2), old=[1.004]),
-        run(comparison("mixed", "encode", 3)),
+        run(comparison("mixed", "encode", 3), machine="another"),
     ]
     paths = [tmp_path / f"{number}.json" for number in range(2)]
     for path, one in zip(paths, runs, strict=True):
@@ -39,6 +39,7 @@ def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     assert pages.ratio(merged, "wide", "encode") == 2
     assert pages.ratio(merged, "wide", "decode") is None
     assert merged["series"] == {"old": [1.0]}
+    assert pages.conditions(merged) == ["- `mixed`: machine: another", "- `wide`: machine: a fast one"]
 
 
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
