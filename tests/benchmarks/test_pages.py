@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,15 @@ def comparison(case: str, measure: str, ratio: float) -> dict[str, Any]:
     return {"case": case, "measure": measure, "peer": BEST.name, "ratio": ratio}
 
 
-def run(*comparisons: dict[str, Any], machine: str = "a fast one", **series: list[float]) -> dict[str, Any]:
-    return {"conditions": {"Machine": machine, "Took": "1 s"}, "comparisons": list(comparisons), "limits": [], "series": series}
+def run(
+    *comparisons: dict[str, Any], series: Mapping[str, list[float]] | None = None, machine: str = "a fast one"
+) -> dict[str, Any]:
+    return {
+        "conditions": {"Machine": machine, "Took": "1 s"},
+        "comparisons": list(comparisons),
+        "limits": [],
+        "series": series or {},
+    }
 
 
 def test_the_pages_are_those_of_the_accepted_results() -> None:
@@ -28,7 +36,7 @@ def test_the_pages_are_those_of_the_accepted_results() -> None:
 
 def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     runs = [
-        run(comparison("mixed", "encode", 1), comparison("wide", "encode", 2), old=[1.004]),
+        run(comparison("mixed", "encode", 1), comparison("wide", "encode", 2), series={"old": [1.004]}),
         run(comparison("mixed", "encode", 3), machine="another"),
     ]
     paths = [tmp_path / f"{number}.json" for number in range(2)]
@@ -47,7 +55,9 @@ def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name, path in {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": "."}.items():
         monkeypatch.setattr(pages, name, tmp_path / path)
     given = tmp_path / "run.json"
-    given.write_text(json.dumps(run(comparison("mixed", "encode, jit", 2.5), **{"100 rows, hudiformat": [3.0, 4.0]})))
+    given.write_text(
+        json.dumps(run(comparison("mixed", "encode, jit", 2.5), series={"100 rows, hudiformat": [3.0, 4.0]}))
+    )
     assert pages.main([str(given)]) == 0
     assert pages.main([]) == 0
     text = (tmp_path / "performance.md").read_text()
