@@ -1,6 +1,6 @@
 """A write from its instant to its commit: conflicts, markers, rollback, metadata-table upkeep."""
 
-from hudiformat.transaction.changing import changing, exclusive
+from hudiformat.transaction.changing import changing, dead_writes, exclusive, roll_back_failed_writes
 from hudiformat.transaction.checkpoints import checkpoint, newest_batch
 from hudiformat.transaction.files import (
     RINGS_FOLDER,
@@ -24,7 +24,6 @@ from hudiformat.transaction.files import (
 from hudiformat.transaction.partitions import enter_partition, partition_metadata
 from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, plan_of_service, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
-from hudiformat.transaction.recovery import dead_writes, roll_back_failed_writes
 from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.transaction.restoring import finish_restores, run_restore
 from hudiformat.transaction.staging import delete_staged, read_staged, stage

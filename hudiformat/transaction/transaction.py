@@ -46,7 +46,7 @@ from hudiformat.timeline import (
     begin_instant,
     remove_pending,
 )
-from hudiformat.transaction.changing import changing, enter, leave, turn
+from hudiformat.transaction.changing import changing, enter, leave, turn, without_others
 from hudiformat.transaction.conflicts import conflict_of
 from hudiformat.transaction.files import delete_files, delete_markers, delete_strays, marked_instants
 from hudiformat.transaction.partitions import keep_partitions
@@ -58,7 +58,6 @@ from hudiformat.transaction.publishing import (
     refuse_others,
     refuse_rolled_back,
 )
-from hudiformat.transaction.recovery import without_others
 from hudiformat.transaction.reporting import LOG, log_commit
 from hudiformat.upkeep import MetadataTable
 
