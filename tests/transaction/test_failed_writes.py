@@ -62,6 +62,6 @@ def test_a_heartbeat_of_another_process_is_respected(tmp_path: Path, monkeypatch
     with pytest.raises(LockError, match="another process writes to the table: .* has a heartbeat"):
         hasty.upsert(rows(("a", 1, "x")))
     assert [one.time for one in hasty.timeline.pending] == [write.instant.time]
-    monkeypatch.setattr("hudiformat.transaction.changing.time.sleep", lambda _seconds: other.stop())
+    monkeypatch.setattr(time, "sleep", lambda _seconds: other.stop())
     open_table(table.path, options=PATIENT, clock=table.context.clock).upsert(rows(("b", 1, "x")))
     assert content(table, ["k"]) == [("b",)]
