@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import coverage
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from pyarrow import fs
 from xdist.scheduler import LoadFileScheduling
 
 from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
-from tests.effort import examples
+from tests.effort import BUSY, examples
 from tests.jvms import SHORT_LIVED, STARTUP
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
@@ -57,9 +57,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 os.environ.setdefault("HUDIFORMAT_JIT", "0")
 
 # On a busy machine a draw or a run may take long; that is no finding.
-settings.register_profile(
-    "busy", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("busy", deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
 settings.load_profile("busy")
 
 

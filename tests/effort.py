@@ -7,7 +7,12 @@ from collections.abc import Iterable
 from random import Random
 from typing import TypeVar
 
+from hypothesis import HealthCheck
+
 T = TypeVar("T")
+
+BUSY = (HealthCheck.too_slow,)
+"""What Hypothesis must not complain of: on a busy machine a draw may take long.  Lists of a test's own have it too."""
 
 LONG = "HUDIFORMAT_LONG" in os.environ
 THOROUGH = LONG or os.environ.get("CI") == "true"

@@ -26,7 +26,7 @@ from hudiformat.basefile.read import _LaterColumns
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError, StorageError
 from hudiformat.storage import LocalStorage
 from tests.basefile.support import AVRO, SCHEMA, encode_base_file, table
-from tests.effort import examples
+from tests.effort import BUSY, examples
 from tests.parquet.support import with_fewer_values
 
 ROWS = pa.table(
@@ -153,7 +153,7 @@ def test_a_file_that_is_no_parquet_is_named(storage: LocalStorage, data: bytes) 
     assert caught.value.path == "p/f.parquet"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(80), deadline=None)
+@settings(suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture], max_examples=examples(80), deadline=None)
 @given(data=st.data())
 def test_damage_raises_only_our_errors(storage: LocalStorage, data: st.DataObject) -> None:
     content = bytearray(encode_base_file(table(["a", "b", "c"]), AVRO).to_pybytes())

@@ -15,7 +15,7 @@ from hudiformat.metadata import RecordIndex
 from hudiformat.query import SliceReader
 from hudiformat.storage import Storage
 from hudiformat.view import FileSlice
-from tests.effort import examples
+from tests.effort import BUSY, examples
 from tests.metadata_statistics import check_record_index
 from tests.tables import FLAGGED, content, new_table, rows
 from tests.transaction.support import abandoned
@@ -90,7 +90,7 @@ class Steps:
 STEPS = ("upsert", "upsert", "upsert", "delete", "insert", "compact", "roll back", "leave", "delete partition")
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture])
 @given(
     random=st.randoms(use_true_random=False),
     steps=st.lists(st.sampled_from(STEPS), min_size=2, max_size=7),

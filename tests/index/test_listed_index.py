@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hudiformat import HudiFormatWarning, Table, open_table
 from hudiformat.index import PartitionIndex
-from tests.effort import examples
+from tests.effort import BUSY, examples
 from tests.index.test_existing import STEPS, Steps
 from tests.metadata_statistics import check_record_index
 from tests.tables import FLAGGED, content, new_table, rows
@@ -43,7 +43,7 @@ class LaterSteps(Steps):
         return late
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture])
 @given(
     random=st.randoms(use_true_random=False),
     steps=st.lists(st.sampled_from(STEPS), min_size=2, max_size=7),

@@ -13,6 +13,7 @@ from hudiformat.avro.compiled.record_writer import record_writer
 from hudiformat.errors import DataError
 from hudiformat.testing import batches
 from tests.avro.builders import record_schema, schema_of
+from tests.effort import BUSY
 
 
 def test_without_kernels_there_is_no_writer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +44,7 @@ def test_kernels_are_used_once_enough_bytes_were_handled(monkeypatch: pytest.Mon
     assert asked == [(schema, None, False), (schema, None, True)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[*BUSY, HealthCheck.function_scoped_fixture], deadline=None)
 @given(batch=batches())
 def test_compiled_kernels_give_the_bytes_that_numpy_gives(
     batch: pa.RecordBatch, monkeypatch: pytest.MonkeyPatch
