@@ -232,6 +232,9 @@ class Guard:
     """Notes which paths Python opens, lists, makes or removes that are beside the *allowed* ones in *folder*.
 
     Others, such as /etc, are noted too, but for those that Python itself needs.
+
+    For a process of its own: its hook cannot be taken away again, and Python runs it in ``sys.settrace`` too.  Where
+    coverage traces threads, one that begins at this moment then ends with an error.
     """
 
     def __init__(self, folder: Path, allowed: Sequence[Path]) -> None:

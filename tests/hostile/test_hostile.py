@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import mmap
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from tests.effort import LONG, THOROUGH
 from tests.hostile import jobs, running
-from tests.hostile.corpus import MADE, Source, build
-from tests.hostile.jobs import Guard, Jobs, Result
+from tests.hostile.corpus import Source
+from tests.hostile.jobs import Result
 from tests.hostile.mutants import mutant
-from tests.hostile.reading import Attempts
 from tests.hostile.running import findings, run, table
 
+ROOT = Path(__file__).parents[2]
 COUNT = 20_000 if LONG else 600 if THOROUGH else 60
 
 
@@ -37,37 +42,60 @@ def test_a_file_follows_from_its_number(tmp_path: Path) -> None:
     assert len(set(made)) > 20
 
 
+GUARDED = """
+from tests.hostile.jobs import Guard
+(root / "table").mkdir()
+guard = Guard(root, [root / "table"])
+with guard:
+    (root / "table" / "inside").write_bytes(b"")
+    (root / "outside").write_bytes(b"")
+    list(root.iterdir())
+    (root / "table" / ".." / "outside").unlink()
+(root / "afterwards").write_bytes(b"")
+found = guard.seen
+"""
+BAD = """
+from tests.hostile import jobs
+from tests.hostile.corpus import MADE, build
+build(root, golden=(), made=MADE[4:5])
+
+def bad(_source, _data, scratch, attempt):
+    (scratch.parent / "canary" / "hoodie.properties").unlink()
+    attempt(lambda: {}["key"])
+    bytearray(300_000_000)
+
+jobs.parse, jobs.SECONDS = bad, 0.0
+result = jobs.Jobs(root, root / "scratch", 0, 0.0).run(0)
+found = result.foreign, result.violations
+"""
+
+
+def found_by(code: str, root: Path) -> Any:
+    """What *code* calls ``found``, in a process of its own: the hook of a guard stays as long as its process."""
+    program = f"import json\nfrom pathlib import Path\nroot = Path({str(root)!r})\n{code}\nprint(json.dumps(found))"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
 def test_the_guard_notes_what_is_opened_beside_the_table(tmp_path: Path) -> None:
-    (tmp_path / "table").mkdir()
-    guard = Guard(tmp_path, [tmp_path / "table"])
-    with guard:
-        (tmp_path / "table" / "inside").write_bytes(b"")
-        (tmp_path / "outside").write_bytes(b"")
-        list(tmp_path.iterdir())
-        (tmp_path / "table" / ".." / "outside").unlink()
-    (tmp_path / "afterwards").write_bytes(b"")
-    assert guard.seen == [
+    assert found_by(GUARDED, tmp_path) == [
         f"open {tmp_path / 'outside'}",
         f"os.listdir {tmp_path}",
         f"os.remove {tmp_path / 'outside'}",
     ]
 
 
-def test_a_changed_canary_a_foreign_error_and_a_slow_file_are_findings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(tmp_path, golden=(), made=MADE[4:5])
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("test_*.py")), ids=lambda path: path.name)
+def test_no_test_has_a_guard_in_its_own_process(path: Path) -> None:
+    calls = (node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    assert not {ast.unparse(one).rpartition(".")[2] for one in calls} & {"Guard", "Jobs"}
 
-    def bad(_source: object, _data: object, scratch: Path, attempt: Attempts) -> None:
-        (scratch.parent / "canary" / "hoodie.properties").unlink()
-        attempt(lambda: dict[str, int]()["key"])
-        bytearray(300_000_000)
 
-    monkeypatch.setattr(jobs, "parse", bad)
-    monkeypatch.setattr(jobs, "SECONDS", 0.0)
-    result = Jobs(tmp_path, tmp_path / "scratch", 0, 0.0).run(0)
-    assert [what.partition(" in ")[0] for what in result.foreign] == ["KeyError"]
-    assert [what.split()[0] for what in result.violations] == ["took", "took", "outside", "scratch/canary"]
+def test_a_changed_canary_a_foreign_error_and_a_slow_file_are_findings(tmp_path: Path) -> None:
+    foreign, violations = found_by(BAD, tmp_path)
+    assert [what.partition(" in ")[0] for what in foreign] == ["KeyError"]
+    assert [what.split()[0] for what in violations] == ["took", "took", "outside", "scratch/canary"]
 
 
 def test_a_process_that_dies_is_a_finding_and_the_next_one_goes_on(
