@@ -29,4 +29,7 @@ def test_it_goes_on_after_an_error_until_it_is_stopped() -> None:
 
 
 def test_one_that_never_began_is_stopped() -> None:
-    Ticker(lambda: None, interval=1, name="test").stop()
+    calls: list[None] = []
+    Ticker(lambda: calls.append(None), interval=0.001, name="test").stop()
+    assert not any(thread.name == "test" for thread in threading.enumerate())
+    assert calls == []
