@@ -25,6 +25,7 @@ from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples
 from tests.jvms import SHORT_LIVED, STARTUP
+from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
 from tools.chromium import NoChromiumError, installed_chromium
@@ -46,6 +47,9 @@ time.tzset()
 # The processes that tests start, Spark's too, need not compile the package each for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
+
+# Files are synced as those of users are, which on a disk is a third of the time of all tests.
+SCRATCH = use_memory()
 
 # No test asks the machine it runs on for credentials: where none answers, that takes seconds.
 os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
@@ -109,6 +113,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # nor in processes that tests start
     else:
         os.nice(5)  # it has real Hudi too, and would be the last to finish
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(exitstatus: int) -> None:
+    if SCRATCH is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(SCRATCH, ignore_errors=True)
 
 
 class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -242,6 +243,7 @@ class Guard:
         self._folder = str(folder)
         self._allowed = tuple(str(path) for path in allowed)
         self._is_on = False
+        tempfile.gettempdir()  # the first time Python tries to write there, in a file of any name
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
