@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,13 @@ def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported_names(path: Path) -> Iterator[str]:
+@cache
+def imported_names(path: Path) -> tuple[str, ...]:
     """What the module imports, wherever in it, as dotted names: ``a.b.c`` for ``from a.b import c``."""
+    return tuple(_imported_names(path))
+
+
+def _imported_names(path: Path) -> Iterator[str]:
     package = ("hudiformat", *path.relative_to(ROOT).parent.parts)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -93,11 +99,13 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+NAMES = {name_of(one) for one in [ROOT / "__init__.py", *MODULES]}
+
+
 def imported_modules(path: Path) -> Iterator[str]:
     """The modules that a module imports from, where ``from a import b`` may name a module or something in one."""
-    known = {name_of(one) for one in [ROOT / "__init__.py", *MODULES]}
     for name in imported_names(path):
-        found = name if name in known else name.rpartition(".")[0]
+        found = name if name in NAMES else name.rpartition(".")[0]
         if found != name_of(path):
             yield found
 

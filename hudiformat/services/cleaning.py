@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 
 from hudiformat.errors import CorruptTableError
-from hudiformat.naming import base_name, checked_data_file, format_instant, join_path
+from hudiformat.naming import LogFileName, base_name, checked_data_file, format_instant, join_path, parse_data_file
 from hudiformat.options import CleanPolicy
 from hudiformat.services.leftovers import delete_leftovers
 from hudiformat.storage import FileInfo, open_storage
@@ -54,7 +54,8 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
     """
     if seen is None:
         delete_leftovers(context.storage)
-    elif not _pending(seen) and plan_clean(seen) is None:
+    elif not _pending(seen) and (_is_as_clean_as_before(seen) or plan_clean(seen) is None):
+        _FoundNothing.in_(seen)
         return None
     done = None
     with changing(context, seen) as state:
@@ -66,6 +67,41 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
             return done
         requested = announce(state, Action.CLEAN, plan)
         return _run(state, requested, plan)
+
+
+def _is_as_clean_as_before(state: TableState) -> bool:
+    """Whether a plan, which would list all partitions, finds nothing again, as it did after an earlier commit.
+
+    So it is where delta commits alone have been completed since, and the window's begin has passed only such as added
+    to log files: no slice is older than another by them.
+    """
+    found: _FoundNothing | None = state.context.parsed.kept.get(_FoundNothing)
+    earliest, completed = _earliest_to_retain(state), state.timeline.completed
+    if found is None or earliest is None or found.options != state.options.services or earliest.time < found.earliest:
+        return False
+    since = [one for one in completed if one not in found.completed]
+    saved = {one for one in found.completed if one.action is Action.SAVEPOINT}
+    if not all(one.action is Action.DELTA_COMMIT and one.time >= found.earliest for one in since):
+        return False
+    passed = [one for one in state.timeline.completed_writes if found.earliest <= one.time < earliest.time]
+    names = (base_name(stat.path or "") for one in passed for stat in state.metadata(one).write_stats)
+    return saved.issubset(completed) and all(isinstance(parse_data_file(name), LogFileName) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundNothing:
+    """What a table object keeps of a plan that found nothing to clean."""
+
+    earliest: str
+    completed: frozenset[Instant]
+    options: object
+
+    @classmethod
+    def in_(cls, state: TableState) -> None:
+        """Remember that a plan for *state* has found nothing; not where a log file can begin a slice."""
+        if (earliest := _earliest_to_retain(state)) is not None and not state.logs_name_slices:
+            found = cls(earliest.time, frozenset(state.timeline.completed), state.options.services)
+            state.context.parsed.kept[cls] = found
 
 
 def _pending(state: TableState) -> list[Instant]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from hudiformat import Table, open_table
 from hudiformat.options.values import CleanPolicy
 from hudiformat.services import clean, plan_clean, savepoint
 from hudiformat.storage import open_storage
-from hudiformat.timeline import CleanMetadata, read_content
+from hudiformat.timeline import Action, CleanMetadata, Instant, TableType, read_content
+from tests.effort import examples
 from tests.requests import RecordingStorage
 from tests.services.support import served
 from tests.tables import Clock, content, data_files, new_table, rows, unpack
@@ -79,3 +83,72 @@ def test_a_clean_is_completed_once_its_deletions_are_on_disk(tmp_path: Path, syn
         deleted = max(number for number, one in enumerate(requests) if one.startswith("delete x/"))
         completed = next(number for number, one in enumerate(requests) if one.endswith(".clean"))
         assert deleted < requests.index("sync_deletions x") < completed
+
+
+STEPS = ("update", "insert", "schedule", "compact", "log compact", "cluster", "save", "forget", "roll back")
+OF_ANOTHER = ("another update", "another insert")
+
+
+def of_kind(folder: Path, table_type: str, commits: int) -> Table:
+    """A table whose writes clean, with two partitions; the index of merge-on-read sees log files."""
+    return new_table(folder, clock=Clock(), options=retaining(commits), table_type=table_type)
+
+
+def retaining(commits: int) -> dict[str, str]:
+    return {"hoodie.index.type": "INMEMORY", "hoodie.clean.commits.retained": str(commits)}
+
+
+def savepoints(table: Table) -> list[Instant]:
+    return [one for one in table.timeline.completed if one.action is Action.SAVEPOINT]
+
+
+def take(step: str, table: Table, number: int) -> None:
+    """One step of a table's life; those of another are made by an object of its own."""
+    writer = open_table(table.path, options={"hoodie.clean.automatic": "false"}) if "another" in step else table
+    newest = table.timeline.completed_writes[-1]
+    if "update" in step:
+        writer.upsert(rows(("a", number, "x", number), ("b", number, "y", number)))
+    elif "insert" in step:
+        writer.insert(rows((f"k{number}", number, "xy"[number % 2], number)))
+    elif step in ("schedule", "compact", "log compact") and table.config.table_type is TableType.MERGE_ON_READ:
+        {"schedule": table.schedule_compaction, "compact": table.compact, "log compact": table.log_compact}[step]()
+    elif step == "cluster":
+        table.cluster()
+    elif step == "save" and not savepoints(table):
+        table.savepoint(newest.time)
+    elif step == "forget":
+        for one in savepoints(table):
+            table.delete_savepoint(one)
+    elif step == "roll back" and newest.action is Action.DELTA_COMMIT and not savepoints(table):
+        table.rollback(newest.time)
+
+
+@settings(max_examples=examples(60))
+@given(
+    steps=st.lists(st.sampled_from(STEPS + OF_ANOTHER), max_size=14),
+    table_type=st.sampled_from(("MERGE_ON_READ", "COPY_ON_WRITE")),
+    commits=st.integers(1, 3),
+)
+@example(steps=["schedule", "update", "update", "compact"], table_type="MERGE_ON_READ", commits=1)
+@example(steps=["save", "compact", "update", "forget"], table_type="MERGE_ON_READ", commits=1)
+@example(steps=["compact", "update"], table_type="MERGE_ON_READ", commits=2)
+def test_what_a_table_object_remembers_leaves_nothing_to_clean(steps: list[str], table_type: str, commits: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        table = of_kind(Path(folder, "t"), table_type, commits)
+        table.upsert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+        for number, step in enumerate(steps, 2):
+            take(step, table, number)
+            table.upsert(rows(("a", number, "x", number)))
+            assert plan_clean(open_table(table.path, options=retaining(commits)).context.state()) is None
+
+
+def test_partitions_are_not_listed_to_find_nothing_to_clean_again(tmp_path: Path) -> None:
+    of_kind(tmp_path / "t", "MERGE_ON_READ", 2)
+    storage = RecordingStorage(open_storage(tmp_path / "t"))
+    table = open_table(storage, options=retaining(2), clock=Clock())
+    listed = []
+    for step in range(6):
+        storage.clear()
+        table.upsert(rows(("a", step, "x", step)))
+        listed.append([str(one) for one in storage.requests].count("list x"))
+    assert listed[1:] == [1, 2, 1, 1, 1]  # the third has a commit more than is retained
