@@ -4,6 +4,7 @@ from hudiformat.index.buckets import numbers_by_path
 from hudiformat.index.existing import GROUP, PATH, ExistingRows
 from hudiformat.index.global_index import route
 from hudiformat.index.hash_ring import REPLACE, HashRing, Node, format_nodes, parse_nodes
+from hudiformat.index.known_keys import KEPT, Kept
 from hudiformat.index.resizing import ResizeLimits, planned_resizes
 from hudiformat.index.ring_files import first_ring, mark_committed, ring_of, save_ring
 from hudiformat.index.rows import (
@@ -22,6 +23,7 @@ from hudiformat.index.tagging import PartitionIndex, Tagger
 
 __all__ = [
     "GROUP",
+    "KEPT",
     "NEW",
     "NOT_IN_BASE_FILE",
     "PATH",
@@ -30,6 +32,7 @@ __all__ = [
     "ExistingRows",
     "HashRing",
     "Integers",
+    "Kept",
     "KeyedRows",
     "LocatedRows",
     "Node",

@@ -194,6 +194,9 @@ def base_of(file_slice: FileSlice) -> tuple[str, int] | None:
     return None if base is None else (str(base.name), base.size)
 
 
+KEPT = "keys"
+"""The place of what is kept in the store of a table object."""
+
 _MOST_BYTES = 256 << 20
 
 
@@ -220,7 +223,7 @@ class Kept:
     @classmethod
     def of(cls, store: dict[Any, Any]) -> Kept:
         """What is kept in *store*, which belongs to a table object."""
-        kept: Kept = store.setdefault("keys", cls())
+        kept: Kept = store.setdefault(KEPT, cls())
         return kept
 
     def begin(self) -> None:

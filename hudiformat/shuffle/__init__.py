@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.shuffle.batches import cut_by_rows, planned_once, tasks_at_once
+from hudiformat.shuffle.by_driver import kept_keys
 from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffled
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
@@ -27,6 +28,7 @@ __all__ = [
     "decode_stats",
     "encode_stats",
     "in_task",
+    "kept_keys",
     "key_columns",
     "live_rows",
     "location",

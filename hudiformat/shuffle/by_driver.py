@@ -6,11 +6,14 @@ Each job of Spark takes some tenths of a second, whatever it does, and a write b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from hudiformat.index import KEPT, Kept
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.few_keys import as_message
@@ -25,8 +28,18 @@ from hudiformat.view import list_partitions
 from hudiformat.write import PreparedRows, write_prepared
 
 _COLUMN = "rows"
+_MOST_KEPT = 128 << 20
 _PACKED = 8
 """How much larger rows may be than the files that Spark's statistics know."""
+
+
+@lru_cache(maxsize=2)
+def kept_keys(root: str) -> dict[Any, Any]:  # noqa: ARG001 - each has its own
+    """What this process keeps of the keys in the files of a table, from one commit to the next.
+
+    Of the two tables that were written last, each of at most 128 MB.  Each commit checks of which files they are.
+    """
+    return {KEPT: Kept(_MOST_KEPT)}
 
 
 def seems_small(df: DataFrame, plan: WritePlan) -> bool:
@@ -53,7 +66,7 @@ def written_by_driver(
     if not 0 < count <= plan.options.driver_rows:
         return None
     found = few_rows(df, plan, schema, data)
-    return None if found is None else write_prepared(plan, found)
+    return None if found is None else write_prepared(plan, found, kept=kept_keys(plan.root))
 
 
 def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table | None) -> PreparedRows | None:

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
+from hudiformat.basefile import scan_base_file
+from hudiformat.index import tagging
 from hudiformat.options import Operation
 from hudiformat.transaction import begin_write
 from hudiformat.write import write_prepared
@@ -36,9 +38,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     write = write_prepared
 
-    def noted(plan: Any, rows: Any) -> Any:
+    def noted(plan: Any, rows: Any, **kept: Any) -> Any:
         found.append(len(rows.keys))
-        return write(plan, rows)
+        return write(plan, rows, **kept)
 
     monkeypatch.setattr(by_driver, "write_prepared", noted)
     return found
@@ -58,6 +60,28 @@ def test_the_driver_writes_what_one_process_does(
     pair.open({**options, "hoodie.datasource.insert.dup.policy": "drop"})
     pair.write("insert", rows_of(4))
     assert len(written) == 4
+
+
+def test_keys_that_one_commit_has_read_are_not_read_for_the_next(
+    spark: SparkSession, tmp_path: Path, written: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noted(storage: Any, path: str, *given: Any, **named: Any) -> Any:
+        read.append(path)
+        return scan_base_file(storage, path, *given, **named)
+
+    monkeypatch.setattr(tagging, "scan_base_file", noted)
+    monkeypatch.setattr(tagging, "_FEW_KEYS", 0)
+    pair = Pair(spark, tmp_path, "MERGE_ON_READ", {"hoodie.index.type": "SIMPLE"})
+    pair.begin("upsert", rows_of(1))
+    by_commit = []
+    for _ in range(3):
+        read.clear()
+        hudi_spark.upsert(as_frame(spark, rows_of(1)), pair.tables[0].path, options=pair.options)
+        by_commit.append(len(read))
+    assert by_commit[0] > 0
+    assert by_commit[1:] == [0, 0]
 
 
 def bytes_of_files(pair: Pair, partitions: str) -> int:

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
-from hudiformat.shuffle import arrow_schema, spark_schema, write_token
+from hudiformat.shuffle import arrow_schema, kept_keys, spark_schema, write_token
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
@@ -197,7 +197,7 @@ class HudiWriter(DataSourceArrowWriter):
         staged = [result.staged for result in results if result.staged]
         if staged:
             rows = read_staged(self._context.storage, self._schema.arrow, staged)
-            stats += write_prepared(plan, PreparedRows.of(plan.config, rows))
+            stats += write_prepared(plan, PreparedRows.of(plan.config, rows), kept=kept_keys(plan.root))
         is_replacing = plan.operation in REPLACING
         self._write.commit(
             stats, replaced=replaced_groups(self._context.storage, plan, stats) if is_replacing else None

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from hudiformat.options import REPLACING
 from hudiformat.services import write_and_serve
-from hudiformat.shuffle import QUERY_ID, write_token
+from hudiformat.shuffle import QUERY_ID, kept_keys, write_token
 from hudiformat.spark.errors import brief
 from hudiformat.spark.options import WRITER, SourceOptions
 from hudiformat.spark.source.messages import fitted, results_of
@@ -68,7 +68,8 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
             read = read_staged(context.storage, self._schema.arrow, [one.path for one in staged])
             checked = check_rows(state, operation, self._schema.arrow)  # others may have changed the table since
             rows = PreparedRows.of(state.config, checked.fitted(read), checked.change)
-            write_files = partial(write_prepared, rows=rows, storage=context.storage)
+            keys = kept_keys(context.storage.root)
+            write_files = partial(write_prepared, rows=rows, storage=context.storage, kept=keys)
             commit, extra = overwrite_by if operation in REPLACING else write_and_commit, checkpoint(writer, batchId)
             return commit(context, operation, write_files, extra, seen=state, change=checked.change)
 
