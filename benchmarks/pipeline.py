@@ -78,8 +78,8 @@ def prepare(folder: Path, count: int) -> None:
     hf.open_table(folder / "mor", options={"hoodie.index.type": "SIMPLE"}).upsert(some)
 
 
-def measured(engine: str, folder: Path, rounds: int) -> Found:
-    """What *engine* took.
+def measured(engine: str, folder: Path, rounds: int) -> dict[str, Found]:
+    """What *engine* took, and what was measured beside it.
 
     Raises:
         NoHudiError: there is no Hudi here.
@@ -98,7 +98,7 @@ def measured(engine: str, folder: Path, rounds: int) -> Found:
         printed = subprocess.run(
             words, env=environ, capture_output=True, text=True, check=True, timeout=_LONGEST
         ).stdout
-    found: Found = json.loads(printed.splitlines()[-1])
+    found: dict[str, Found] = json.loads(printed.splitlines()[-1])
     return found
 
 
@@ -127,12 +127,12 @@ def _write(figures: dict[str, Any] | None) -> str:
     return f"{figures['seconds']:.2f} ({figures['jobs']}; {figures['tasks']}; {figures['peak_mb'] / 1000:.1f} GB)"
 
 
-def _measured_if_there(engine: str, folder: Path, rounds: int) -> Found | None:
+def _measured_if_there(engine: str, folder: Path, rounds: int) -> dict[str, Found]:
     try:
         return measured(engine, folder, rounds)
     except NoHudiError as error:
         sys.stderr.write(f"{ENGINES[engine]} is left out: {error}\n")
-        return None
+        return {}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -145,11 +145,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="hudiformat-bench-") as folder:
         prepare(Path(folder), asked.rows)
-        found = {
-            engine: figures
-            for engine in ENGINES
-            if (figures := _measured_if_there(engine, Path(folder), asked.rounds)) is not None
-        }
+        found: dict[str, Found] = {}
+        for engine in ENGINES:
+            for name, figures in _measured_if_there(engine, Path(folder), asked.rounds).items():
+                found.setdefault(name, {}).update(figures)
     text = tables(found)
     sys.stdout.write(text)
     if asked.markdown:
