@@ -84,6 +84,8 @@ def _is_as_clean_as_before(state: TableState) -> bool:
     if not all(one.action is Action.DELTA_COMMIT and one.time >= found.earliest for one in since):
         return False
     passed = [one for one in state.timeline.completed_writes if found.earliest <= one.time < earliest.time]
+    if any(one.action is not Action.DELTA_COMMIT for one in passed):  # a replace commit need not write a file
+        return False
     names = (base_name(stat.path or "") for one in passed for stat in state.metadata(one).write_stats)
     return saved.issubset(completed) and all(isinstance(parse_data_file(name), LogFileName) for name in names)
 

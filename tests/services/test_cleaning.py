@@ -85,7 +85,7 @@ def test_a_clean_is_completed_once_its_deletions_are_on_disk(tmp_path: Path, syn
         assert deleted < requests.index("sync_deletions x") < completed
 
 
-STEPS = ("update", "insert", "schedule", "compact", "log compact", "cluster", "save", "forget", "roll back")
+STEPS = ("update", "insert", "schedule", "compact", "log compact", "cluster", "empty", "save", "forget", "roll back")
 OF_ANOTHER = ("another update", "another insert")
 
 
@@ -114,6 +114,8 @@ def take(step: str, table: Table, number: int) -> None:
         {"schedule": table.schedule_compaction, "compact": table.compact, "log compact": table.log_compact}[step]()
     elif step == "cluster":
         table.cluster()
+    elif step == "empty":
+        table.delete_partitions(["y"])
     elif step == "save" and not savepoints(table):
         table.savepoint(newest.time)
     elif step == "forget":
@@ -131,6 +133,7 @@ def take(step: str, table: Table, number: int) -> None:
 )
 @example(steps=["schedule", "update", "update", "compact"], table_type="MERGE_ON_READ", commits=1)
 @example(steps=["save", "compact", "update", "forget"], table_type="MERGE_ON_READ", commits=1)
+@example(steps=["empty", "update"], table_type="MERGE_ON_READ", commits=2)
 @example(steps=["compact", "update"], table_type="MERGE_ON_READ", commits=2)
 def test_what_a_table_object_remembers_leaves_nothing_to_clean(steps: list[str], table_type: str, commits: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
