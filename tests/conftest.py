@@ -48,7 +48,7 @@ time.tzset()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
 
-# Files are synced as those of users are, which on a disk is a third of the time of all tests.
+# Files are synced as those of users are, which on a disk takes a tenth of the time of tests that write many.
 SCRATCH = use_memory()
 
 # No test asks the machine it runs on for credentials: where none answers, that takes seconds.

@@ -55,7 +55,7 @@ def clean(context: TableContext, seen: TableState | None = None) -> Instant | No
     if seen is None:
         delete_leftovers(context.storage)
     elif not _pending(seen) and (_is_as_clean_as_before(seen) or plan_clean(seen) is None):
-        _FoundNothing.in_(seen)
+        _FoundNothing.remember(seen)
         return None
     done = None
     with changing(context, seen) as state:
@@ -99,7 +99,7 @@ class _FoundNothing:
     options: object
 
     @classmethod
-    def in_(cls, state: TableState) -> None:
+    def remember(cls, state: TableState) -> None:
         """Remember that a plan for *state* has found nothing; not where a log file can begin a slice."""
         if (earliest := _earliest_to_retain(state)) is not None and not state.logs_name_slices:
             found = cls(earliest.time, frozenset(state.timeline.completed), state.options.services)

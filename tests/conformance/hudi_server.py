@@ -84,7 +84,7 @@ def _save(frame: DataFrame, request: Request) -> Answer:
 
 
 def _without_chmod(spark: SparkSession) -> None:
-    """Have one file system for local files that starts no program for each of them: a sixth of the time of tests."""
+    """Have one file system for local files that starts no program for each of them."""
     jvm: Any = spark.sparkContext._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(Path(__file__).with_name("local_files.java").read_text("utf-8"))
