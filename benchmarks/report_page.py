@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help="partitions (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many counts (%(default)s)")
     asked = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # processes of Chromium may still write there
         folder = Path(name)
         facts = large_facts(folder / "table", asked.groups, asked.partitions)
         began = time.perf_counter()
