@@ -59,7 +59,8 @@ def base_files(table: Table) -> list[str]:
 
 def indexed_table(path: Path, *, options: Mapping[str, str] | None = None, **more: Any) -> Table:
     """A new table with a metadata table, as Hudi makes one by default; with the real clock, by which it is set up."""
-    chosen = {"hoodie.metadata.enable": "true", **(options or {})}
+    few = {"hoodie.metadata.global.record.level.index.min.filegroup.count": "2"}
+    chosen = {"hoodie.metadata.enable": "true", **few, **(options or {})}
     new_table(path, options=chosen, **more)
     return open_table(path, options={"hudiformat.sync": "false", **chosen})
 

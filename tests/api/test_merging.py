@@ -31,6 +31,7 @@ INDEXES: dict[str, dict[str, str]] = {
     "record": {
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
         "hoodie.index.type": "RECORD_INDEX",
         "hoodie.record.index.update.partition.path": "true",
     },

@@ -19,7 +19,11 @@ SCHEMA = pa.schema(
 )
 KEY = ("_hoodie_partition_path", "_hoodie_record_key")
 PLAN = "hoodie.clustering.plan.strategy."
-METADATA = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
+METADATA = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+}
 KEPT = {"hoodie.clean.automatic": "false", "hoodie.parquet.small.file.limit": "0", "hoodie.index.type": "SIMPLE"}
 LAYOUTS = ("LINEAR", "ZORDER", "HILBERT")
 EVERY = list(product((6, 8, 9), ("MERGE_ON_READ", "COPY_ON_WRITE"), LAYOUTS))

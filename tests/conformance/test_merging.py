@@ -107,6 +107,7 @@ def test_a_merge_with_a_global_index_is_hudis(
         "hoodie.record.index.update.partition.path": "true",
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
     }
     options = {**OPTIONS, **settings, "hoodie.table.name": name, "hoodie.datasource.write.table.type": table_type}
     rows = [

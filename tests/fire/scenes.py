@@ -81,6 +81,7 @@ INDEXES = {
     "hoodie.metadata.index.column.stats.enable": "true",
     "hoodie.metadata.index.bloom.filter.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
     "hoodie.metadata.compact.max.delta.commits": "3",
 }
 

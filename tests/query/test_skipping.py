@@ -219,6 +219,7 @@ def test_a_query_by_key_opens_one_file_of_many(tmp_path: Path) -> None:
         "hoodie.index.type": "RECORD_INDEX",
         "hoodie.metadata.enable": "true",
         "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
         "hoodie.metadata.index.column.stats.enable": "false",
     }
     table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)

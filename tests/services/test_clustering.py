@@ -42,6 +42,7 @@ ALL_INDEXES = {
     "hoodie.metadata.enable": "true",
     "hoodie.metadata.index.bloom.filter.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
 }
 KINDS = list(product((6, 8, 9), ("MERGE_ON_READ", "COPY_ON_WRITE")))
 

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 PARTITIONS = "wxyz"
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
-INDEXED = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
+INDEXED = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+}
 
 
 def some_rows(first: int, last: int, ts: int) -> pa.Table:

@@ -21,6 +21,7 @@ _TABLE = {
 _INDEXES = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
     "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
     "hoodie.index.type": "RECORD_INDEX",
     "hoodie.record.index.update.partition.path": "true",
     # Without the lock, Hudi refuses to create an index by SQL.

@@ -147,6 +147,7 @@ MOVES = {
     "hoodie.record.index.update.partition.path": "true",
     "hoodie.metadata.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
 }
 STAYS = {
     **MOVES,
