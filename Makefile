@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test fast conformance lint types format docs package oldest pages bench clean java
+.PHONY: help demo test long fast conformance lint types format docs package oldest pages bench clean java
 
 BIN := .venv/bin
 CODE := hudiformat tests tools $(wildcard examples/*/*.py benchmarks/*.py benchmarks/*/*.py)
@@ -20,6 +20,9 @@ test: java .venv/.dev ## set up, then lint and run every test, those on Spark an
 	$(MAKE) --no-print-directory lint & \
 	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --cov --durations 25; tests=$$?; \
 	wait $$! && exit $$tests
+
+long: ## run what `make test` runs, with all combinations, moments and examples: hours
+	HUDIFORMAT_LONG=1 $(MAKE) --no-print-directory test
 
 fast: .venv/.dev ## run the tests that need no Java
 	$(BIN)/python -m pytest

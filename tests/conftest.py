@@ -5,12 +5,15 @@ A test that takes ``spark``, ``hudi``, ``s3`` or ``browser`` gets the marker of 
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import gc
 import os
 import shutil
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -92,8 +95,33 @@ JVMS = {
 UNMEASURED = "gw0"
 """The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which takes half as long again."""
 
-REPEATING = ("hudi", "tests/benchmarks/", "tests/fire/", "tests/model/")
-"""Scopes of tests that go through code which has tests of its own: they are for the worker that does not measure."""
+REPEATING = (
+    "hudi",
+    "tests/api/test_merging.py",
+    "tests/api/test_read_races.py",
+    "tests/api/test_schema_matrix.py",
+    "tests/api/test_write_races.py",
+    "tests/benchmarks/",
+    "tests/fire/",
+    "tests/hostile/",
+    "tests/model/",
+    "tests/query/test_golden.py",
+    "tests/repair/test_planning.py",
+    "tests/repair/test_properties.py",
+    "tests/services/test_indexing.py",
+    "tests/services/test_versions.py",
+    "tests/sink/test_holding.py",
+    "tests/sink/test_recovery.py",
+    "tests/transaction/test_failures.py",
+    "tests/transaction/test_pairs.py",
+    "tests/upkeep/test_metadata_table.py",
+    "tests/write/handles/test_logged_entries.py",
+    "tests/write/test_same_bytes.py",
+)
+"""Scopes of tests that go through code which has tests of its own: coverage is not measured in them.
+
+The worker that does not measure takes them before others.
+"""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -108,11 +136,62 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.option.markexpr or worker.get("workercount", 0) < 3:
         return
     if worker["workerid"] == UNMEASURED:
-        while measuring := coverage.Coverage.current():
-            measuring.stop()
+        _stop_measuring()
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # nor in processes that tests start
     else:
         os.nice(5)  # it has real Hudi too, and would be the last to finish
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """In a new checkout one process rewrites the assertions of all tests, and the others read what it has kept."""
+    first = ROOT / ".pytest_cache" / "bytecode" / "first"
+    if not hasattr(session.config, "workerinput") or first.exists():
+        return (yield)
+    with _one_before_others(first.with_name("lock")):
+        found = yield
+    first.touch()
+    return found
+
+
+@contextlib.contextmanager
+def _one_before_others(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def _stop_measuring() -> list[coverage.Coverage]:
+    stopped = []
+    while measuring := coverage.Coverage.current():
+        measuring.stop()
+        stopped.append(measuring)
+    return stopped
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    if item.path not in _begun:  # else each full garbage collection looks at all that is there, for half a second
+        _begun.add(item.path)
+        gc.collect()
+        gc.freeze()
+    stopped = _stop_measuring() if item.nodeid.startswith(REPEATING) else []
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            if stopped:
+                patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+            return (yield)
+    finally:
+        for measuring in reversed(stopped):
+            measuring.start()
+
+
+_begun: set[Path] = set()
+"""The files of tests that have begun in this process."""
 
 
 @pytest.hookimpl(trylast=True)
