@@ -19,8 +19,8 @@ THOROUGH = LONG or os.environ.get("CI") == "true"
 
 
 def examples(count: int) -> int:
-    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, a third of them in CI, a quarter elsewhere."""
-    return count if LONG else max(count // (3 if THOROUGH else 4), 2)
+    """So many of Hypothesis's examples where ``HUDIFORMAT_LONG`` is set, a quarter of them elsewhere."""
+    return count if LONG else max(count // 4, 2)
 
 
 def every(count: int, *, thorough: int = 3) -> int:
@@ -28,15 +28,14 @@ def every(count: int, *, thorough: int = 3) -> int:
     return 1 if LONG else min(thorough, count) if THOROUGH else count
 
 
-def sample(values: Iterable[T], *, of: int) -> list[T]:
-    """All of *values* in CI and in a long run, and one *of* so many of them elsewhere: the same ones in every run.
+def sample(values: Iterable[T], *, of: int, thorough: int = 1) -> list[T]:
+    """All of *values* in a long run, one of *thorough* in CI, and one *of* so many elsewhere: the same in every run.
 
     They are drawn: in lists of combinations each n-th would be of one kind.
     """
     found = list(values)
-    if THOROUGH:
-        return found
-    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // of))  # noqa: S311 - no secret
+    count = 1 if LONG else min(thorough, of) if THOROUGH else of
+    drawn = Random(len(found)).sample(range(len(found)), -(-len(found) // count))  # noqa: S311 - no secret
     return [found[place] for place in sorted(drawn)]
 
 

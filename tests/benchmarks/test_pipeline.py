@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hudiformat as hf
-from benchmarks import pipeline
+from benchmarks import pipeline, pipeline_job
 from benchmarks.pipeline_job import FIRST, INSERT, SMALL, SPREAD, UPSERT, Job
 
 pytest.importorskip("pyspark.sql.datasource")
@@ -22,7 +22,9 @@ pytestmark = pytest.mark.slow
 COUNT = 2_000
 
 
-def test_writes_and_reads_are_measured(spark: SparkSession, tmp_path: Path) -> None:
+def test_writes_and_reads_are_measured(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline_job, "_READS", 1)
+    monkeypatch.setitem(pipeline_job.BUCKETED, "hoodie.bucket.index.num.buckets", "4")
     hudi_spark.register(spark)
     pipeline.prepare(tmp_path, COUNT)
     slices = hf.open_table(tmp_path / "mor").file_slices()

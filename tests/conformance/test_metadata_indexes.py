@@ -36,6 +36,7 @@ INDEXES = {
     "hoodie.metadata.index.column.stats.enable": "true",
     "hoodie.metadata.index.bloom.filter.enable": "true",
     "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
     "hoodie.metadata.compact.max.delta.commits": "3",
 }
 OPTIONS = {
@@ -109,13 +110,15 @@ def check(hudi: RealHudi, path: Path, partitions: tuple[str, ...]) -> None:
     check_secondary_indexes(path)
     keys = table.snapshot(columns=["k"])["k"].to_pylist()
     assert len(set(keys)) == len(keys)
-    scanned, skipped = (answers(hudi, path, skipping=on) for on in (False, True))
-    differing = [one for one, left, right in zip(FILTERS, scanned, skipped, strict=True) if left != right]
-    assert differing == []
-    assert scanned[FILTERS.index("nothing is null")] == sorted(keys)
+    scanned = dict(zip(FILTERS, answers(hudi, path, skipping=False), strict=True))
+    # By an index each filter is a query: those of a third of them, and after the next write those of another third.
+    asked = FILTERS if LONG else FILTERS[len(table.timeline.completed_writes) % 3 :: 3]
+    skipped = dict(zip(asked, answers(hudi, path, skipping=True, filters=asked), strict=True))
+    assert skipped == {one: scanned[one] for one in asked}
+    assert scanned["nothing is null"] == sorted(keys)
     unique = open_table(path, options={"hoodie.index.type": "GLOBAL_SIMPLE"})
     found = unique.snapshot(columns=["k"], filter=pc.field("s") == "text 7")["k"].to_pylist()
-    assert sorted(found) == scanned[FILTERS.index("s = 'text 7'")]
+    assert sorted(found) == scanned["s = 'text 7'"]
 
 
 class Turns:

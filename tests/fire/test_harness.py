@@ -12,11 +12,11 @@ EVERY = {"crashes": (1, 397, 1511), "two writers": (1, 997, 4001), "readers": (1
 
 
 def jobs() -> list[tuple[Work, int]]:
-    """In a long run all operations on all kinds of tables; in CI a fifth of them, elsewhere fewer, at some moments."""
+    """In a long run all operations on all kinds of tables; in CI one of eleven, elsewhere fewer, at some moments."""
     found = []
     for attack, (long, thorough, quick) in EVERY.items():
         every = long if LONG else thorough if THOROUGH else quick
-        found += [(work, every) for work in works(attack)[:: 1 if LONG else 5 if THOROUGH else 29]]
+        found += [(work, every) for work in works(attack)[:: 1 if LONG else 11 if THOROUGH else 29]]
     return found
 
 

@@ -22,7 +22,7 @@ from tests.hostile.mutants import mutant
 from tests.hostile.running import findings, run, table
 
 ROOT = Path(__file__).parents[2]
-COUNT = 20_000 if LONG else 600 if THOROUGH else 60
+COUNT = 20_000 if LONG else 300 if THOROUGH else 60
 
 
 def test_hostile_files_give_errors_of_the_library_in_bounded_time_and_memory_and_touch_nothing_else() -> None:

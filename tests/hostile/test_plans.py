@@ -27,7 +27,7 @@ from hudiformat.timeline import (
     decode_content,
 )
 from hudiformat.timeline.records import encode_record_file
-from tests.effort import THOROUGH
+from tests.effort import sample
 from tests.hostile.reading import Attempts
 from tests.tables import content, edit, new_table, rows, tree
 
@@ -111,18 +111,13 @@ ATTACKS = [
 ]
 
 
-def every(attacks: list[Any]) -> list[Any]:
-    """All attacks in a thorough run, else some of each kind."""
-    return attacks if THOROUGH else attacks[:: len(PLACES) - 1]
-
-
 @pytest.mark.parametrize(("action", "plan"), ATTACKS, ids=str)
 def test_a_plan_that_names_other_places_is_not_parsed(action: Action, plan: Any) -> None:
     with pytest.raises(hf.CorruptTableError, match="^f: expected a .*: expected "):
         decode_content(encode_record_file(plan), Instant(TIME, action, State.REQUESTED), path="f")
 
 
-@pytest.mark.parametrize(("action", "plan"), every(ATTACKS), ids=str)
+@pytest.mark.parametrize(("action", "plan"), sample(ATTACKS, of=9, thorough=3), ids=str)
 @pytest.mark.parametrize("table", [6, 9], indirect=True)
 def test_a_plan_that_names_other_places_is_refused(table: hf.Table, action: Action, plan: Any) -> None:
     before, inside = outside(table), tree(Path(table.path))

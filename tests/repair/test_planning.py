@@ -41,7 +41,7 @@ LOCKED = {
     "hoodie.clean.failed.writes.policy": "LAZY",
     "hoodie.write.lock.provider": FILE_SYSTEM_PROVIDER,
 }
-names = pytest.mark.parametrize("broken", sample(BREAKS, of=2), ids=lambda one: one.name)
+names = pytest.mark.parametrize("broken", sample(BREAKS, of=2, thorough=2), ids=lambda one: one.name)
 
 
 def repaired(path: Path, broken: Break) -> Repair:
@@ -88,7 +88,7 @@ KILLED = [
 ]
 
 
-@pytest.mark.parametrize("broken", sample(KILLED, of=3), ids=lambda one: one.name)
+@pytest.mark.parametrize("broken", sample(KILLED, of=3, thorough=2), ids=lambda one: one.name)
 def test_a_repair_that_was_killed_is_done_by_the_next_one(broken: Break, tmp_path: Path) -> None:
     made = broken.make(tmp_path)
     undisturbed = tmp_path / "undisturbed"

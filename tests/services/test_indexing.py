@@ -249,7 +249,7 @@ def test_the_metadata_tables_own_services_go_on(tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_a_table_that_can_be_written(tmp_path: Path, after: bool) -> None:
     expected = content(grown(tmp_path / "t"))
     names: set[tuple[str, ...]] = set()
-    for moment in itertools.count(1, every(11)):
+    for moment in itertools.count(1, every(11, thorough=7)):
         path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
         table = open_table(path, clock=Clock(), options={"hudiformat.sync": "false"})
         faulty = replace(table.context, storage=FaultyStorage(table.context.storage, Dying(moment, after=after)))

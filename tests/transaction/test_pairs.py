@@ -38,7 +38,11 @@ WAYS: dict[str, tuple[Operation, dict[str, str]]] = {
 FILES = set(Operation) - {Operation.ALTER_SCHEMA}
 """The operations that write or remove files; schemas that change are compared by themselves."""
 INDEXES = ["SIMPLE", "BLOOM", "INMEMORY", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX"]
-RECORDS = {"hoodie.metadata.enable": "true", "hoodie.metadata.record.index.enable": "true"}
+RECORDS = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+}
 KINDS = [(index, kind) for index in INDEXES for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 
 
