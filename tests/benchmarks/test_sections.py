@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hudiformat as hf
-from benchmarks import java, ours, sections, slices, upserts
+from benchmarks import java, ours, sections, slice_sections, slices, upserts
 from benchmarks.cases import DATA_CASES, DELETES, MIXED, SMALL, Case
 from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.results import Results
@@ -28,6 +28,11 @@ IN_PYTHON = {
     "encode": {"fastavro"},
     "write": {"Parquet (pyarrow)"},
 }
+
+
+OF_SLICES = (
+    "read", "read, 1% in logs", "read, 10% in logs", "first read in a process", "read narrow rows", "base only"
+)  # fmt: skip
 
 
 def small_run(folder: Path, *settings: Setting) -> Run:
@@ -121,14 +126,18 @@ def test_slices_are_read_by_hudi_rs_too(tmp_path: Path, monkeypatch: pytest.Monk
     run = small_run(tmp_path)
     sections.SECTIONS["slice"](run)
     found = {measure: {peer.split()[0] for peer in names} for measure, names in peers(run).items()}
-    assert found == {"read": {"hudi"}, "read narrow rows": {"hudi"}, "base only": {"Parquet"}}
+    assert found == {name: {"Parquet" if name == "base only" else "hudi"} for name in OF_SLICES}
+    for share, updated in (("1%", 5), ("10%", 50)):
+        instants = hf.open_table(tmp_path / share).snapshot()["_hoodie_commit_time"].to_pylist()
+        assert len(instants) - instants.count(min(instants)) == updated
     assert [(item.operation, item.rows) for item in run.results.growth] == [
-        (f"merge, {name}", count) for name in ("log files", "blocks") for count in sections.FEW_PIECES
+        (f"merge, {name}", count) for name in ("log files", "blocks") for count in slice_sections.FEW_PIECES
     ]
     assert 8 <= len(list((tmp_path / "log files-10").glob(".*.log.*"))) <= 12
     assert len(list((tmp_path / "blocks-10").glob(".*.log.*"))) == 1
-    assert [item.measure.partition(", ")[0] for item in run.results.limits] == [
-        "read", "read narrow rows", "log files", "blocks"
+    assert [item.measure.removesuffix(", memory").partition(", cost")[0] for item in run.results.limits] == [
+        "read", "first read in a process", "read, 1% in logs", "read, 10% in logs", "read narrow rows", "log files",
+        "blocks",
     ]  # fmt: skip
 
 
@@ -200,7 +209,7 @@ def test_a_reader_tells_its_time_and_memory(tmp_path: Path, threads: None) -> No
 def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hudi", None)
     run = small_run(tmp_path)
-    sections._merged(run, "read", tmp_path)
+    slice_sections._merged(run, "read", tmp_path)
     assert run.results.comparisons == []
     assert "hudi" in run.results.missing["The package hudi"]
 
@@ -209,7 +218,7 @@ def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest
 def test_slices_are_read_on_spark(tmp_path: Path) -> None:
     run = small_run(tmp_path, DEFAULT)
     path = slices.make_table(tmp_path / "t", MIXED, 200)
-    sections._with_spark(run, path, 200)
+    slice_sections._with_spark(run, path, 200)
     [found] = run.results.comparisons
     assert found.peer == "Hudi 1.2.0 on Spark, two cores"
     assert found.theirs > 0
@@ -222,7 +231,7 @@ def test_without_hudi_on_spark_the_reason_is_noted(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr("benchmarks.spark_tables.RealHudi", nowhere)
     run = small_run(tmp_path, DEFAULT)
-    sections._with_spark(run, tmp_path, 1)
+    slice_sections._with_spark(run, tmp_path, 1)
     assert run.results.missing == {"Hudi on Spark": "there is no Java 17 or 21"}
 
 
@@ -240,7 +249,7 @@ def test_every_target_is_that_of_a_section() -> None:
     measured |= {(SMALL.name, measure) for measure in ("scan", "decode", "append", "encode")}
     measured |= {(SMALL.name, f"encode, {way}") for way in ("jit", "cuts")}
     measured |= {(DELETES.name, measure) for measure in ("encode", "decode")}
-    measured |= {("slice", measure) for measure in ("read", "read narrow rows", "base only")}
+    measured |= {("slice", measure) for measure in OF_SLICES}
     measured |= {("spark", measure) for measure in sections.SPARK_MEASURES}
     assert {(case, measure) for case, measure, _ in TARGETS} <= measured
 
