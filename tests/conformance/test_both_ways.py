@@ -22,7 +22,10 @@ from tests.rows import assert_same_rows
 
 ROW = ("_hoodie_partition_path", "_hoodie_record_key")
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
-COMPACT_NOW = "hoodie.compact.inline.max.delta.commits=1,hoodie.write.auto.upgrade=false"
+NO_STATISTICS = {"hoodie.metadata.index.column.stats.enable": "false"}
+"""Keeping statistics of columns up takes Hudi half of a write; ``tests/turns`` and ``test_growth`` do so."""
+OF_SERVICES = "hoodie.write.auto.upgrade=false,hoodie.metadata.index.column.stats.enable=false"
+COMPACT_NOW = f"hoodie.compact.inline.max.delta.commits=1,{OF_SERVICES}"
 
 SCHEMA = pa.schema(
     [
@@ -52,6 +55,7 @@ WRITE = {
     "hoodie.table.ordering.fields": "ts",
     "hoodie.datasource.write.partitionpath.field": "p",
     "hoodie.datasource.write.operation": "upsert",
+    **NO_STATISTICS,
 }
 
 
@@ -188,7 +192,7 @@ def test_hudi_goes_on_with_a_copy_on_write_table_of_ours(hudi: RealHudi, tmp_pat
     expected -= {f"k{i}" if i % 5 else f"key {i} ü" for i in range(50, 55)}
     table = hf.open_table(table.path)
     assert set(assert_reads_alike(hudi, table)["id"].to_pylist()) == expected
-    small = "hoodie.clustering.plan.strategy.small.file.limit=999999999,hoodie.write.auto.upgrade=false"
+    small = f"hoodie.clustering.plan.strategy.small.file.limit=999999999,{OF_SERVICES}"
     hudi.sql(f"call run_clustering(path => '{table.path}', options => '{small}')")
     assert table.timeline.completed_writes[-1].action.value == "replacecommit"
     with dropped_metadata_table(version):
@@ -252,6 +256,7 @@ def test_we_go_on_with_a_table_of_hudis(
     path = str(tmp_path / "t")
     buckets = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
     options = {**WRITE, **buckets, **kept_at(version), "hoodie.metadata.enable": metadata_table}
+    del options["hoodie.metadata.index.column.stats.enable"]
     hudi.write(things(range(30), ts=5), path, options)
     hudi.write(things(range(20, 40), ts=6), path, options)
     table = hf.open_table(path, options=buckets)
