@@ -93,7 +93,7 @@ JVMS = {
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
 
 UNMEASURED = "gw0"
-"""The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which takes half as long again."""
+"""The first of pytest-xdist's workers.  In a whole run it does not measure coverage, which doubles the time."""
 
 REPEATING = (
     "hudi",
