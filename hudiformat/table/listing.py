@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, warn
@@ -44,7 +44,7 @@ def list_metadata_table(
     partition: str | None,
     *,
     pruner: Pruner | None = None,
-) -> list[PartitionFiles] | None:
+) -> Iterable[PartitionFiles] | None:
     """As :func:`list_files`, from the table's metadata table; None, with a warning, where that cannot be read.
 
     *config* and *timeline* are the table's.
@@ -57,8 +57,15 @@ def list_metadata_table(
             return [(partition, found.files(partition))]
         if pruner is not None:
             return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
-        return list(found)
+        return _each_once(list(found))
     except HudiFormatError as error:
         message = f"{storage.root}: the metadata table is not used, as it cannot be read: {error}"
         warn(message)
         return None
+
+
+def _each_once(found: list[PartitionFiles]) -> Iterator[PartitionFiles]:
+    """Each of *found* in its order; what has been looked at makes room for what is made of it."""
+    found.reverse()
+    while found:
+        yield found.pop()
