@@ -15,8 +15,10 @@ help: ## list these targets
 demo: java .venv/.demo ## set up, then run the flights pipeline on PySpark: a Hudi table from real data
 	$(WITH_JAVA) $(BIN)/python -m examples.flights
 
-# Types are checked beside the tests: alone it is a minute in which one core has nothing to do.
-test: java .venv/.dev ## set up, then lint and run every test, those on Spark and with real Hudi too
+# What takes one core is done beside other work: the environment of real Hudi is built, and types are checked.
+test: java ## set up, then lint and run every test, those on Spark and with real Hudi too
+	@python=$$(sh tools/python.sh) && "$$python" tools/environments.py > /dev/null & \
+	$(MAKE) --no-print-directory .venv/.dev
 	$(MAKE) --no-print-directory lint & \
 	$(WITH_JAVA) $(BIN)/python -m pytest -m "" --cov --durations 25; tests=$$?; \
 	wait $$! && exit $$tests
@@ -71,11 +73,10 @@ java:
 .venv/.made:
 	python=$$(sh tools/python.sh) && "$$python" tools/venv.py .venv && touch $@
 
-# Python compiles what it imports: all that is installed would take half a minute.
 .venv/.demo: .venv/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[demo]"
+	$(BIN)/python tools/install.py demo
 	touch $@
 
 .venv/.dev: .venv/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
+	$(BIN)/python tools/install.py dev
 	touch .venv/.demo $@

@@ -93,6 +93,14 @@ def wide(count: int) -> pa.RecordBatch:
     return _with_meta({"id": key, **dict(list(repeated.items())[:94])})
 
 
+def very_wide(count: int) -> pa.RecordBatch:
+    """Five thousand columns, about 500 of each kind."""
+    columns = _mixed(count)
+    key = columns.pop("id")
+    repeated = {f"{name}_{i}": column for i in range(555) for name, column in columns.items()}
+    return _with_meta({"id": key, **dict(list(repeated.items())[:4_994])})
+
+
 def strings(count: int) -> pa.RecordBatch:
     """A key and eight texts of 5 to 200 bytes, some of them not ASCII."""
     random, numbers = _random(count)
@@ -167,6 +175,7 @@ DATA_CASES = (
     MIXED,
     Case("narrow", narrow.__doc__ or "", 500_000, narrow),
     Case("wide", wide.__doc__ or "", 50_000, wide, block_rows=10_000),
+    Case("very wide", very_wide.__doc__ or "", 2_000, very_wide, block_rows=500),
     Case("strings", strings.__doc__ or "", 200_000, strings),
     Case("nested", nested.__doc__ or "", 200_000, nested),
     Case("nullable", nullable.__doc__ or "", 500_000, nullable),

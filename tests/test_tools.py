@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import chromium, environments, flink, java, s3_server, venv
+from tools import chromium, environments, flink, install, java, s3_server, venv
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -292,3 +292,55 @@ def test_jars_that_cannot_be_fetched_say_why(
     flink_central(monkeypatch, tmp_path).unlink()
     assert flink.main() == 1
     assert "cannot fetch file://" in capsys.readouterr().err
+
+
+_COMMANDS = """\
+import sys
+with open({record!r}, "a") as file:
+    print(*sys.argv[1:], file=file)
+if sys.argv[2:4] == ["config", "list"]:
+    print("global.index-url='https://example.org/simple'")
+sys.exit({failing!r} in sys.argv)
+"""
+
+
+@pytest.mark.parametrize(
+    ("failing", "expected"),
+    [
+        ("none", ["pip install uv", "pip config list", "uv pip install"]),
+        ("--python", ["pip install uv", "pip config list", "uv pip install", "pip install"]),  # an option of uv's
+        ("uv", ["pip install uv", "pip install"]),
+    ],
+)
+def test_uv_installs_the_project_and_pip_where_uv_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, expected: list[str]
+) -> None:
+    record, python = tmp_path / "record", tmp_path / "python"
+    script = _COMMANDS.format(record=str(record), failing=failing)
+    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/script.py" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(install, "PIP", (str(python), *install.PIP[1:]))
+    monkeypatch.setattr(install, "UV", (str(python), *install.UV[1:]))
+    assert install.main(["cli", "sql"]) == 0
+    commands = record.read_text(encoding="utf-8").splitlines()
+    words = {"uv", "pip", "install", "config", "list"}
+    assert [" ".join(word for word in line.split() if word in words) for line in commands] == expected
+    assert commands[-1].endswith(f"--editable {install.ROOT}[cli,sql]")
+
+
+def test_uv_is_told_where_pip_is_configured_to_look() -> None:
+    listed = """\
+:env:.find-links='/opt/wheels /srv/wheels'
+global.cert='/etc/certificates'
+global.index-url='https://one.example.org/simple'
+user.index-url='https://two.example.org/simple'
+install.find-links='unknown place'
+"""
+    expected = {"UV_DEFAULT_INDEX": "https://two.example.org/simple", "UV_FIND_LINKS": "/opt/wheels,/srv/wheels"}
+    assert install.variables(listed) == expected
+
+
+def test_a_pip_that_is_not_configured_tells_nothing() -> None:
+    assert install.variables("") == {}
