@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck
 
 T = TypeVar("T")
@@ -15,6 +16,8 @@ BUSY = (HealthCheck.too_slow,)
 """What Hypothesis must not complain of: on a busy machine a draw may take long.  Lists of a test's own have it too."""
 
 LONG = "HUDIFORMAT_LONG" in os.environ
+only_long = pytest.mark.skipif(not LONG, reason="HUDIFORMAT_LONG=1 runs it")
+"""Marks a test that takes a minute, of code that has faster tests."""
 THOROUGH = LONG or os.environ.get("CI") == "true"
 
 

@@ -298,7 +298,7 @@ _COMMANDS = """\
 import sys
 with open({record!r}, "a") as file:
     print(*sys.argv[1:], file=file)
-if sys.argv[2:4] == ["config", "list"]:
+if sys.argv[3:5] == ["config", "list"]:
     print("global.index-url='https://example.org/simple'")
 sys.exit({failing!r} in sys.argv)
 """
@@ -321,6 +321,7 @@ def test_uv_installs_the_project_and_pip_where_uv_cannot(
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/script.py" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
+    install.uv_environ.cache_clear()
     monkeypatch.setattr(install, "PIP", (str(python), *install.PIP[1:]))
     monkeypatch.setattr(install, "UV", (str(python), *install.UV[1:]))
     assert install.main(["cli", "sql"]) == 0
@@ -328,6 +329,8 @@ def test_uv_installs_the_project_and_pip_where_uv_cannot(
     words = {"uv", "pip", "install", "config", "list"}
     assert [" ".join(word for word in line.split() if word in words) for line in commands] == expected
     assert commands[-1].endswith(f"--editable {install.ROOT}[cli,sql]")
+    assert install.uv_environ().get("UV_DEFAULT_INDEX") == "https://example.org/simple"
+    install.uv_environ.cache_clear()
 
 
 def test_uv_is_told_where_pip_is_configured_to_look() -> None:

@@ -220,7 +220,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         _, wheel = build(Path(scratch, "dist"))
         python = environment(Path(sys.executable), Path(scratch, "environment"))
-        printed = run([python, "-m", "pip", "install", f"{wheel}[cli,sql]", *EXTRAS])
+        printed = run([sys.executable, "-m", "pip", "--python", python, "install", f"{wheel}[cli,sql]", *EXTRAS])
         [installed] = [line for line in printed.splitlines() if line.startswith("Successfully installed")]
         folder = Path(scratch, "hour")
         folder.mkdir()

@@ -12,6 +12,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -28,13 +29,17 @@ def main(extras: list[str]) -> int:
     """Install; the exit code of pip where it had to."""
     project = ["--editable", f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)]
     if subprocess.run([*PIP, "uv"], check=False).returncode == 0:
-        listed = subprocess.run(
-            [sys.executable, "-m", "pip", "config", "list"], check=False, capture_output=True, text=True
-        )
-        if subprocess.run([*UV, *project], check=False, env={**variables(listed.stdout), **os.environ}).returncode == 0:
+        if subprocess.run([*UV, *project], check=False, env=uv_environ()).returncode == 0:
             return 0
         print("uv could not install the project: pip tries", file=sys.stderr)
     return subprocess.run([*PIP, *project], check=False).returncode
+
+
+@cache
+def uv_environ() -> dict[str, str]:
+    """The environment of this process, in which uv knows what pip's configuration says of places."""
+    listed = [sys.executable, "-m", "pip", "config", "list"]
+    return variables(subprocess.run(listed, check=False, capture_output=True, text=True).stdout) | os.environ
 
 
 def variables(listed: str) -> dict[str, str]:

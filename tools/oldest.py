@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.package import ROOT, PackageError, environment, interpreters, run
+from tools.package import ROOT, PackageError, environment, install, interpreters, run
 
 CONSTRAINTS = ROOT / "tools" / "oldest.txt"
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         try:
             python = environment(oldest, Path(scratch, "environment"))
-            run([python, "-m", "pip", "install", "--quiet", "--constraint", CONSTRAINTS, *versions()])
+            install(python, "--constraint", CONSTRAINTS, *versions())
         except PackageError as error:
             print(error, file=sys.stderr)
             return 1

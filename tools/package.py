@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,8 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from tools.install import uv_environ
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
@@ -45,10 +46,8 @@ class PackageError(Exception):
 
 
 def build(target: Path) -> tuple[Path, Path]:
-    """The sdist, and the wheel that is built from it, in *target*; the tool for it is installed apart."""
-    python = environment(Path(sys.executable), target / "build-environment")
-    run([python, "-m", "pip", "install", "--quiet", "build"])
-    run([python, "-m", "build", "--outdir", target, ROOT])
+    """The sdist, and the wheel that is built from it, in *target*."""
+    run([sys.executable, "-m", "uv", "build", "--quiet", "--out-dir", target, ROOT])
     [sdist], [wheel] = target.glob("*.tar.gz"), target.glob("*.whl")
     return sdist, wheel
 
@@ -96,9 +95,14 @@ def check_links(metadata: str) -> None:
 
 
 def environment(python: Path, folder: Path) -> Path:
-    """The interpreter of a new, empty environment."""
-    run([python, "-m", "venv", folder])
+    """The interpreter of a new environment, in which nothing is, not even pip."""
+    run([python, "-m", "venv", "--without-pip", folder])
     return folder / "bin" / "python"
+
+
+def install(python: Path, *what: str | Path) -> None:
+    """Install packages, by names or files, and with uv's options, into the environment of *python*."""
+    run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *what])
 
 
 def interpreters() -> dict[str, Path]:
@@ -140,12 +144,12 @@ def requirements(wheel: Path) -> list[str]:
 def smoke(wheel: Path, python: Path, folder: Path) -> str:
     """Install the wheel with its command line into an empty environment and try it; which pyarrow it got."""
     inside = environment(python, folder / "environment")
-    install: list[str | Path] = [inside, "-m", "pip", "install", "--quiet"]
     if version_of(inside) in claimed():
-        run([*install, f"{wheel}[cli,sql]"])
+        install(inside, f"{wheel}[cli,sql]")
     else:  # a version that the project does not claim yet is tried all the same, its dependencies by their own claims
-        run([*install, "--no-deps", "--ignore-requires-python", wheel])
-        run([*install, *requirements(wheel)])
+        pip = [sys.executable, "-m", "pip", "--python", inside, "install", "--quiet"]  # uv insists on what is claimed
+        run([*pip, "--no-deps", "--ignore-requires-python", wheel])
+        install(inside, *requirements(wheel))
     run([inside, "-c", SMOKE], cwd=folder)
     listed = run([inside, "-c", "import pyarrow; print(pyarrow.__version__)"], cwd=folder)
     return f"pyarrow {listed.strip()}"
@@ -157,7 +161,7 @@ def run(command: Sequence[str | Path], *, cwd: Path | None = None) -> str:
     Raises:
         PackageError: it failed.
     """
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    environ = {key: value for key, value in uv_environ().items() if not key.startswith("PYTHON")}
     done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         raise PackageError(f"{' '.join(map(str, command[:5]))} failed:\n{(done.stdout + done.stderr)[-3000:]}")

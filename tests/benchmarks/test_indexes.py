@@ -17,6 +17,7 @@ from benchmarks.results import Results
 from benchmarks.spark_tables import HUDI_ON_SPARK
 from benchmarks.suite import Run
 from tests.conformance.hudi import NoHudiError
+from tests.effort import only_long
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +54,7 @@ def test_the_cost_is_that_of_three_writes(tmp_path: Path, threads: None) -> None
     ]  # fmt: skip
 
 
+@only_long
 def test_spark_upserts_the_batches(spark: SparkSession, prepared: Path) -> None:
     works = spark_job.small(spark, "hudiformat", prepared)
     assert tuple(works) == indexes.INDEXES

@@ -10,6 +10,7 @@ import pytest
 import hudiformat as hf
 from benchmarks import pipeline, pipeline_job
 from benchmarks.pipeline_job import FIRST, INSERT, SMALL, SPREAD, UPSERT, Job
+from tests.effort import only_long
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.slow
 COUNT = 2_000
 
 
+@only_long
 def test_writes_and_reads_are_measured(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline_job, "_READS", 1)
     monkeypatch.setitem(pipeline_job.BUCKETED, "hoodie.bucket.index.num.buckets", "4")

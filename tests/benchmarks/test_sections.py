@@ -17,6 +17,7 @@ from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.results import Results
 from benchmarks.suite import TARGETS, Run
 from tests.conformance.hudi import NoHudiError
+from tests.effort import LONG, only_long
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +31,7 @@ IN_PYTHON = {
 }
 
 
+QUICK_CASES = [case for case in DATA_CASES if case.format == "avro" and (LONG or case.name != "very wide")]
 OF_SLICES = (
     "read", "read, 1% in logs", "read, 10% in logs", "first read in a process", "read narrow rows", "base only"
 )  # fmt: skip
@@ -48,7 +50,7 @@ def peers(run: Run) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("case", [case for case in DATA_CASES if case.format == "avro"], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", QUICK_CASES, ids=lambda case: case.name)
 def test_rows_are_measured_against_the_peers_in_python(tmp_path: Path, case: Case) -> None:
     run = small_run(tmp_path)
     sections.SECTIONS[case.name](run)
@@ -214,6 +216,7 @@ def test_without_hudi_rs_the_reason_is_noted(tmp_path: Path, monkeypatch: pytest
     assert "hudi" in run.results.missing["The package hudi"]
 
 
+@only_long
 @pytest.mark.hudi
 def test_slices_are_read_on_spark(tmp_path: Path) -> None:
     run = small_run(tmp_path, DEFAULT)
@@ -255,7 +258,7 @@ def test_every_target_is_that_of_a_section() -> None:
 
 
 @pytest.mark.hudi
-@pytest.mark.parametrize("name", ["mixed", "nested", "parquet", "small", "deletes"])
+@pytest.mark.parametrize("name", ["mixed", "small", *(["nested", "parquet", "deletes"] if LONG else [])])
 def test_java_writes_and_reads_the_same_rows(
     tmp_path: Path, java: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

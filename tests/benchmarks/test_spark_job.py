@@ -14,6 +14,7 @@ from benchmarks.results import Results
 from benchmarks.spark_tables import HUDI_ON_SPARK
 from benchmarks.suite import Run
 from tests.conformance.hudi import NoHudiError
+from tests.effort import only_long
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ def took(seconds: float, megabytes: float) -> spark_tables.Found:
     return {work: {"seconds": seconds, "cpu_seconds": 2 * seconds, "peak_mb": megabytes} for work in works}
 
 
+@only_long
 def test_a_table_is_written_and_read(spark: SparkSession, tmp_path: Path) -> None:
     import hudiformat.spark as hudi_spark  # noqa: PLC0415 - needs PySpark
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,12 +15,15 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.jvms import TRUSTING
 from tools.environments import HUDI, HudiEnvironment, hudi_environment
 from tools.java import java_home
 
 ROOT = Path(__file__).parents[2]
 SERVER = Path(__file__).with_name("hudi_server.py")
-ROOMY = "-XX:MetaspaceSize=512m -Xms1g -Xmn500m -XX:ReservedCodeCacheSize=240m"
+HADOOP = ROOT / "tests" / "hadoop"
+"""What Hadoop finds before the defaults in its jars, as Spark's folder of settings is the first in the class path."""
+ROOMY = f"-XX:MetaspaceSize=512m -Xms1g -Xmn500m -XX:ReservedCodeCacheSize=240m {TRUSTING}"
 """What keeps the JVM from collecting garbage for a seventh of its time: it starts with less, and grows step by step.
 
 Nor does it sweep its code: without C2 it has room for 48 MB, which are full after some minutes of tests.
@@ -52,6 +56,8 @@ class RealHudi:
         self.environment: HudiEnvironment = hudi_environment(home, version)
         self._scratch = tempfile.TemporaryDirectory(prefix="hudi-")
         self._log = Path(self._scratch.name, "log")
+        self._conf = shutil.copytree(self.environment.conf, Path(self._scratch.name, "conf"))
+        shutil.copytree(HADOOP, self._conf, dirs_exist_ok=True)
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> RealHudi:
@@ -137,7 +143,7 @@ class RealHudi:
             **kept,
             "JAVA_HOME": str(self._java_home),
             "SPARK_SUBMIT_OPTS": ROOMY,
-            "SPARK_CONF_DIR": str(self.environment.conf),
+            "SPARK_CONF_DIR": str(self._conf),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": python,
             "PYTHONDONTWRITEBYTECODE": "1",

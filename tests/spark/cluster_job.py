@@ -59,7 +59,7 @@ def start(master: str) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "1g",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
         "spark.sql.shuffle.partitions": str(TASKS),
         "spark.sql.adaptive.coalescePartitions.enabled": "false",  # small as they are, they would be one
         "spark.task.maxFailures": "4",
@@ -154,6 +154,13 @@ def compaction(spark: SparkSession, path: str, marks: str) -> None:
         hudi_spark.compact(spark, path, options=options)
 
 
+def calls(spark: SparkSession, path: str, marks: str) -> None:
+    """What the functions do, undisturbed; what each step left is said in a file beside the marks."""
+    job = import_module("local_cluster_job")  # which needs the package
+    said = {name: job.STEPS[name](spark, Path(path)) for name in job.OFTEN}
+    Path(marks, "said.json").write_text(json.dumps(said))
+
+
 def shared_work(marks: str) -> None:
     """Note whose work a file group was; after some, the executor is killed."""
     context = TaskContext.get()
@@ -174,6 +181,7 @@ JOBS: dict[str, Callable[[SparkSession, str, str], None]] = {
     "source": source,
     "files": files,
     "compaction": compaction,
+    "calls": calls,
 }
 
 

@@ -31,6 +31,7 @@ from hudiformat.view import PARTITION_METADATA_FILE
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
 from tests.jvms import SHORT_LIVED
+from tests.spark.local_cluster_job import LEFT, OFTEN
 from tools.s3_server import S3Server
 
 pyspark = pytest.importorskip("pyspark")
@@ -75,7 +76,18 @@ def done(java: Path, store: str, unmeasured: None, tmp_path_factory: pytest.Temp
     }
     environment.pop("PYTHONPATH", None)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
-        command = [sys.executable, str(SCRIPT), master, str(folder), str(archive), store, *JOBS, "files", "compaction"]
+        command = [
+            sys.executable,
+            str(SCRIPT),
+            master,
+            str(folder),
+            str(archive),
+            store,
+            "calls",
+            *JOBS,
+            "files",
+            "compaction",
+        ]
         job = subprocess.run(command, env=environment, cwd=folder, stdout=log, stderr=log, timeout=600, check=False)
     assert job.returncode == 0, (folder / "log").read_text()[-4000:]
     return folder, json.loads((folder / "said.json").read_text())
@@ -147,6 +159,11 @@ def committed_files(table: hf.Table) -> list[str]:
 def test_executors_get_the_package_with_the_job(done: Any) -> None:
     _, said = done
     assert said["packages"] == ["./hudiformat.zip/hudiformat/__init__.pyc"]  # in the executor's own folder
+
+
+def test_the_functions_work_where_executors_get_the_package(done: Any) -> None:
+    folder, _ = done
+    assert json.loads((folder / "calls-marks" / "said.json").read_text()) == {name: LEFT[name] for name in OFTEN}
 
 
 @pytest.mark.parametrize("job", [*JOBS, "files"])
