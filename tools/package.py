@@ -146,8 +146,8 @@ def smoke(wheel: Path, python: Path, folder: Path) -> str:
     inside = environment(python, folder / "environment")
     if version_of(inside) in claimed():
         install(inside, f"{wheel}[cli,sql]")
-    else:  # a version that the project does not claim yet is tried all the same, its dependencies by their own claims
-        pip = [sys.executable, "-m", "pip", "--python", inside, "install", "--quiet"]  # uv insists on what is claimed
+    else:  # a version that the project does not claim yet, on which uv insists, is tried all the same
+        pip = (sys.executable, "-m", "pip", "--python", str(inside), "install", "--quiet")
         run([*pip, "--no-deps", "--ignore-requires-python", wheel])
         install(inside, *requirements(wheel))
     run([inside, "-c", SMOKE], cwd=folder)
