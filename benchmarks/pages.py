@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 ACCEPTED, SIZES = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "sizes.json"
 PAGE, IMAGES = ROOT / "docs" / "performance.md", ROOT / "docs" / "images"
 
-SHAPES = ("mixed", "narrow", "wide", "strings", "nested", "nullable")
+SHAPES = ("mixed", "narrow", "wide", "very wide", "strings", "nested", "nullable")
 WORKS = ("encode", "write", "decode")
 _JIT = ", jit"
 _OURS, _JITTED, _PEER, _TEXT = "#1f6feb", "#8250df", "#9aa4ae", "#7d8590"
