@@ -85,20 +85,22 @@ def narrow(count: int) -> pa.RecordBatch:
     return _with_meta({name: columns[name] for name in ("id", "large", "at")})
 
 
+def _with_columns(rows: int, columns: int) -> pa.RecordBatch:
+    """Rows of *columns* in all, as many of each of the mixed kinds."""
+    mixed_ones = _mixed(rows)
+    key = mixed_ones.pop("id")
+    repeated = {f"{name}_{i}": column for i in range(columns // 9) for name, column in mixed_ones.items()}
+    return _with_meta({"id": key, **dict(list(repeated.items())[: columns - 6])})
+
+
 def wide(count: int) -> pa.RecordBatch:
     """A hundred columns, ten of each kind."""
-    columns = _mixed(count)
-    key = columns.pop("id")
-    repeated = {f"{name}_{i}": column for i in range(11) for name, column in columns.items()}
-    return _with_meta({"id": key, **dict(list(repeated.items())[:94])})
+    return _with_columns(count, 100)
 
 
 def very_wide(count: int) -> pa.RecordBatch:
-    """Five thousand columns, about 500 of each kind."""
-    columns = _mixed(count)
-    key = columns.pop("id")
-    repeated = {f"{name}_{i}": column for i in range(555) for name, column in columns.items()}
-    return _with_meta({"id": key, **dict(list(repeated.items())[:4_994])})
+    """Five thousand columns, 555 of each kind."""
+    return _with_columns(count, 5_000)
 
 
 def strings(count: int) -> pa.RecordBatch:
