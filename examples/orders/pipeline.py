@@ -37,6 +37,8 @@ FILES = {
 def run(spark: SparkSession, folder: str, *, once: bool = False) -> None:
     """Take what has arrived in *folder*/arriving, and unless *once* what arrives from now on."""
     hudiformat.spark.register(spark)
+    # Killed while it writes the first offset, Spark leaves a temporary file, which Spark 4.1 refuses.
+    spark.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
     orders, totals = f"{folder}/orders", f"{folder}/totals"
     clean = cleaned(spark.readStream.schema(ARRIVING).option("maxFilesPerTrigger", 10).json(f"{folder}/arriving"))
     for path, schema, options in ((orders, clean.schema, ORDERS_TABLE), (totals, TOTALS, TOTALS_TABLE)):

@@ -43,6 +43,13 @@ def running(java: Path, arguments: Sequence[str], log: Path) -> Iterator[subproc
         process.wait()
 
 
+def leave_first_offset_unfinished(checkpoint: Path) -> None:
+    """What Spark leaves in *checkpoint* when it is killed while it writes the offset of the first batch."""
+    offsets = checkpoint / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.6e0b2b0c-8f5c-4a55-a4f1-0d2c5c1e7a39.tmp").write_text("v1\n")
+
+
 def wait_for_a_commit(table: hf.Table, process: subprocess.Popen[bytes]) -> None:
     before = len(table.timeline.completed)
     wait_for(lambda: len(table.timeline.completed) > before, process)

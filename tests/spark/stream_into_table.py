@@ -26,6 +26,7 @@ def main() -> None:
     coming, out = sys.argv[1:]
     spark = SparkSession.builder.getOrCreate()
     hudi_spark.register(spark)
+    spark.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")  # see docs/spark.md
     rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(coming)
     buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2", "operation": "upsert"}
     sink = hudi_spark.file_sink(f"{out}/sink", partition_by=["month"], options=MERGED)

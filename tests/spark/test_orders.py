@@ -15,7 +15,7 @@ import pytest
 from pyarrow.dataset import dataset
 
 import hudiformat as hf
-from tests.spark.killable import running, wait_for, wait_for_a_commit
+from tests.spark.killable import leave_first_offset_unfinished, running, wait_for, wait_for_a_commit
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("unmeasured")]
@@ -61,6 +61,8 @@ def test_the_pipeline_goes_on_after_it_is_killed(java: Path, tmp_path: Path) -> 
     parts = [rows[number::FILES] for number in range(FILES)]
     for number, part in enumerate(parts[: FILES // 2]):
         arrive(tmp_path / "arriving", number, part)
+    for name in ("orders", "files", "totals", "compactions"):
+        leave_first_offset_unfinished(tmp_path / "checkpoints" / name)
     log = tmp_path / "log"
     with running(java, ["-m", "examples.orders", str(tmp_path)], log) as pipeline:
         wait_for((tmp_path / "orders/.hoodie/hoodie.properties").exists, pipeline)
