@@ -199,7 +199,7 @@ class _Merge:
             return sorted({pair for part in pairs for pair in part})
         rows = KeyedRows(pa.RecordBatch.from_arrays([source.keys], ["key"]), source.keys)
         located = task.tagger.locate(rows, source.paths)
-        return sorted({(one.path, one.group) for one in located if one.group is not None and not one.is_new})
+        return sorted({(one.path, group) for one in located if not one.is_new for group in one.present})
 
     def _joined(self, target: pa.Table | None, numbers: Integers) -> pa.Table:
         """The source's rows with these numbers beside those of the table, as two structs; without them, nulls."""

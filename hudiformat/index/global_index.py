@@ -22,7 +22,6 @@ from hudiformat.storage import Storage
 from hudiformat.transaction import WritePlan
 
 _BATCH_ROWS = 65_536
-_NO_GROUP = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +38,21 @@ class Routes:
     moved: dict[tuple[str, str], pa.Array]
 
     def located(self) -> Iterator[LocatedRows]:
-        """The rows, by partition and file group."""
+        """The rows, by partition; new ones apart."""
         start = 0
         for batch in self.rows.combine_chunks().to_batches(max_chunksize=_BATCH_ROWS):
-            keys, paths, groups = (
-                array.slice(start, batch.num_rows)
-                for array in (self.keys, self.paths, self.groups.fill_null(_NO_GROUP))
-            )
-            for path, in_path in rows_by_value(paths):
-                for group, in_group in rows_by_value(groups.take(pa.array(in_path))):
-                    rows = KeyedRows(batch, keys).at(in_path[in_group])
-                    is_new = group == _NO_GROUP
-                    yield LocatedRows(path, rows, None if is_new else group, is_new=is_new)
+            keys, paths, groups = (array.slice(start, batch.num_rows) for array in (self.keys, self.paths, self.groups))
+            for path, at in rows_by_value(paths):
+                is_new = np.asarray(groups.take(pa.array(at)).is_null())
+                if is_new.any():
+                    yield LocatedRows(path, KeyedRows(batch, keys).at(at[is_new]), is_new=True)
+                if not is_new.all():
+                    known = at[~is_new]
+                    encoded = groups.take(pa.array(known)).dictionary_encode()
+                    codes = np.asarray(encoded.indices).astype(np.int64)
+                    yield LocatedRows(
+                        path, KeyedRows(batch, keys).at(known), tuple(encoded.dictionary.to_pylist()), codes
+                    )
             start += batch.num_rows
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -45,6 +46,23 @@ class KeyedRows:
         """The same rows, whose keys have been looked up and are in no base file."""
         return KeyedRows(self.rows, self.keys, np.full(len(self), NOT_IN_BASE_FILE))
 
+    @classmethod
+    def joined(cls, parts: Sequence[KeyedRows]) -> KeyedRows:
+        """The rows of *parts*, of which there is one at least; they have positions where those of all parts have."""
+        if len(parts) == 1:
+            return parts[0]
+        positions = [part.positions for part in parts if part.positions is not None]
+        return cls(
+            pa.concat_batches([part.rows for part in parts]),
+            pa.concat_arrays([part.keys for part in parts]),
+            np.concatenate(positions) if len(positions) == len(parts) else None,
+        )
+
+    def slice(self, start: int, count: int) -> KeyedRows:
+        """*count* rows from *start*, which are not copied."""
+        positions = None if self.positions is None else self.positions[start : start + count]
+        return KeyedRows(self.rows.slice(start, count), self.keys.slice(start, count), positions)
+
     def at(self, indices: Integers) -> KeyedRows:
         """The rows at *indices*, in that order."""
         positions = None if self.positions is None else self.positions[indices]
@@ -61,16 +79,77 @@ class KeyedRows:
 
 @dataclass(frozen=True, slots=True)
 class LocatedRows:
-    """Rows of one partition that belong to one file group.
+    """Rows of one partition, and the file groups that they belong to: row ``i`` to ``groups[codes[i]]``.
 
-    ``group`` is a file id, or the name of a group that the plan's placement is going to open.  New rows
-    (``is_new``) without a group are assigned to file groups by sizing, once all of them are known.
+    Without ``codes`` all belong to the one group there is.  A group is a file id, or the name of a group that the
+    plan's placement is going to open.  New rows (``is_new``) without a group are assigned to file groups by sizing,
+    once all of them are known.
     """
 
     path: str
     rows: KeyedRows
-    group: str | None = None
+    groups: tuple[str, ...] = ()
+    codes: Integers | None = None
     is_new: bool = False
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The groups that have rows here, in order."""
+        if self.codes is None:
+            return self.groups
+        return tuple(self.groups[code] for code in np.flatnonzero(np.bincount(self.codes)).tolist())
+
+    def apart(self) -> Iterator[LocatedRows]:
+        """The rows of each group that has some."""
+        if self.codes is None:
+            yield self
+            return
+        for code, chosen in rows_by_code(self.codes):
+            yield replace(self, rows=self.rows.at(chosen), groups=(self.groups[code],), codes=None)
+
+
+def by_group(parts: Sequence[LocatedRows], *, small: int) -> Iterator[tuple[str, KeyedRows]]:
+    """The rows of each file group of *parts*, in their order; the groups in the order in which they come first.
+
+    A group of up to *small* bytes comes once, of which all are taken together: of many groups in many parts that is
+    much less work than a piece of each part for each of them.  The rows of a larger group come by part.
+    """
+    if not parts:
+        return
+    number_of: dict[str, int] = {}
+    numbers = [_numbered(part, number_of) for part in parts]
+    counts = np.bincount(np.concatenate(numbers), minlength=len(number_of))
+    is_large = counts * (sum(part.rows.rows.nbytes for part in parts) / counts.sum()) > small
+    pieces: dict[int, list[KeyedRows]] = defaultdict(list)
+    for part, chosen in zip(parts, numbers, strict=True):
+        at = np.flatnonzero(is_large[chosen])
+        for number, some in rows_by_code(chosen[at]):
+            pieces[number].append(part.rows.at(at[some]))
+    together = None if is_large.all() else _together(parts, numbers, ~is_large)
+    start = 0
+    for group, number in number_of.items():
+        if together is not None and not is_large[number]:
+            yield group, together.slice(start, int(counts[number]))
+            start += int(counts[number])
+        yield from ((group, piece) for piece in pieces.pop(number, ()))
+
+
+def _numbered(part: LocatedRows, number_of: dict[str, int]) -> Integers:
+    """The number of each row's group, in *number_of*, which gets those that are not there yet."""
+    if part.codes is None:
+        (group,) = part.groups
+        return np.full(len(part.rows), number_of.setdefault(group, len(number_of)))
+    numbers = np.zeros(len(part.groups), np.int64)
+    for code in np.flatnonzero(np.bincount(part.codes)).tolist():
+        numbers[code] = number_of.setdefault(part.groups[code], len(number_of))
+    return numbers[part.codes]
+
+
+def _together(parts: Sequence[LocatedRows], numbers: Sequence[Integers], chosen: Booleans) -> KeyedRows:
+    """The rows of the *chosen* groups, sorted by their numbers."""
+    kept = [chosen[one] for one in numbers]
+    rows = KeyedRows.joined([part.rows.where(one) for part, one in zip(parts, kept, strict=True)])
+    return rows.at(np.argsort(np.concatenate([n[k] for n, k in zip(numbers, kept, strict=True)]), kind="stable"))
 
 
 def taken(rows: Rows, indices: Integers) -> Rows:

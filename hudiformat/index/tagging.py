@@ -22,10 +22,10 @@ from hudiformat.index.listed_index import ListedIndex
 from hudiformat.index.rows import (
     NEW,
     NOT_IN_BASE_FILE,
+    Booleans,
     KeyedRows,
     LocatedRows,
     Tags,
-    rows_by_code,
     rows_by_value,
 )
 from hudiformat.logfile import LogReader
@@ -97,7 +97,8 @@ class Tagger:
     def locate(self, rows: KeyedRows, paths: pa.Array) -> Iterator[LocatedRows]:
         """Where *rows* belong, whose partition paths are *paths*.
 
-        A row comes once for each file group that has its key.  A delete of a key that no file group has is left out.
+        The rows of a partition that are new come apart from the others.  A row comes once for each file group that has
+        its key.  A delete of a key that no file group has is left out.
 
         Raises:
             DataError: an insert of an existing key, where ``hoodie.datasource.insert.dup.policy`` says fail.
@@ -116,15 +117,14 @@ class Tagger:
             tags = self.partition(path).tag(part.keys)
             if checks_duplicates:
                 self._refuse_duplicates(path, part, tags)
-            for code, chosen in rows_by_code(tags.codes):
-                found = part.at(tags.rows[chosen])
-                if tags.positions is not None:
-                    found = replace(found, positions=tags.positions[chosen])
-                if code == NEW:
-                    if plan.operation is not Operation.DELETE:
-                        yield LocatedRows(path, found, is_new=True)
-                elif not checks_duplicates and (tags.existing[code] or plan.operation is not Operation.DELETE):
-                    yield LocatedRows(path, found, tags.file_ids[code])
+            is_new = tags.codes == NEW
+            if is_new.any() and plan.operation is not Operation.DELETE:
+                yield LocatedRows(path, _tagged(part, tags, is_new), is_new=True)
+            known = ~is_new
+            if plan.operation is Operation.DELETE:
+                known[known] = np.array(tags.existing, np.bool_)[tags.codes[known]]
+            if known.any() and not checks_duplicates:
+                yield LocatedRows(path, _tagged(part, tags, known), tags.file_ids, tags.codes[known])
 
     def locate_bucket(self, path: str, bucket: int, rows: KeyedRows) -> Iterator[LocatedRows]:
         """Where rows of one partition belong whose bucket is known.
@@ -134,7 +134,7 @@ class Tagger:
         """
         file_id, existing = self.partition(path).bucket(bucket)
         if existing or self._plan.operation is not Operation.DELETE:
-            yield LocatedRows(path, rows, file_id)
+            yield LocatedRows(path, rows, (file_id,))
 
     def note_written(self, stats: Iterable[WriteStat]) -> None:
         """Note what the write has appended: log files of updates alone need not be read in order to know their keys."""
@@ -192,7 +192,7 @@ class PartitionIndex:
             return bucket_tags(self._numbering.numbers(record_keys), self.bucket)
         if self._plan.record_index is not None:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
-            return listed.tag(record_keys, self._path, {one.file_id for one in self.slices})
+            return listed.tag(record_keys, self._path, set(self.slice_of))
         known = [*self._known_beside(record_keys), *self._known]
         return merged_tags([tags for one in known for tags in one.tags(record_keys)], len(record_keys))
 
@@ -211,6 +211,11 @@ class PartitionIndex:
     def slices(self) -> list[FileSlice]:
         """The newest slice of each file group."""
         return latest_slices(build_slices(self._path, self._files, self._plan.visibility))
+
+    @cached_property
+    def slice_of(self) -> dict[str, FileSlice]:
+        """The newest slice of each file group, by file id."""
+        return {one.file_id: one for one in self.slices}
 
     @property
     def is_listed_as_partition(self) -> bool:
@@ -258,8 +263,9 @@ class PartitionIndex:
         """Note a log file that has only updates: of keys that were found among those that are kept of the slice."""
         looked_up = {one.file_id for one in self._known if isinstance(one, SliceKeys)}
         if self._kept is not None and stat.file_id in looked_up:
-            file_slice = next(one for one in self.slices if one.file_id == stat.file_id)
-            self._kept.add_updates(file_slice, base_name(stat.path or ""), stat.file_size_in_bytes or 0)
+            self._kept.add_updates(
+                self.slice_of[stat.file_id], base_name(stat.path or ""), stat.file_size_in_bytes or 0
+            )
 
     def _take_kept(self, slices: Iterable[FileSlice]) -> None:
         """Look up among the keys of *slices* that are kept between commits, with those of further log files."""
@@ -368,6 +374,12 @@ class PartitionIndex:
 
     def _counting(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
         return counting_blocks(blocks, counts=self._plan.visibility.counts_block)
+
+
+def _tagged(rows: KeyedRows, tags: Tags, chosen: Booleans) -> KeyedRows:
+    """Of the *rows* that *tags* are of, those of the *chosen* tags, with the positions that these know."""
+    positions = None if tags.positions is None else tags.positions[chosen]
+    return replace(rows.at(tags.rows[chosen]), positions=positions)
 
 
 def _add_keys(block: LogBlock, keys: list[pa.Array], deleted: list[pa.Array]) -> None:

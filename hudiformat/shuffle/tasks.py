@@ -104,7 +104,7 @@ def _located(
     for kind in (False, True):
         chosen = rows.where(is_new == kind)
         if len(chosen):
-            yield LocatedRows(path, chosen, group, is_new=kind)
+            yield LocatedRows(path, chosen, (group,), is_new=kind)
 
 
 def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.RecordBatch]:

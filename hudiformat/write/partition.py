@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, rows_by_code
+from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, by_group, rows_by_code
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
@@ -34,6 +34,8 @@ from hudiformat.write.rows import deleted_rows, ordering_of_deletes, without_del
 _ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
 _MOST_THREADS = 8
+_PARTS_OF_A_BLOCK = 1024
+"""Rows of one file group are few where so many times as many fit into a block."""
 
 Handle = AppendHandle | AppendNewHandle | CreateHandle | MergeHandle
 
@@ -56,7 +58,7 @@ class PartitionWriter:
         self._placing = NewRows(target, index, self._handles)
         self._new: list[KeyedRows] = []
         self._placed: list[tuple[str, KeyedRows]] = []
-        self._known: dict[str, list[KeyedRows]] = {}
+        self._known: list[LocatedRows] = []
         self._moved: list[tuple[str, pa.Array]] = []
         self._waiting_bytes = 0
 
@@ -71,20 +73,20 @@ class PartitionWriter:
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
-        rows, group = located.rows, located.group
+        rows = located.rows
         if located.is_new:
             rows = without_deletes(rows, self._plan.schema.delete_column)
             if self._plan.partial is not None:  # new rows need all columns: null where the write brings none
                 rows = replace(rows, rows=self._plan.schema.fit(rows.rows))
             if not len(rows):
                 return
-        if group is None:
-            self._new.append(rows)
-        elif located.is_new:
-            self._placed.append((group, rows))
+        if not located.is_new:
+            self._refuse_in_clustering(*located.present)
+            self._known.append(located)
+        elif located.groups:
+            self._placed += [(group, rows) for group in located.groups]
         else:
-            self._refuse_in_clustering(group)
-            self._known.setdefault(group, []).append(rows)
+            self._new.append(rows)
         self._waiting_bytes += rows.rows.nbytes
 
     def remove(self, file_id: str, record_keys: pa.Array) -> None:
@@ -99,11 +101,10 @@ class PartitionWriter:
     def settle(self) -> None:
         """Hand the rows that are waiting to the handles of their file groups."""
         new, known, planned = self._new, self._known, self._placed
-        self._new, self._known, self._placed, self._waiting_bytes = [], {}, [], 0
+        self._new, self._known, self._placed, self._waiting_bytes = [], [], [], 0
         placed = self._placing.placed(new) if new else []
-        for file_id, parts in known.items():
-            for rows in parts:
-                self._update(file_id, rows)
+        for file_id, rows in by_group(known, small=self._few):
+            self._update(file_id, rows)
         for file_id, keys in self._moved:
             self._handle_of_known(file_id).delete(keys)
         self._moved = []
@@ -142,10 +143,21 @@ class PartitionWriter:
         if not self._index.is_listed_as_partition:
             enter_partition(self._target.storage, self._plan, self._path)
 
-    def _refuse_in_clustering(self, file_id: str) -> None:
-        if (self._path, file_id) in self._plan.in_clustering:
+    @property
+    def _few(self) -> int:
+        """The bytes of rows of one file group that may come in one piece: its files are the same as if they did not.
+
+        Blocks are far from full with them.  Rows that a base file gets without being compared would be in other pages.
+        """
+        operation, kind = self._plan.operation, self._plan.config.table_type
+        is_copied = operation in REPLACING or (operation in _INSERTS and kind is TableType.COPY_ON_WRITE)
+        return 0 if is_copied else self._plan.options.block_max_size // _PARTS_OF_A_BLOCK
+
+    def _refuse_in_clustering(self, *file_ids: str) -> None:
+        found = next((one for one in file_ids if (self._path, one) in self._plan.in_clustering), None)
+        if found is not None:
             raise UnsupportedFeatureError(
-                f"the file group {file_id} in partition {self._path!r} is in a pending clustering, which would lose "
+                f"the file group {found} in partition {self._path!r} is in a pending clustering, which would lose "
                 "updates: carry it out or roll it back first",
                 feature="updates during a clustering",
             )
@@ -327,8 +339,8 @@ class GroupHandles:
         is_cow = self._plan.config.table_type is TableType.COPY_ON_WRITE
         is_replacing = self._plan.operation in REPLACING  # which opens buckets anew
         if is_cow or is_replacing or (file_id in self.rewritten and self._kind is Kind.MOR_BLIND):
-            return MergeHandle(self._target.of_group(file_id), self._slice(file_id))
-        target, below = self._target.of_group(file_id), self._slice(file_id)
+            return MergeHandle(self._target.of_group(file_id), self._index.slice_of.get(file_id))
+        target, below = self._target.of_group(file_id), self._index.slice_of.get(file_id)
         return AppendHandle(
             target,
             below=below if self._plan.config.cdc_enabled or self._plan.logs_name_slices else None,
@@ -347,9 +359,6 @@ class GroupHandles:
         return LoggedEntries(
             target, below, deleted=lambda: index.deleted_keys(None if finds_live else below), in_index=of_rows
         )
-
-    def _slice(self, file_id: str) -> FileSlice | None:
-        return next((item for item in self._index.slices if item.file_id == file_id), None)
 
 
 def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]:

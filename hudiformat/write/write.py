@@ -284,6 +284,7 @@ class WriteTask:
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
         self._counter = 1
+        self._buffered = 0
         self._threads = threads
         self._complete = CompleteFiles(sync=plan.options.sync and self._storage.capabilities.sync)
 
@@ -293,8 +294,14 @@ class WriteTask:
         Raises:
             UnsupportedFeatureError: an update of a file group in a pending clustering.
         """
-        self._partition(located.path).write(located)
-        self._relieve()
+        fits = self._buffered + located.rows.rows.nbytes <= _MAX_BUFFERED
+        partition = self._partition(located.path)
+        for part in (located,) if fits else located.apart():
+            self._buffered -= partition.buffered_bytes
+            partition.write(part)
+            self._buffered += partition.buffered_bytes
+            if self._buffered > _MAX_BUFFERED:
+                self._relieve()
 
     def located(self, rows: PreparedRows) -> Iterator[LocatedRows]:
         """Where rows belong, one per key where the write wants that; what moves is removed from where it was.
@@ -336,6 +343,7 @@ class WriteTask:
     def end_groups(self, path: str) -> None:
         """Finish the file groups of a partition that have got rows: no more will come.  None of them stay in memory."""
         if path in self._partitions:
+            self._buffered -= self._partitions[path].buffered_bytes
             self._stats += close_handles([*self._partitions[path].closing()], threads=self._threads)
 
     def finish(self) -> list[WriteStat]:
@@ -384,9 +392,9 @@ class WriteTask:
 
     def _relieve(self) -> None:
         sizes = {path: partition.buffered_bytes for path, partition in self._partitions.items()}
-        buffered = sum(sizes.values())
         for path in sorted(sizes, key=sizes.__getitem__, reverse=True):
-            if buffered <= _MAX_BUFFERED:
-                return
+            if self._buffered <= _MAX_BUFFERED:
+                break
             self._partitions[path].flush()
-            buffered -= sizes[path]
+            self._buffered -= sizes[path]
+        self._buffered = sum(partition.buffered_bytes for partition in self._partitions.values())

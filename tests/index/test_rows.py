@@ -15,6 +15,7 @@ from hudiformat.index.rows import (
     Integers,
     KeyedRows,
     LocatedRows,
+    by_group,
     in_one_piece,
     rows_by_code,
     rows_by_value,
@@ -147,6 +148,56 @@ def test_rows_that_follow_each_other_are_not_copied() -> None:
 def test_rows_of_a_file_group_are_new_or_updates() -> None:
     rows = keyed("a")
     waiting = LocatedRows("x", rows, is_new=True)
-    assert (waiting.group, waiting.is_new) == (None, True)  # sizing assigns it, once all new rows are known
-    known = LocatedRows("x", rows, "f-0")
-    assert (known.group, known.is_new) == ("f-0", False)
+    assert (waiting.present, waiting.is_new) == ((), True)  # sizing assigns it, once all new rows are known
+    known = LocatedRows("x", rows, ("f-0",))
+    assert (known.present, known.is_new) == (("f-0",), False)
+
+
+def located(groups: list[str], names: tuple[str, ...], first: int, *, positions: bool) -> LocatedRows:
+    """Rows that belong to *groups*, of which *names* has all and others; numbered from *first*."""
+    numbers = range(first, first + len(groups))
+    rows = pa.record_batch({"n": list(numbers)}, schema=pa.schema([("n", pa.int64())]))
+    keys = pa.array([f"k{number}" for number in numbers], pa.string())
+    codes = np.array([names.index(group) for group in groups], np.int64)
+    return LocatedRows("x", KeyedRows(rows, keys, np.arange(len(groups)) if positions else None), names, codes)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=9), max_size=4),
+    st.sampled_from([0, 8, 17, 1000]),
+    st.booleans(),
+)
+def test_each_file_group_has_its_rows_in_their_order(parts: list[list[str]], small: int, positions: bool) -> None:
+    waiting, start = [], 0
+    for part in parts:
+        waiting.append(located(part, tuple("edcba"), start, positions=positions))
+        start += len(part)
+    expected: dict[str, list[list[tuple[object, ...]]]] = {}
+    for many in waiting:
+        assert many.present == tuple(one.groups[0] for one in many.apart())
+        for one in many.apart():
+            expected.setdefault(one.present[0], []).append(shown(one.rows))
+    found: dict[str, list[list[tuple[object, ...]]]] = {}
+    for group, rows in by_group(waiting, small=small):
+        found.setdefault(group, []).append(shown(rows))
+    for group, pieces_of in expected.items():
+        if sum(map(len, pieces_of)) * 8 <= small:
+            expected[group] = [[row for piece in pieces_of for row in piece]]
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+def test_rows_of_one_group_need_no_codes() -> None:
+    one, other = (LocatedRows("x", keyed(key), (group,)) for key, group in (("a", "f"), ("b", "g")))
+    assert list(one.apart()) == [one]
+    assert [(group, shown(rows)) for group, rows in by_group([one, other, one], small=1000)] == [
+        ("f", [(0, "a"), (0, "a")]),
+        ("g", [(0, "b")]),
+    ]
+
+
+def test_joined_rows_have_positions_where_all_of_them_have() -> None:
+    known, unknown = keyed("a", positions=[5]), keyed("b")
+    assert KeyedRows.joined([known]) is known
+    assert shown(KeyedRows.joined([known, known])) == [(0, "a", 5), (0, "a", 5)]
+    assert shown(KeyedRows.joined([known, unknown])) == [(0, "a"), (0, "b")]

@@ -20,9 +20,11 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, create_table, open_table
+from hudiformat.index import global_index
 from hudiformat.options import TABLE_KEYS, IndexType
 from hudiformat.storage import LocalStorage
 from hudiformat.timeline import TableType
+from hudiformat.write import partition, write
 from tests.effort import sample
 from tests.tables import FLAGGED, Clock, tree
 
@@ -141,6 +143,18 @@ def test_the_same_rows_and_instants_give_the_same_files(name: str, tmp_path: Pat
     found = digest(name, tmp_path / "one")
     is_comparable = recorded["pyarrow"] == pa.__version__
     assert found == (recorded["tables"][name] if is_comparable else digest(name, tmp_path / "two"))
+
+
+@pytest.mark.parametrize("name", sample(TABLES, of=4, thorough=2))
+def test_rows_that_come_in_many_parts_are_written_as_if_each_part_were_for_itself(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (write, global_index):
+        monkeypatch.setattr(module, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(write, "_BATCHES", 1000)
+    together = digest(name, tmp_path / "one")
+    monkeypatch.setattr(partition, "_PARTS_OF_A_BLOCK", 1 << 40)
+    assert digest(name, tmp_path / "two") == together
 
 
 def record() -> None:
