@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
+import stat
 import weakref
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,11 +28,18 @@ def map_file(path: str | os.PathLike[str]) -> memoryview:
     Raises:
         OSError: there is no such file, or it cannot be read.
     """
-    with Path(path).open("rb") as opened:  # its errors say more than Arrow's
-        if not os.fstat(opened.fileno()).st_size:
+    name = os.fspath(path)
+    opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC)  # its errors say more than Arrow's
+    try:
+        found = os.fstat(opened)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if not found.st_size:
             return memoryview(b"")  # an empty file cannot be mapped
-        with pa.memory_map(os.fspath(path)) as file:
+        with pa.memory_map(name) as file:
             buffer = file.read_buffer()
+    finally:
+        os.close(opened)
     _maps[id(buffer)] = buffer
     return memoryview(buffer).cast("B")
 

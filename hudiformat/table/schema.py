@@ -64,12 +64,12 @@ class TableSchema:
     @property
     def arrow(self) -> pa.Schema:
         """The table's own columns."""
-        return without_meta_fields(avro_to_arrow(self.avro))
+        return _own_columns(self.avro)
 
     @property
     def arrow_with_meta(self) -> pa.Schema:
         """The meta fields and the table's own columns."""
-        return meta_schema(self.arrow, operation=self.keeps_operations)
+        return _all_columns(self.avro, operation=self.keeps_operations)
 
     @property
     def avro_with_meta(self) -> str:
@@ -318,3 +318,13 @@ def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
             return None
         kind = kind.field(one).type
     return kind
+
+
+@lru_cache(maxsize=64)
+def _own_columns(avro: str) -> pa.Schema:
+    return without_meta_fields(avro_to_arrow(avro))
+
+
+@lru_cache(maxsize=64)
+def _all_columns(avro: str, *, operation: bool) -> pa.Schema:
+    return meta_schema(_own_columns(avro), operation=operation)
