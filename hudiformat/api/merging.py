@@ -22,14 +22,14 @@ from hudiformat.api.projecting import projected, value_expression
 from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
 from hudiformat.errors import DataError, OptionError, SchemaError, shown, unknown_column
 from hudiformat.index import GROUP, PATH, ExistingRows, Integers, KeyedRows
-from hudiformat.merge import KeyIndex
+from hudiformat.merge import KeyIndex, combined_rows
 from hudiformat.options import Operation
 from hudiformat.query import SliceQuery
 from hudiformat.storage import Storage
 from hudiformat.table import RowKeys, TableSchema, TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.write import PreparedRows, WriteTask, as_reader, check_rows, combined_rows, local_task, suited
+from hudiformat.write import PreparedRows, WriteTask, as_reader, check_rows, local_task, suited
 
 SOURCE, TARGET = "source", "target"
 

@@ -59,14 +59,15 @@ def add_meta_columns(
     *,
     instant: str,
     partition_path: str,
-    file_name: str,
+    file_name: str | pa.Array,
     task_partition: int,
     first_counter: int,
     operation: str | None = None,
 ) -> pa.RecordBatch:
     """Return *batch* with the meta columns in front; its rows are numbered from *first_counter*.
 
-    Columns with the same value in all rows are dictionary arrays with one value.
+    The *file_name* is that of all rows, or an array of one for each.  Columns with the same value in all rows are
+    dictionary arrays with one value.
     """
     count = batch.num_rows
     counters = pa.array(np.arange(first_counter, first_counter + count))
@@ -75,7 +76,7 @@ def add_meta_columns(
         _sequence_numbers(counters, instant, task_partition),
         record_keys,
         _repeated(partition_path, count),
-        _repeated(file_name, count),
+        _repeated(file_name, count) if isinstance(file_name, str) else file_name,
         *([] if operation is None else [_repeated(operation, count)]),
     ]
     schema = _with_meta(batch.schema, tuple(column.type for column in meta))

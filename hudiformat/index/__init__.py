@@ -14,10 +14,12 @@ from hudiformat.index.rows import (
     Integers,
     KeyedRows,
     LocatedRows,
+    SortedRows,
     by_group,
     in_one_piece,
     rows_by_code,
     rows_by_value,
+    sorted_by_group,
     taken,
 )
 from hudiformat.index.tagging import PartitionIndex, Tagger
@@ -39,6 +41,7 @@ __all__ = [
     "Node",
     "PartitionIndex",
     "ResizeLimits",
+    "SortedRows",
     "Tagger",
     "by_group",
     "first_ring",
@@ -53,5 +56,6 @@ __all__ = [
     "rows_by_code",
     "rows_by_value",
     "save_ring",
+    "sorted_by_group",
     "taken",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -108,30 +107,43 @@ class LocatedRows:
             yield replace(self, rows=self.rows.at(chosen), groups=(self.groups[code],), codes=None)
 
 
-def by_group(parts: Sequence[LocatedRows], *, small: int) -> Iterator[tuple[str, KeyedRows]]:
-    """The rows of each file group of *parts*, in their order; the groups in the order in which they come first.
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows of several file groups, one group after the other: those of ``groups[i]`` are ``counts[i]``."""
 
-    A group of up to *small* bytes comes once, of which all are taken together: of many groups in many parts that is
-    much less work than a piece of each part for each of them.  The rows of a larger group come by part.
+    rows: KeyedRows
+    groups: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    def slices(self) -> Iterator[tuple[str, int, int]]:
+        """Each group, the first of its rows, and how many it has."""
+        start = 0
+        for group, count in zip(self.groups, self.counts, strict=True):
+            yield group, start, count
+            start += count
+
+
+def sorted_by_group(parts: Sequence[LocatedRows], *, small: int) -> SortedRows | None:
+    """The rows of *parts* by file group, in their order; None where one group has more than *small* bytes.
+
+    The groups are in the order in which they come first.
     """
-    if not parts:
-        return
     number_of: dict[str, int] = {}
-    numbers = [_numbered(part, number_of) for part in parts]
-    counts = np.bincount(np.concatenate(numbers), minlength=len(number_of))
-    is_large = counts * (sum(part.rows.rows.nbytes for part in parts) / counts.sum()) > small
-    pieces: dict[int, list[KeyedRows]] = defaultdict(list)
-    for part, chosen in zip(parts, numbers, strict=True):
-        at = np.flatnonzero(is_large[chosen])
-        for number, some in rows_by_code(chosen[at]):
-            pieces[number].append(part.rows.at(at[some]))
-    together = None if is_large.all() else _together(parts, numbers, ~is_large)
-    start = 0
-    for group, number in number_of.items():
-        if together is not None and not is_large[number]:
-            yield group, together.slice(start, int(counts[number]))
-            start += int(counts[number])
-        yield from ((group, piece) for piece in pieces.pop(number, ()))
+    numbers = np.concatenate([_numbered(part, number_of) for part in parts])
+    counts = np.bincount(numbers, minlength=len(number_of))
+    if counts.max() * (sum(part.rows.rows.nbytes for part in parts) / counts.sum()) > small:
+        return None
+    rows = KeyedRows.joined([part.rows for part in parts]).at(np.argsort(numbers, kind="stable"))
+    return SortedRows(rows, tuple(number_of), tuple(counts.tolist()))
+
+
+def by_group(parts: Sequence[LocatedRows]) -> Iterator[tuple[str, KeyedRows]]:
+    """The rows of each file group, by part; the groups in the order in which they come first."""
+    pieces: dict[str, list[KeyedRows]] = {}
+    for part in parts:
+        for one in part.apart():
+            pieces.setdefault(one.groups[0], []).append(one.rows)
+    yield from ((group, piece) for group, of_group in pieces.items() for piece in of_group)
 
 
 def _numbered(part: LocatedRows, number_of: dict[str, int]) -> Integers:
@@ -143,13 +155,6 @@ def _numbered(part: LocatedRows, number_of: dict[str, int]) -> Integers:
     for code in np.flatnonzero(np.bincount(part.codes)).tolist():
         numbers[code] = number_of.setdefault(part.groups[code], len(number_of))
     return numbers[part.codes]
-
-
-def _together(parts: Sequence[LocatedRows], numbers: Sequence[Integers], chosen: Booleans) -> KeyedRows:
-    """The rows of the *chosen* groups, sorted by their numbers."""
-    kept = [chosen[one] for one in numbers]
-    rows = KeyedRows.joined([part.rows.where(one) for part, one in zip(parts, kept, strict=True)])
-    return rows.at(np.argsort(np.concatenate([n[k] for n, k in zip(numbers, kept, strict=True)]), kind="stable"))
 
 
 def taken(rows: Rows, indices: Integers) -> Rows:

@@ -12,7 +12,7 @@ from hudiformat.merge.candidates import (
     read_candidates,
     read_records,
 )
-from hudiformat.merge.keys import KeyIndex, RowSource, all_differ, key_hashes
+from hudiformat.merge.keys import KeyIndex, RowSource, all_differ, combine, combined_rows, key_hashes
 from hudiformat.merge.rule import MergeRule, PartialUpdate, RecordMerger, comparable, without_ordering
 from hudiformat.merge.slice import Survivors, merge_slice, survivors
 
@@ -26,6 +26,8 @@ __all__ = [
     "Survivors",
     "all_differ",
     "candidates_of",
+    "combine",
+    "combined_rows",
     "comparable",
     "counting_blocks",
     "delete_schema",

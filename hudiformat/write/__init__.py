@@ -10,7 +10,7 @@ from hudiformat.write.handles.copied import CopiedFiles, can_copy
 from hudiformat.write.overwrite import delete_partitions, matching_partitions, overwrite, overwrite_by, replaced_groups
 from hudiformat.write.placement import FIRST_NEW, groups_of_new
 from hudiformat.write.planning import plan_inserts
-from hudiformat.write.rows import combine_parts, combined_rows, delete_ordering
+from hudiformat.write.rows import combine_parts, delete_ordering
 from hudiformat.write.write import (
     CheckedColumns,
     PreparedRows,
@@ -35,7 +35,6 @@ __all__ = [
     "can_copy",
     "check_rows",
     "combine_parts",
-    "combined_rows",
     "delete_ordering",
     "delete_partitions",
     "evolve_table",

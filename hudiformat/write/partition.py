@@ -12,11 +12,21 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.index import Integers, KeyedRows, LocatedRows, PartitionIndex, by_group, rows_by_code
+from hudiformat.index import (
+    Integers,
+    KeyedRows,
+    LocatedRows,
+    PartitionIndex,
+    SortedRows,
+    by_group,
+    rows_by_code,
+    sorted_by_group,
+)
 from hudiformat.naming import new_file_id, new_group_uuid
 from hudiformat.options import REPLACING, Operation
 from hudiformat.sizing import FlinkTasks, GroupVerdict, Kind, PartitionPlan, Verdict
@@ -103,8 +113,8 @@ class PartitionWriter:
         new, known, planned = self._new, self._known, self._placed
         self._new, self._known, self._placed, self._waiting_bytes = [], [], [], 0
         placed = self._placing.placed(new) if new else []
-        for file_id, rows in by_group(known, small=self._few):
-            self._update(file_id, rows)
+        if known:
+            self._settle_known(known)
         for file_id, keys in self._moved:
             self._handle_of_known(file_id).delete(keys)
         self._moved = []
@@ -114,6 +124,26 @@ class PartitionWriter:
             name = new_group(group)
             handle = self._handles.of(group) if name is None else self._handles.of_new(name)
             handle.insert(rows, first_counter=self._count(len(rows)))
+
+    def _settle_known(self, known: Sequence[LocatedRows]) -> None:
+        rows = sorted_by_group(known, small=self._few)
+        if rows is None:
+            pieces = by_group(known)
+        else:
+            handles = [self._handle_of_known(file_id) for file_id in rows.groups]
+            appending = [handle for handle in handles if isinstance(handle, AppendHandle)]
+            if len(appending) == len(handles) and self._are_updates(rows.rows.rows):
+                _append_together(appending, rows, first_counter=self._count(len(rows.rows)))
+                return
+            pieces = ((file_id, rows.rows.slice(start, count)) for file_id, start, count in rows.slices())
+        for file_id, piece in pieces:
+            self._update(file_id, piece)
+
+    def _are_updates(self, rows: pa.RecordBatch) -> bool:
+        """Whether no row is a delete, and no new rows join them, with which they might fill a block."""
+        plan = self._plan
+        has_deletes = plan.operation is Operation.DELETE or deleted_rows(rows, plan.schema.delete_column).any()
+        return plan.uses_buckets and not has_deletes
 
     def flush(self) -> None:
         """Settle, and write what the handles can write before the end."""
@@ -359,6 +389,15 @@ class GroupHandles:
         return LoggedEntries(
             target, below, deleted=lambda: index.deleted_keys(None if finds_live else below), in_index=of_rows
         )
+
+
+def _append_together(handles: Sequence[AppendHandle], rows: SortedRows, *, first_counter: int) -> None:
+    """Give each of *handles* the rows of its group; what is done once for all of them is most of the work."""
+    numbers = np.repeat(np.arange(len(handles), dtype=np.int32), rows.counts)
+    file_ids = pa.DictionaryArray.from_arrays(numbers, pa.array(rows.groups))
+    stored = handles[0].stored(rows.rows, file_ids, first_counter, is_update=True)
+    for handle, (_, start, count) in zip(handles, rows.slices(), strict=True):
+        handle.take(stored.share(start, count))
 
 
 def close_handles(handles: Sequence[Handle], *, threads: int) -> list[WriteStat]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hudiformat.avro.arrays import rows_within
 from hudiformat.index import Booleans, Integers, KeyedRows
-from hudiformat.merge import KeyIndex, all_differ, comparable
+from hudiformat.merge import combine
 from hudiformat.query import KeyParts, spill_folder
 
 _PARTS_ON_DISK = 16
@@ -66,42 +66,10 @@ def _as_spark_holds(values: pa.Array) -> pa.Array:
     return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
 
 
-def combined_rows(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Sequence[str]) -> Integers | None:
-    """The indices of the rows to keep, in ascending order: one per key; None for all rows.
-
-    *groups* are arrays that together are the key, the record key last, after the partition path if that is part of it.
-    Of several rows with one key, the row with the highest ordering values is kept; of equals, the last.
-
-    Source: HoodieWriteHelper.deduplicateRecords.
-    """
-    if all_differ(pa.chunked_array([groups[-1]])):
-        return None
-    # Three rows with the keys a, b, a and the ordering values 2, 1, 1:
-    #   codes          0  1  0    a number for each key
-    #   order          2  0  1    the rows by key, then ordering value, then index
-    #   codes[order]   0  0  1
-    #   last           1  2       where the next row in `order` has another key
-    #   order[last]    0  1       the rows that are kept
-    codes = np.zeros(rows.num_rows, dtype=np.int64)
-    for group in groups:
-        known = KeyIndex.of(pa.chunked_array([group]))
-        codes = codes * len(known) + known.numbers()
-    ranks = comparable(tuple(rows[name] for name in ordering_fields), rows.num_rows)
-    order = np.lexsort((np.arange(rows.num_rows), ranks, codes))
-    last = np.flatnonzero(np.diff(codes[order], append=-1))
-    return None if len(last) == rows.num_rows else np.sort(order[last])
-
-
-def combine(rows: pa.Table, groups: Sequence[pa.Array], ordering_fields: Sequence[str]) -> pa.Table:
-    """*rows* with one row per key; arguments as for :func:`combined_rows`."""
-    kept = combined_rows(rows, groups, ordering_fields)
-    return rows if kept is None else rows.take(pa.array(kept))
-
-
 def combine_parts(
     parts: Iterable[pa.RecordBatch], key: str, ordering_fields: tuple[str, ...], *, memory: int
 ) -> Iterator[pa.RecordBatch]:
-    """As :func:`combine`, for rows that come in *parts*; *key* is the column that they are told apart by.
+    """As :func:`hudiformat.merge.combine`, for rows that come in *parts*; they are told apart by the column *key*.
 
     More than *memory* bytes of them are put aside on disk, in parts by their keys, and combined one part at a time.
     """
@@ -155,6 +123,11 @@ class Rows(NamedTuple):
         rows = self.rows.slice(start, stop - start)
         return Rows.of(rows, self.updates[start:stop], self.positions[start:stop])
 
+    def share(self, start: int, count: int) -> Rows:
+        """*count* rows from *start*, whose size is their share of that of all."""
+        rows, stop = self.rows.slice(start, count), start + count
+        return Rows(rows, self.updates[start:stop], self.positions[start:stop], self.size * count // len(self.rows))
+
 
 class WaitingRows:
     """Rows in the order in which they came, some of which are taken from the front.  ``size`` is that of all."""
@@ -197,6 +170,8 @@ class WaitingRows:
             taken.append(part)
             count -= len(part.rows)
         self.size = sum(part.size for part in self._parts)
+        if len(taken) == 1:
+            return taken[0]
         rows = pa.concat_tables([part.rows for part in taken])
         updates, positions = (np.concatenate([part[column] for part in taken]) for column in (1, 2))
         return Rows(rows, updates, positions, sum(part.size for part in taken))

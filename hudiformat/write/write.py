@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hudiformat.avro.incoming import suited
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
-from hudiformat.merge import RowSource
+from hudiformat.merge import RowSource, combined_rows
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
 from hudiformat.storage import CompleteFiles, Storage, open_storage
@@ -34,7 +34,6 @@ from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited
 from hudiformat.upkeep import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import Handle, PartitionWriter, close_handles
-from hudiformat.write.rows import combined_rows
 
 _BATCH_ROWS = 65_536
 _BATCHES = 16

@@ -19,6 +19,7 @@ from hudiformat.index.rows import (
     in_one_piece,
     rows_by_code,
     rows_by_value,
+    sorted_by_group,
     taken,
 )
 
@@ -163,7 +164,7 @@ def located(groups: list[str], names: tuple[str, ...], first: int, *, positions:
 
 
 @given(
-    st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=9), max_size=4),
+    st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=9), min_size=1, max_size=4),
     st.sampled_from([0, 8, 17, 1000]),
     st.booleans(),
 )
@@ -178,22 +179,30 @@ def test_each_file_group_has_its_rows_in_their_order(parts: list[list[str]], sma
         for one in many.apart():
             expected.setdefault(one.present[0], []).append(shown(one.rows))
     found: dict[str, list[list[tuple[object, ...]]]] = {}
-    for group, rows in by_group(waiting, small=small):
+    for group, rows in by_group(waiting):
         found.setdefault(group, []).append(shown(rows))
-    for group, pieces_of in expected.items():
-        if sum(map(len, pieces_of)) * 8 <= small:
-            expected[group] = [[row for piece in pieces_of for row in piece]]
-    assert found == expected
-    assert list(found) == list(expected)
+    assert (found, list(found)) == (expected, list(expected))
+    whole = {group: [row for piece in of_group for row in piece] for group, of_group in expected.items()}
+    ordered = sorted_by_group(waiting, small=small)
+    assert (ordered is None) == (max(map(len, whole.values())) * 8 > small)
+    if ordered is not None:
+        slices = [(group, shown(ordered.rows.slice(start, count))) for group, start, count in ordered.slices()]
+        assert slices == list(whole.items())
 
 
 def test_rows_of_one_group_need_no_codes() -> None:
     one, other = (LocatedRows("x", keyed(key), (group,)) for key, group in (("a", "f"), ("b", "g")))
     assert list(one.apart()) == [one]
-    assert [(group, shown(rows)) for group, rows in by_group([one, other, one], small=1000)] == [
-        ("f", [(0, "a"), (0, "a")]),
+    parts = [one, other, one]
+    assert [(group, shown(rows)) for group, rows in by_group(parts)] == [
+        ("f", [(0, "a")]),
+        ("f", [(0, "a")]),
         ("g", [(0, "b")]),
     ]
+    ordered = sorted_by_group(parts, small=1000)
+    assert ordered is not None
+    assert (ordered.groups, ordered.counts) == (("f", "g"), (2, 1))
+    assert shown(ordered.rows) == [(0, "a"), (0, "a"), (0, "b")]
 
 
 def test_joined_rows_have_positions_where_all_of_them_have() -> None:

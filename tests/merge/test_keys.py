@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat import testing
-from hudiformat.merge import RowSource
+from hudiformat.merge import RowSource, combine, combined_rows
 from hudiformat.merge import keys as module
 from hudiformat.merge.keys import KeyIndex, key_hashes
 
@@ -145,3 +145,21 @@ def test_consecutive_rows_are_not_copied() -> None:
 def test_an_index_outside_the_table_is_refused(index: int) -> None:
     with pytest.raises(IndexError, match="there are 300 rows"):
         RowSource(TABLE).at(np.array([index, 1]))
+
+
+TWICE, ORDERED = pa.array(["a", "b", "a"]), pa.table({"ts": [2, 1, 1], "n": [0, 1, 2]})
+
+
+def test_the_kept_rows_are_in_the_order_in_which_they_came() -> None:
+    found = combined_rows(ORDERED, [TWICE], ["ts"])
+    assert found is not None
+    assert found.tolist() == [0, 1]
+    assert combine(ORDERED, [TWICE], ["ts"])["n"].to_pylist() == [0, 1]
+    assert combine(ORDERED, [TWICE], [])["n"].to_pylist() == [1, 2]  # the last one, without ordering columns
+
+
+def test_rows_of_different_keys_are_all_kept() -> None:
+    paths = pa.array(["x", "x", "y"])
+    assert combined_rows(ORDERED, [paths, TWICE], ["ts"]) is None  # one key in two partitions is two records
+    assert combined_rows(ORDERED, [pa.array(["a", "b", "c"])], ["ts"]) is None
+    assert combine(ORDERED, [paths, TWICE], ["ts"]) is ORDERED

@@ -13,9 +13,7 @@ from hudiformat.write.rows import (
     BlockSizes,
     Rows,
     WaitingRows,
-    combine,
     combine_parts,
-    combined_rows,
     delete_ordering,
     deleted_rows,
     ordering_of_deletes,
@@ -90,24 +88,6 @@ def test_deletes_have_ordering_values_where_the_rows_have_all_columns() -> None:
 def test_moments_and_dates_of_deletes_are_numbers_as_in_sparks_rows(values: pa.Array, held: pa.Array) -> None:
     found = delete_ordering([values], ["ts"])
     assert (found.type, found.to_pylist()) == (held.type, held.to_pylist())
-
-
-KEYS, ORDERED = pa.array(["a", "b", "a"]), pa.table({"ts": [2, 1, 1], "n": [0, 1, 2]})
-
-
-def test_the_kept_rows_are_in_the_order_in_which_they_came() -> None:
-    found = combined_rows(ORDERED, [KEYS], ["ts"])
-    assert found is not None
-    assert found.tolist() == [0, 1]
-    assert combine(ORDERED, [KEYS], ["ts"])["n"].to_pylist() == [0, 1]
-    assert combine(ORDERED, [KEYS], [])["n"].to_pylist() == [1, 2]  # the last one, without ordering columns
-
-
-def test_rows_of_different_keys_are_all_kept() -> None:
-    paths = pa.array(["x", "x", "y"])
-    assert combined_rows(ORDERED, [paths, KEYS], ["ts"]) is None  # one key in two partitions is two records
-    assert combined_rows(ORDERED, [pa.array(["a", "b", "c"])], ["ts"]) is None
-    assert combine(ORDERED, [paths, KEYS], ["ts"]) is ORDERED
 
 
 def test_nothing_is_combined_where_there_are_no_rows() -> None:

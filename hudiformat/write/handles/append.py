@@ -102,9 +102,32 @@ class AppendHandle:
         """As :meth:`insert`, for rows that count as updates."""
         self._write(rows, first_counter, is_update=True)
 
+    def stored(self, rows: KeyedRows, file_ids: str | pa.Array, first_counter: int, *, is_update: bool) -> Rows:
+        """*rows* as :meth:`take` takes them; those of several handles of a partition may be made at once.
+
+        *file_ids* are those of their file groups.
+        """
+        stored = add_meta_columns(
+            rows.rows,
+            rows.keys,
+            instant=self._plan.instant,
+            partition_path=self._target.partition_path,
+            file_name=file_ids,
+            task_partition=self._target.token.partition,
+            first_counter=first_counter,
+            operation=self._operation(is_update=is_update),
+        )
+        return self._sized(stored, rows.known_positions, is_update=is_update)
+
+    def take(self, rows: Rows) -> None:
+        """Buffer rows that have the meta fields."""
+        self._waiting.add(rows)
+        while self._waiting.size >= self._plan.options.block_max_size:
+            self._write_block()
+
     def keep(self, rows: pa.RecordBatch) -> None:
         """Buffer rows of the file group's log files, with the meta fields that they have there."""
-        self._take(rows, np.full(rows.num_rows, NOT_IN_BASE_FILE), is_update=True)
+        self.take(self._sized(rows, np.full(rows.num_rows, NOT_IN_BASE_FILE), is_update=True))
 
     def delete(
         self, record_keys: pa.Array, ordering: pa.Array | None = None, *, positions: Integers | None = None
@@ -167,29 +190,17 @@ class AppendHandle:
         self._writer.abandon()
 
     def _write(self, rows: KeyedRows, first_counter: int, *, is_update: bool) -> None:
-        stored = add_meta_columns(
-            rows.rows,
-            rows.keys,
-            instant=self._plan.instant,
-            partition_path=self._target.partition_path,
-            file_name=self._target.file_id,
-            task_partition=self._target.token.partition,
-            first_counter=first_counter,
-            operation=self._operation(is_update=is_update),
-        )
-        self._take(stored, rows.known_positions, is_update=is_update)
+        self.take(self.stored(rows, self._target.file_id, first_counter, is_update=is_update))
 
     def _operation(self, *, is_update: bool) -> str | None:
         if not self._plan.schema.keeps_operations:
             return None
         return UPDATED if is_update and self._plan.operation is Operation.UPSERT else INSERTED
 
-    def _take(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> None:
+    def _sized(self, rows: pa.RecordBatch, positions: Integers, *, is_update: bool) -> Rows:
         schema = self._plan.schema if self._partial is None else self._partial
         table = pa.Table.from_batches([rows]).select(schema.arrow_with_meta.names)
-        self._waiting.add(Rows.of(table, np.full(len(table), is_update), positions))
-        while self._waiting.size >= self._plan.options.block_max_size:
-            self._write_block()
+        return Rows.of(table, np.full(len(table), is_update), positions)
 
     def _next_block(self, encoded: LogBlock | None = None) -> _DataBlock:
         """The next block of the rows that are waiting; *encoded* is one of all of them."""

@@ -27,7 +27,7 @@ from hudiformat.basefile import (
 )
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.index import NOT_IN_BASE_FILE, Booleans, Integers, KeyedRows, in_one_piece, taken
-from hudiformat.merge import KeyIndex, RowSource, comparable, without_ordering
+from hudiformat.merge import KeyIndex, RowSource, combine, comparable, without_ordering
 from hudiformat.options import Operation
 from hudiformat.query import scan_rows
 from hudiformat.storage import Behind
@@ -36,7 +36,7 @@ from hudiformat.transaction import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.view import FileSlice
 from hudiformat.write.handles.base_file import OpenBaseFile
 from hudiformat.write.handles.change_log import DELETE, INSERT, UPDATE, ChangeLog
-from hudiformat.write.rows import combine, deleted_rows
+from hudiformat.write.rows import deleted_rows
 
 _LOWER_HALF = 0xFFFFFFFF
 
