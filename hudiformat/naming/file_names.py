@@ -186,7 +186,7 @@ class BaseFileName:
         )
 
 
-@lru_cache(maxsize=16_384)  # a partition is listed again by every write to it
+@lru_cache(maxsize=65_536)  # a partition is listed again by every write to it; beyond so many, none is found again
 def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
     """The parts of the name of a data file, or None if *name* is neither a base file's nor a log file's.
 
