@@ -94,7 +94,8 @@ class PartitionWriter:
             self._refuse_in_clustering(*located.present)
             self._known.append(located)
         elif located.groups:
-            self._placed += [(group, rows) for group in located.groups]
+            (group,) = located.groups
+            self._placed.append((group, rows))
         else:
             self._new.append(rows)
         self._waiting_bytes += rows.rows.nbytes
@@ -126,10 +127,9 @@ class PartitionWriter:
             handle.insert(rows, first_counter=self._count(len(rows)))
 
     def _settle_known(self, known: Sequence[LocatedRows]) -> None:
-        rows = sorted_by_group(known, small=self._few)
-        if rows is None:
-            pieces = by_group(known)
-        else:
+        """Hand rows to file groups that were there: sorted by group where these are small, else part by part."""
+        pieces, rows = by_group(known), sorted_by_group(known, small=self._few)
+        if rows is not None:
             handles = [self._handle_of_known(file_id) for file_id in rows.groups]
             appending = [handle for handle in handles if isinstance(handle, AppendHandle)]
             if len(appending) == len(handles) and self._are_updates(rows.rows.rows):
@@ -296,9 +296,6 @@ class NewRows:
         ]
         self._groups = (*grown, *opened)
         return handles
-
-
-_INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
 
 class GroupHandles:
