@@ -88,8 +88,8 @@ class PartitionWriter:
             rows = without_deletes(rows, self._plan.schema.delete_column)
             if self._plan.partial is not None:  # new rows need all columns: null where the write brings none
                 rows = replace(rows, rows=self._plan.schema.fit(rows.rows))
-            if not len(rows):
-                return
+        if not len(rows):  # all of a bucket may have moved to other partitions, for instance
+            return
         if not located.is_new:
             self._refuse_in_clustering(*located.present)
             self._known.append(located)
