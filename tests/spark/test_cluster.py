@@ -30,7 +30,7 @@ from hudiformat.timeline import read_metadata
 from hudiformat.view import PARTITION_METADATA_FILE
 from tests.conformance.hudi import ROOT
 from tests.effort import LONG
-from tests.jvms import SHORT_LIVED
+from tests.jvms import SHORT_LIVED, STARTUP
 from tests.spark.local_cluster_job import LEFT, OFTEN
 from tools.s3_server import S3Server
 
@@ -74,7 +74,7 @@ def done(java: Path, store: str, unmeasured: None, tmp_path_factory: pytest.Temp
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
     }
-    environment.pop("PYTHONPATH", None)
+    environment["PYTHONPATH"] = str(STARTUP)
     with cluster(environment, folder) as master, (folder / "log").open("wb") as log:
         command = [
             sys.executable,
