@@ -76,10 +76,9 @@ def test_no_rows_of_a_group_write_nothing(small: Table) -> None:
     [file_slice] = small.file_slices()
     [batch] = rows(("k1", 5, "x", 9)).to_batches()
     none = KeyedRows(batch, batch["k"]).slice(0, 0)
-    with begin_write(small.context, Operation.UPSERT) as write:
-        with WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
-            task.write(LocatedRows("x", none, (file_slice.file_id,)))
-            assert task.finish() == []
+    with begin_write(small.context, Operation.UPSERT) as write, WriteTask(write.plan, WriteToken(0, 0, 0)) as task:
+        task.write(LocatedRows("x", none, (file_slice.file_id,)))
+        assert task.finish() == []
 
 
 def test_updates_of_a_pending_clustering_are_refused(small: Table) -> None:
