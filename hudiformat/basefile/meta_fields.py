@@ -79,14 +79,8 @@ def add_meta_columns(
         _repeated(file_name, count) if isinstance(file_name, str) else file_name,
         *([] if operation is None else [_repeated(operation, count)]),
     ]
-    schema = _with_meta(batch.schema, tuple(column.type for column in meta))
-    return pa.RecordBatch.from_arrays([*meta, *batch.columns], schema=schema)
-
-
-@lru_cache(maxsize=8)
-def _with_meta(schema: pa.Schema, types: tuple[pa.DataType, ...]) -> pa.Schema:
-    fields = [pa.field(name, kind) for name, kind in zip((*META_FIELDS, OPERATION), types, strict=False)]
-    return pa.schema([*fields, *schema])
+    fields = [pa.field(name, column.type) for name, column in zip((*META_FIELDS, OPERATION), meta, strict=False)]
+    return pa.RecordBatch.from_arrays([*meta, *batch.columns], schema=pa.schema([*fields, *batch.schema]))
 
 
 def add_origin(
@@ -125,13 +119,7 @@ def _sequence_numbers(counters: Any, instant: str, task_partition: int) -> Any:
 
 
 def _repeated(value: str, count: int) -> pa.Array:
-    zeros = _zeros(max(count, _CACHED_ROWS)).slice(0, count)
-    return pa.DictionaryArray.from_arrays(zeros, pa.array([value]), safe=False)
-
-
-@lru_cache(maxsize=1)
-def _zeros(count: int) -> pa.Array:
-    return pa.array(np.zeros(count, np.int32))
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [value])
 
 
 def _constant(value: str, count: int) -> pa.Array:

@@ -1,4 +1,7 @@
-"""Keys are found by their hashes, and by comparison where hashes are equal; rows are taken as Arrow takes them."""
+"""Keys are found by their hashes, and by comparison where hashes are equal; rows are taken as Arrow takes them.
+
+Of rows with the same key one is kept; a property over parts of rows is in tests/write/test_rows.py.
+"""
 
 from __future__ import annotations
 
