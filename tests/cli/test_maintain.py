@@ -127,6 +127,6 @@ def test_a_process_ends_cleanly(table: Table, number: signal.Signals) -> None:
     services = [json.loads(process.stdout.readline())["service"] for _ in range(8)]
     assert services[-1] == "archive"
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, "", "")
     assert table.timeline.pending == ()
