@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+_WORTH_THREADS = 1 << 18
+"""From so many bytes on, before compression, threads take less time than it takes to hand them the columns."""
+
 
 def read_batches(
     file: pq.ParquetFile, batch_rows: int, *, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
@@ -20,9 +23,11 @@ def read_batches(
         ArrowInvalid: there are fewer rows than the row groups have; pyarrow raises it, too, for other damage.
     """
     chosen = range(file.num_row_groups) if groups is None else groups
-    expected = sum(file.metadata.row_group(number).num_rows for number in chosen)
+    described = [file.metadata.row_group(number) for number in chosen]
+    expected = sum(group.num_rows for group in described)
+    by_threads = sum(group.total_byte_size for group in described) >= _WORTH_THREADS
     found = 0
-    for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns):
+    for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns, use_threads=by_threads):
         found += batch.num_rows
         yield batch
     if found != expected:

@@ -61,6 +61,9 @@ class LocalStorage:
         return Capabilities(atomic_create=True, append=True, sync=True, rename=True, map=True)
 
     def _path(self, path: str, *, itself: bool = False) -> Path:
+        return Path(self._place(path, itself=itself))
+
+    def _place(self, path: str, *, itself: bool = False) -> str:
         """The place of *path*; links on the way are checked, and a link at *path* unless it *itself* is meant."""
         root = str(self._root)
         if not is_below_root(path):
@@ -77,10 +80,10 @@ class LocalStorage:
             if stat.S_ISLNK(mode):
                 _refuse_outside(target, root)
                 break
-        return Path(target)
+        return target
 
     def list(self, path: str) -> list[FileInfo]:
-        folder = self._path(path)
+        folder = self._place(path)
         try:
             with os.scandir(folder) as entries:
                 infos = [info for entry in entries if (info := _file_info(entry))]
@@ -105,7 +108,7 @@ class LocalStorage:
             raise _storage_error("read", target, error) from error
 
     def map(self, path: str) -> memoryview:
-        target = self._path(path)
+        target = self._place(path)
         try:
             return map_file(target)
         except OSError as error:
@@ -432,5 +435,5 @@ def _checksum_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.crc")
 
 
-def _storage_error(action: str, path: Path, error: OSError, rest: str = "") -> StorageError:
+def _storage_error(action: str, path: str | Path, error: OSError, rest: str = "") -> StorageError:
     return StorageError(f"cannot {action} {path}{rest}: {error.strerror or error}", path=str(path))

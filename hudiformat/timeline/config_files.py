@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import TypeVar
 
 from hudiformat.errors import CorruptTableError, NotATableError, StorageError, UnsupportedFeatureError
@@ -148,6 +149,7 @@ def recover_table_config(storage: Storage) -> None:
     storage.delete(BACKUP_FILE)
 
 
+@lru_cache(maxsize=64)  # each query and each commit read the file, which few change
 def parse_table_config(text: bytes | str, *, path: str) -> TableConfig:
     """Parse the text of ``hoodie.properties``; errors have *path*.
 
