@@ -278,6 +278,9 @@ def java() -> Path:
 def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session of PySpark 4 with two cores."""
     sql = pytest.importorskip("pyspark.sql")
+    from tests.conformance.java_names import keep_java_names  # noqa: PLC0415 - only where PySpark is there
+
+    keep_java_names()
     scratch = tmp_path_factory.mktemp("spark")
     os.environ.update(JAVA_HOME=str(java), PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
     path = [str(STARTUP), str(ROOT), os.environ.get("PYTHONPATH")]

@@ -21,8 +21,9 @@ from tools.java import java_home
 
 ROOT = Path(__file__).parents[2]
 SERVER = Path(__file__).with_name("hudi_server.py")
-HADOOP = ROOT / "tests" / "hadoop"
-"""What Hadoop finds before the defaults in its jars, as Spark's folder of settings is the first in the class path."""
+DEFAULTS = ROOT / "tests" / "defaults"
+"""What Hadoop finds before the defaults in its jars, as Spark's folder of settings is the first in the class path, and
+what Hudi finds before its own."""
 ROOMY = f"-XX:MetaspaceSize=512m -Xms1g -Xmn500m -XX:ReservedCodeCacheSize=240m {TRUSTING}"
 """What keeps the JVM from collecting garbage for a seventh of its time: it starts with less, and grows step by step.
 
@@ -57,7 +58,7 @@ class RealHudi:
         self._scratch = tempfile.TemporaryDirectory(prefix="hudi-")
         self._log = Path(self._scratch.name, "log")
         self._conf = shutil.copytree(self.environment.conf, Path(self._scratch.name, "conf"))
-        shutil.copytree(HADOOP, self._conf, dirs_exist_ok=True)
+        shutil.copytree(DEFAULTS, self._conf, dirs_exist_ok=True)
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> RealHudi:
@@ -144,6 +145,7 @@ class RealHudi:
             "JAVA_HOME": str(self._java_home),
             "SPARK_SUBMIT_OPTS": ROOMY,
             "SPARK_CONF_DIR": str(self._conf),
+            "HUDI_CONF_DIR": str(self._conf),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": python,
             "PYTHONDONTWRITEBYTECODE": "1",

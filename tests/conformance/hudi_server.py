@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from java_names import keep_java_names
 from pyspark.sql import DataFrame, SparkSession
 
 Request = dict[str, Any]
@@ -99,6 +100,7 @@ def main() -> None:
     """Serve until standard input ends."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever Python or the JVM prints must not get between the answers
+    keep_java_names()
     scratch = Path.cwd()
     builder = SparkSession.builder.appName("hudi").config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
     builder = builder.config("spark.local.dir", str(scratch / "spark"))
