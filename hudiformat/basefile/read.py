@@ -21,6 +21,7 @@ from hudiformat.avro.schema import batch_of
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, true_of_nan
 from hudiformat.basefile.meta_fields import RECORD_KEY
+from hudiformat.blocks.wanted import filtered
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.parquet import read_batches
 from hudiformat.storage import Storage
@@ -317,7 +318,7 @@ def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) 
     if len(same) == len(stored):
         return True
     try:
-        pa.schema(same).empty_table().filter(condition)
+        filtered(pa.schema(same).empty_table(), condition)
     except pa.ArrowException:  # it asks of one of the others
         return False
     return True

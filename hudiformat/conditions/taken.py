@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
@@ -27,18 +28,24 @@ _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "in": lambda column, values: column.isin(list(values)),
     "not in": lambda column, values: ~column.isin(list(values)),
 }
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_POSITION = re.compile(r"(?<![.\w])FieldPath\(|FieldRef\.Nested\(FieldRef\.FieldPath\(")
+"""How Arrow shows a column that is named by its number, in an expression without texts."""
 
 
 def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     """What *given* asks of rows with the columns of *schema*; None stays None.
 
     Raises:
-        FilterError: it has none of the forms.
+        FilterError: it has none of the forms, or names a column by its number.
         SchemaError: it names a column that *schema* does not have.
         UnsupportedFeatureError: it is text, and sqlglot is not installed.
     """
-    if given is None or isinstance(given, pc.Expression):
+    if isinstance(given, pc.Expression):
+        _refuse_positions(given, schema)
         return given
+    if given is None:
+        return None
     if isinstance(given, str):
         from hudiformat.conditions.translation import as_expression  # noqa: PLC0415 - only for text
 
@@ -46,6 +53,12 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     groups = _sequence(given)
     groups = [given] if isinstance(groups[0], tuple) else groups
     return reduce(operator.or_, [_all_of(group, schema) for group in groups])
+
+
+def _refuse_positions(given: pc.Expression, schema: pa.Schema) -> None:
+    """Raise a FilterError for ``field(0)``: which column that is depends on those that are read."""
+    if _POSITION.search(_TEXT.sub("", str(given))) and not any("FieldPath(" in name for name in schema.names):
+        raise FilterError(f"filter: expected columns by their names, found a number in {str(given)[:80]}")
 
 
 def _sequence(given: object) -> Sequence[object]:

@@ -55,6 +55,21 @@ def test_what_is_no_filter_is_refused(given: Any) -> None:
         as_filter(given, ROWS.schema)
 
 
+@pytest.mark.parametrize(
+    "given", [pc.field(1) > 1, pc.field(2, 0) > 1, pc.field((2, "x")) > 1, ~pc.field(0).isin(["a"])]
+)
+def test_a_column_has_to_be_named(given: Any) -> None:
+    with pytest.raises(FilterError, match="expected columns by their names, found a number in"):
+        as_filter(given, ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    "given", [pc.field(("s", 0)) > 1, pc.field("id") == 'a" FieldPath(', pc.field("id").isin(["FieldPath(0)", "b"])]
+)
+def test_what_only_looks_like_a_number_is_taken(given: Any) -> None:
+    assert found(given) == ROWS.filter(given)["id"].to_pylist()
+
+
 @pytest.mark.parametrize("sign", ["~", "like", 1])
 def test_other_operators_are_refused(sign: Any) -> None:
     with pytest.raises(FilterError, match="expected one of =, ==, !="):
