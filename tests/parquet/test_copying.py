@@ -20,7 +20,7 @@ from hudiformat.parquet.source import ColumnField, number, structs
 from hudiformat.parquet.thrift import Field, Items, Kind, decode_struct, encode_struct
 from hudiformat.storage import LocalStorage, Storage
 from tests.effort import examples
-from tests.sink.support import memory
+from tests.memory_files import memory_files
 
 STRUCT = pa.struct([("a", pa.float64()), ("b", pa.string())])
 
@@ -65,7 +65,7 @@ def pages(storage: Storage, path: str) -> list[bytes]:
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
 def test_all_pages_are_those_of_the_sources(compression: str) -> None:
-    storage = memory()
+    storage = memory_files()
     sources = [put(storage, f"{i}.parquet", table(1000, 1000 * i), compression=compression) for i in range(3)]
     size = copy_row_groups(storage, sources, "all.parquet")
     assert size == len(storage.read("all.parquet"))
@@ -86,7 +86,7 @@ def test_other_readers_read_it(tmp_path: Any) -> None:
 
 
 def test_indexes_say_where_the_pages_are() -> None:
-    storage = memory()
+    storage = memory_files()
     sources = [put(storage, f"{i}.parquet", table(1000, 1000 * i)) for i in range(2)]
     copy_row_groups(storage, sources, "all.parquet")
     data, source = storage.read("all.parquet"), opened(storage, "all.parquet")
@@ -111,7 +111,7 @@ def test_indexes_say_where_the_pages_are() -> None:
     more=st.sampled_from([{}, {"write_page_index": False}, {"use_dictionary": False}, {"data_page_version": "2.0"}]),
 )
 def test_any_files_are_copied(parts: list[tuple[int, int]], more: dict[str, Any]) -> None:
-    storage, start = memory(), 0
+    storage, start = memory_files(), 0
     sources: list[str] = []
     for rows, group in parts:
         sources.append(put(storage, f"{len(sources)}", table(rows, start), row_group_size=group, **more))
@@ -123,7 +123,7 @@ def test_any_files_are_copied(parts: list[tuple[int, int]], more: dict[str, Any]
 
 
 def test_some_row_groups_in_another_order_with_other_texts_in_the_footer() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(2000))
     with storage.open_new("b") as file:
         copier = RowGroupCopier(file)
@@ -138,7 +138,7 @@ def test_some_row_groups_in_another_order_with_other_texts_in_the_footer() -> No
 @pytest.mark.parametrize("nullable", [True, False])
 @pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
 def test_a_column_gets_one_value(compression: str, *, nullable: bool) -> None:
-    storage = memory()
+    storage = memory_files()
     rows = table(1000)
     schema = pa.schema([pa.field("inside", pa.struct([("text", pa.int8())])), *rows.schema])
     schema = schema.set(2, pa.field("text", pa.string(), nullable=nullable))
@@ -156,7 +156,7 @@ def test_a_column_gets_one_value(compression: str, *, nullable: bool) -> None:
 
 @pytest.mark.parametrize("name", ["id", "struct", "struct.b", "missing"])
 def test_only_columns_of_texts_get_one_value(name: str) -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(10))
     with storage.open_new("b") as file, pytest.raises(SchemaError, match=r"expected .*columns? .* of texts"):
         RowGroupCopier(file).append(opened(storage, "a"), constants={name: "x"})
@@ -188,7 +188,7 @@ def with_bloom(data: bytes, *, length: bool) -> bytes:
 
 @pytest.mark.parametrize("length", [True, False])
 def test_bloom_filters_are_copied(*, length: bool) -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(10))
     storage.create("b", with_bloom(storage.read("a"), length=length))
     copy_row_groups(storage, ["a", "b"], "c")
@@ -202,7 +202,7 @@ def test_bloom_filters_are_copied(*, length: bool) -> None:
 
 
 def test_the_name_of_the_writer_is_kept_only_if_it_is_that_of_all() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(10))
     storage.create("b", with_footer(storage.read("a"), (6, Field(Kind.BINARY, b"parquet-mr version 1.13.1 (build x)"))))
     copy_row_groups(storage, ["a", "b"], "c")
@@ -221,7 +221,7 @@ def test_the_name_of_the_writer_is_kept_only_if_it_is_that_of_all() -> None:
     ],
 )
 def test_files_of_two_schemas_are_refused_and_nothing_is_left(other: pa.Table) -> None:
-    storage = memory()
+    storage = memory_files()
     sources = [put(storage, "a", table(5)), put(storage, "b", other)]
     with pytest.raises(SchemaError, match="b: expected the .* of a, found another one; decode the rows"):
         copy_row_groups(storage, sources, "c")
@@ -229,7 +229,7 @@ def test_files_of_two_schemas_are_refused_and_nothing_is_left(other: pa.Table) -
 
 
 def test_arrow_schemas_that_differ_in_bytes_only_are_the_same() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(5))
     with storage.open_input("a") as file:
         put(storage, "b", pq.ParquetFile(file).read())  # items of lists are called element now
@@ -245,7 +245,7 @@ def test_arrow_schemas_that_differ_in_bytes_only_are_the_same() -> None:
 
 
 def test_files_whose_dates_are_in_two_calendars_are_refused() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(5))
     pair = {1: Field(Kind.BINARY, b"org.apache.spark.legacyDateTime"), 2: Field(Kind.BINARY, b"")}
     changed = with_footer(storage.read("a"), (5, Field(Kind.LIST, Items(Kind.STRUCT, (pair,)))))
@@ -255,7 +255,7 @@ def test_files_whose_dates_are_in_two_calendars_are_refused() -> None:
 
 
 def test_statistics_of_a_writer_that_is_not_trusted_are_not_mixed_with_others() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(5))
     old = Field(Kind.BINARY, b"parquet-mr version 1.6.0 (build x)")
     storage.create("b", with_footer(storage.read("a"), (6, old)))
@@ -280,7 +280,7 @@ def test_statistics_of_a_writer_that_is_not_trusted_are_not_mixed_with_others() 
     ],
 )
 def test_files_that_cannot_be_copied_are_refused_by_name(change: tuple[int, Field], reason: str) -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(5))
     storage.create("b", with_footer(storage.read("a"), change))
     with pytest.raises(
@@ -290,7 +290,7 @@ def test_files_that_cannot_be_copied_are_refused_by_name(change: tuple[int, Fiel
 
 
 def test_an_encrypted_footer_is_refused_by_name() -> None:
-    storage = memory()
+    storage = memory_files()
     storage.create("a", b"PARE1234\0\0\0\0PARE")
     with pytest.raises(UnsupportedFeatureError, match="its footer is encrypted"):
         copy_row_groups(storage, ["a"], "b")
@@ -298,7 +298,7 @@ def test_an_encrypted_footer_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1\xff\xff\xff\x7fPAR1", b"no parquet file"])
 def test_a_file_that_is_no_parquet_file_is_refused(data: bytes) -> None:
-    storage = memory()
+    storage = memory_files()
     storage.create("a", data)
     with pytest.raises(DecodeError, match="a: expected a Parquet file"):
         copy_row_groups(storage, ["a"], "b")
@@ -306,7 +306,7 @@ def test_a_file_that_is_no_parquet_file_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("field", [ColumnField.DATA, ColumnField.COMPRESSED])
 def test_pages_beyond_the_file_are_an_error(field: int) -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(5), use_dictionary=False)
     footer = opened(storage, "a").footer
     cast("Any", structs(structs(footer, 4)[0], 1)[0][3].value)[field] = Field(Kind.I64, 1 << 40)
@@ -316,7 +316,7 @@ def test_pages_beyond_the_file_are_an_error(field: int) -> None:
 
 
 def test_a_footer_with_other_types_is_an_error() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", table(5))
     for change, found in [((4, Field(Kind.I32, 1)), "a list of structs"), ((6, Field(Kind.I32, 1)), "a text")]:
         storage.create("b", with_footer(storage.read("a"), change), overwrite=True)
@@ -326,7 +326,7 @@ def test_a_footer_with_other_types_is_an_error() -> None:
 
 def test_without_files_there_is_no_schema() -> None:
     with pytest.raises(DataError, match="found no file"):
-        copy_row_groups(memory(), [], "a")
+        copy_row_groups(memory_files(), [], "a")
 
 
 def test_a_few_mebibytes_are_in_memory_at_most(tmp_path: Any) -> None:

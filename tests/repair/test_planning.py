@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from pathlib import Path
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 import hudiformat as hf
 from hudiformat import Repair, RepairKind, StepState
 from hudiformat import storage as hf_storage
 from hudiformat.options import FILE_SYSTEM_PROVIDER
 from hudiformat.repair import DEAD_AFTER
-from hudiformat.storage import LocalStorage, open_storage
+from hudiformat.storage import LocalStorage
 from tests.effort import every, sample
 from tests.faults import FaultyStorage
+from tests.memory_files import memory_files
 from tests.repair.breaking import (
     BREAKS,
     V9,
@@ -139,7 +138,7 @@ def test_a_lock_that_another_writer_keeps_makes_steps_fail(tmp_path: Path) -> No
 @pytest.mark.parametrize("broken", KILLED, ids=lambda one: one.name)
 def test_tables_in_object_stores_are_repaired(broken: Break, tmp_path: Path) -> None:
     made = broken.make(tmp_path)
-    storage = open_storage(f"/{uuid.uuid4()}", filesystem=MemoryFileSystem())
+    storage = memory_files()
     for path, data in tree(made).items():
         if not path.endswith(("/", ".crc")) and "/.heartbeat/" not in path:  # a new heartbeat is one of the living
             storage.create(path, data)

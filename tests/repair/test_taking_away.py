@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import uuid
 from pathlib import Path
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
-from hudiformat import StorageError, open_storage
+from hudiformat import StorageError
 from hudiformat.repair.taking_away import LIST, REPAIRS, TakenAway, owed_indexes, settle
 from hudiformat.storage import LocalStorage, Storage
+from tests.memory_files import memory_files
 
 
 @pytest.fixture(params=["local", "like an object store"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "local":
         return LocalStorage(tmp_path)
-    opened = open_storage(f"/{uuid.uuid4()}", filesystem=MemoryFileSystem())
+    opened = memory_files()
     assert not opened.capabilities.rename
     return opened
 

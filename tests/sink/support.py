@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.implementations.memory import MemoryFileSystem
 
 from hudiformat.sink import SinkOptions, TaskCommit, TaskWriter
-from hudiformat.storage import Storage, open_storage
+from hudiformat.storage import Storage
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("text", pa.string())])
-
-
-def memory() -> Storage:
-    """An object store: files appear when they are closed, and cannot be renamed in one step."""
-    return open_storage(f"/{uuid.uuid4()}", filesystem=MemoryFileSystem())
 
 
 def rows(ids: Sequence[int], day: str = "1") -> pa.RecordBatch:

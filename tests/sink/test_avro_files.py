@@ -23,7 +23,8 @@ from hudiformat.storage import LocalStorage, Storage
 from hudiformat.testing import batches
 from tests.avro.reference import plain
 from tests.effort import examples
-from tests.sink.support import ids, memory, read, rows, visible, write
+from tests.memory_files import memory_files
+from tests.sink.support import ids, read, rows, visible, write
 
 SMALL = pa.schema([pa.field("a", pa.int64(), nullable=False)])
 TEXT = '{"type":"record","name":"record","namespace":"hudiformat","fields":[{"name":"a","type":"long"}]}'
@@ -40,7 +41,7 @@ EXAMPLE = HEADER + SYNC + b"\x06\x08" + b"\x02\x03\x80\x01" + SYNC  # three reco
 
 @pytest.fixture
 def storage() -> Storage:
-    return memory()
+    return memory_files()
 
 
 def container(
@@ -109,7 +110,7 @@ def test_polars_reads_snappy(storage: Storage) -> None:
 )
 @given(first=batches(varied=True))
 def test_fastavro_reads_rows_of_every_type_and_merged_ones_in_their_order(first: pa.RecordBatch) -> None:
-    storage = memory()
+    storage = memory_files()
     schema = AvroSchema.of(first.schema, Codec.DEFLATE)
     fitted = resolve(first, avro_to_arrow(schema.text))
     expected = [
@@ -187,7 +188,7 @@ def avro_sink(**more: str) -> SinkOptions:
 
 
 def test_a_task_s_files_are_merged_and_shown() -> None:
-    storage, options = memory(), avro_sink()
+    storage, options = memory_files(), avro_sink()
     tasks = [[rows([1, 2]), rows([3], "2")], [rows([4])]]
     messages = write(storage, 0, *tasks, options=options, attempt="a")
     assert [file.name for file in messages[0].files] == ["00000-00000-a.avro", "00000-00001-a.avro"]
@@ -203,7 +204,7 @@ def test_a_task_s_files_are_merged_and_shown() -> None:
 def test_the_same_batch_gives_the_same_files_whatever_the_attempt() -> None:
     found = []
     for _ in range(2):
-        storage = memory()
+        storage = memory_files()
         FileSink(storage, avro_sink()).commit(write(storage, 3, [rows([1])], [rows([2])], options=avro_sink()))
         found.append([storage.read(path) for path in visible(storage)])
     assert len(found[0]) == 1

@@ -29,7 +29,8 @@ from hudiformat.sink.layout import StagedFile
 from hudiformat.sink.options import Policy, Trigger
 from hudiformat.sink.plan import Progress
 from hudiformat.storage import LocalStorage, Storage, open_storage
-from tests.sink.support import SCHEMA, files, ids, memory, read, rows, visible, write
+from tests.memory_files import memory_files
+from tests.sink.support import SCHEMA, files, ids, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
 SUCCESS = SinkOptions(policies=(Policy.SUCCESS_FILE,))
@@ -46,7 +47,7 @@ def on_disk(request: pytest.FixtureRequest) -> Storage:
 
 
 def in_memory(_: pytest.FixtureRequest) -> Storage:
-    return memory()
+    return memory_files()
 
 
 @pytest.fixture(params=[on_disk, in_memory, pytest.param(on_s3, marks=pytest.mark.s3)])
@@ -101,7 +102,7 @@ def test_nothing_is_done_before_all_tasks_have_reported(storage: Storage) -> Non
 
 
 def test_an_engine_may_pass_the_batch_to_the_commit() -> None:
-    storage, messages = memory(), []
+    storage, messages = memory_files(), []
     for task in range(2):
         with TaskWriter(storage, SCHEMA, task=task, partition_by=["day"], attempt="a") as writer:
             writer.write(rows([task]))
@@ -128,7 +129,7 @@ def test_batches_become_visible_in_their_order_whichever_is_reported_first(stora
 @pytest.mark.parametrize("seed", range(20))
 def test_reports_in_any_order_lose_no_batch(seed: int) -> None:
     """All reports that come before the first batch's last one, and after it, in any order that begins with batch 0."""
-    storage, chance = memory(), random.Random(seed)  # noqa: S311
+    storage, chance = memory_files(), random.Random(seed)  # noqa: S311
     sink = FileSink(storage)
     messages = [write(storage, batch, [rows([10 * batch])], [rows([10 * batch + 1])]) for batch in range(4)]
     ahead, *others = [message for of_batch in messages for message in of_batch]
@@ -309,7 +310,7 @@ DAY = 86_400_000
 
 
 def test_partitions_are_committed_when_the_watermark_has_passed_and_late_data_commits_them_again() -> None:
-    storage, commits = memory(), Commits()
+    storage, commits = memory_files(), Commits()
     steps: list[tuple[list[pa.RecordBatch], int | None, list[str]]] = [
         ([rows([1], "1970-01-01"), rows([2], "1970-01-02")], DAY // 2, []),
         ([rows([3], "1970-01-02")], DAY + 1, ["day=1970-01-01"]),
@@ -330,7 +331,7 @@ def test_partitions_are_committed_when_the_watermark_has_passed_and_late_data_co
 
 
 def test_by_process_time_a_partition_is_pending_from_its_first_file_on() -> None:
-    storage, now = memory(), [0]
+    storage, now = memory_files(), [0]
     options = replace(SUCCESS, trigger=Trigger.PROCESS_TIME, delay=10)
     sink = FileSink(storage, options, clock=lambda: now[0])
     found = []
@@ -344,7 +345,7 @@ def test_by_process_time_a_partition_is_pending_from_its_first_file_on() -> None
 
 
 def test_without_partitions_and_without_policies_nothing_is_committed() -> None:
-    storage = memory()
+    storage = memory_files()
     FileSink(storage, SUCCESS).commit(write(storage, 0, [rows([1])], partition_by=[]))
     assert ids(storage) == [1]
     assert not any(path.endswith("_SUCCESS") for path in files(storage))
@@ -354,7 +355,7 @@ def test_without_partitions_and_without_policies_nothing_is_committed() -> None:
 
 
 def test_a_partition_without_a_time_is_refused_before_the_batch_is_decided() -> None:
-    storage, commits = memory(), Commits()
+    storage, commits = memory_files(), Commits()
     with pytest.raises(DataError, match="partition day=tuesday: expected a time"):
         FileSink(storage, by_time(), custom=commits).commit(write(storage, 0, [rows([1], "tuesday")]))
     assert visible(storage) == []

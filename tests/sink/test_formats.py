@@ -6,7 +6,8 @@ import pytest
 
 from hudiformat.sink.formats import file_kind, merge_files, rows_writer
 from hudiformat.sink.options import Codec, Format, SinkOptions
-from tests.sink.support import SCHEMA, memory, read, rows
+from tests.memory_files import memory_files
+from tests.sink.support import SCHEMA, read, rows
 
 
 def test_files_of_one_kind_have_the_same_format_codec_and_schema() -> None:
@@ -18,7 +19,7 @@ def test_files_of_one_kind_have_the_same_format_codec_and_schema() -> None:
 
 @pytest.mark.parametrize("kind", list(Format))
 def test_files_are_merged_in_their_order(kind: Format) -> None:
-    storage = memory()
+    storage = memory_files()
     begin = rows_writer(SCHEMA, SinkOptions(format=kind, avro_codec=Codec.NULL))
     sources = [f"{number}.{kind.value}" for number in range(2)]
     for number, source in enumerate(sources):

@@ -25,8 +25,9 @@ from hudiformat.sink.plan import Progress
 from hudiformat.storage import LocalStorage, Storage
 from tests.effort import every, examples
 from tests.faults import FaultyStorage
+from tests.memory_files import memory_files
 from tests.sink.crashing import Countdown, Crash
-from tests.sink.support import files, ids, memory, noise, read, rows, visible, write
+from tests.sink.support import files, ids, noise, read, rows, visible, write
 from tests.sink.test_recovery import storage_of
 
 HOLDING = SinkOptions(policies=(Policy.MERGE, Policy.SUCCESS_FILE), delay=10)
@@ -85,7 +86,7 @@ def run(storage: Storage, moments: Sequence[int], options: SinkOptions = HOLDING
 
 
 def test_files_of_several_batches_become_one_at_the_commit_of_their_partition() -> None:
-    storage = memory()
+    storage = memory_files()
     run(storage, [0, 5, 9])
     assert visible(storage) == []
     run(storage, [11], first=3)
@@ -96,7 +97,7 @@ def test_files_of_several_batches_become_one_at_the_commit_of_their_partition() 
 
 
 def test_files_after_a_commit_wait_for_the_next_and_visible_files_stay() -> None:
-    storage = memory()
+    storage = memory_files()
     run(storage, [0, 11, 20, 25])
     first = visible(storage)
     assert ids(storage) == list(range(4))
@@ -106,7 +107,7 @@ def test_files_after_a_commit_wait_for_the_next_and_visible_files_stay() -> None
 
 
 def test_a_partition_that_is_due_waits_as_long_as_is_asked() -> None:
-    storage, now = memory(), [0]
+    storage, now = memory_files(), [0]
     options = parse_sink_options(
         {
             "sink.partition-commit.policy.kind": "merge,success-file",
@@ -125,7 +126,7 @@ def test_a_partition_that_is_due_waits_as_long_as_is_asked() -> None:
 
 
 def test_full_files_are_visible_before_the_commit() -> None:
-    storage = memory()
+    storage = memory_files()
     options = replace(HOLDING, compaction_file_size=250_000)
     for batch in range(4):
         FileSink(storage, options, clock=lambda: 0).commit(write(storage, batch, [noise(200, batch)], options=options))
@@ -137,7 +138,7 @@ def test_full_files_are_visible_before_the_commit() -> None:
 
 
 def test_an_output_without_partitions_waits_for_the_delay() -> None:
-    storage, now = memory(), [0]
+    storage, now = memory_files(), [0]
     options = replace(HOLDING, policies=(Policy.MERGE,))
     sink = FileSink(storage, options, clock=lambda: now[0])
     for batch, moment in enumerate([0, 10, 11]):
@@ -151,7 +152,7 @@ def test_an_output_without_partitions_waits_for_the_delay() -> None:
 
 
 def test_the_end_of_the_input_shows_all_and_commits_all() -> None:
-    storage = memory()
+    storage = memory_files()
     run(storage, [0, 1])
     assert FileSink(storage, HOLDING).end() == ["day=1"]
     assert FileSink(storage, HOLDING).end() == []
@@ -162,7 +163,7 @@ def test_the_end_of_the_input_shows_all_and_commits_all() -> None:
 
 
 def test_hidden_files_become_visible_when_the_policy_is_given_up() -> None:
-    storage = memory()
+    storage = memory_files()
     run(storage, [0, 1])
     FileSink(storage).commit(write(storage, 2, [rows([4])]))
     assert (ids(storage), len(visible(storage))) == ([0, 1, 2, 3, 4], 1)
@@ -171,7 +172,7 @@ def test_hidden_files_become_visible_when_the_policy_is_given_up() -> None:
 @pytest.mark.parametrize("kind", list(Format))
 def test_many_hidden_files_are_merged_before_they_are_visible(kind: Format, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MANY", 4)
-    storage, options = memory(), replace(HOLDING, format=kind, avro_codec=Codec.NULL)
+    storage, options = memory_files(), replace(HOLDING, format=kind, avro_codec=Codec.NULL)
     for batch in range(5):
         run_one = FileSink(storage, options, clock=lambda: 0)
         run_one.commit(write(storage, batch, [rows([2 * batch])], [rows([2 * batch + 1])], options=options))
@@ -186,7 +187,7 @@ def test_many_hidden_files_are_merged_before_they_are_visible(kind: Format, monk
 
 
 def test_files_of_two_schemas_wait_together_and_are_merged_apart() -> None:
-    storage = memory()
+    storage = memory_files()
     wider = pa.RecordBatch.from_pydict({"id": [9], "day": ["1"], "text": ["x"], "more": [1]})
     for batch, data in enumerate([rows([1]), wider, rows([2]), wider]):
         with TaskWriter(storage, data.schema, batch=batch, task=0, tasks=1, partition_by=["day"]) as writer:
@@ -197,7 +198,7 @@ def test_files_of_two_schemas_wait_together_and_are_merged_apart() -> None:
 
 
 def test_files_of_two_formats_wait_together_and_are_merged_apart() -> None:
-    storage = memory()
+    storage = memory_files()
     for batch, kind in enumerate([Format.PARQUET, Format.AVRO] * 2):
         options = replace(HOLDING, format=kind, avro_codec=Codec.NULL)
         FileSink(storage, options, clock=lambda: 0).commit(write(storage, batch, [rows([batch])], options=options))

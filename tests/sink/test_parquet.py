@@ -16,8 +16,9 @@ from hudiformat.sink import (
     parquet,
 )
 from hudiformat.storage import Storage
+from tests.memory_files import memory_files
 from tests.parquet.support import with_fewer_values
-from tests.sink.support import ids, memory, noise, read, rows, visible, write
+from tests.sink.support import ids, noise, read, rows, visible, write
 
 MERGING = SinkOptions(auto_compaction=True)
 
@@ -31,7 +32,7 @@ def test_a_merged_file_has_the_types_and_metadata_of_its_parts() -> None:
     ]
     schema = pa.schema(fields, metadata={"made by": "a test"})
     values = {"day": ["1"], "at": [5], "kind": ["a"], "nested": [{"list": [None]}]}
-    storage, messages = memory(), []
+    storage, messages = memory_files(), []
     for task in range(2):
         with TaskWriter(storage, schema, batch=0, task=task, tasks=2, partition_by=["day"]) as writer:
             writer.write(pa.RecordBatch.from_pydict(values, schema=schema))
@@ -46,7 +47,7 @@ def test_a_merged_file_has_the_types_and_metadata_of_its_parts() -> None:
 def test_merging_takes_row_groups_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "_READ_ROWS", 7)
     monkeypatch.setattr(parquet, "ROW_GROUP", 300)
-    storage = memory()
+    storage = memory_files()
     FileSink(storage, MERGING).commit(write(storage, 0, [rows(range(50))], [rows(range(50, 90))]))
     (path,) = visible(storage)
     with storage.open_input(path) as file:
@@ -56,7 +57,7 @@ def test_merging_takes_row_groups_as_they_come(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_row_groups_end_where_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = memory()
+    storage = memory_files()
     monkeypatch.setattr(parquet, "ROW_GROUP", 250_000)
     (message,) = write(storage, 0, [noise(100)] * 7)
     with storage.open_input(message.files[0].path) as file:
@@ -78,7 +79,7 @@ def put(storage: Storage, path: str, table: pa.Table, **more: Any) -> str:
 
 def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "COPIED", 5000)
-    storage = memory()
+    storage = memory_files()
     sizes = [1, 2, 900, 3, 4, 5, 1000]
     tables = [
         pa.table({"id": [number] * size, "text": [f"{i}" for i in range(size)]}) for number, size in enumerate(sizes)
@@ -95,7 +96,7 @@ def test_large_row_groups_are_copied_and_small_ones_put_together(monkeypatch: py
 
 def test_files_of_another_writer_are_decoded_where_they_cannot_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "COPIED", 1)
-    storage, table = memory(), pa.table({"list": [[1], [2, 3]]})
+    storage, table = memory_files(), pa.table({"list": [[1], [2, 3]]})
     paths = [put(storage, "a", table), put(storage, "b", table, use_compliant_nested_type=False)]
     element = [pq.ParquetFile(pa.BufferReader(storage.read(path))).schema.column(0).path for path in paths]
     assert element == ["list.list.element", "list.list.item"]
@@ -105,14 +106,14 @@ def test_files_of_another_writer_are_decoded_where_they_cannot_be_copied(monkeyp
 
 
 def test_files_of_two_schemas_are_not_merged() -> None:
-    storage = memory()
+    storage = memory_files()
     paths = [put(storage, "a", pa.table({"x": [1]})), put(storage, "b", pa.table({"x": ["1"]}))]
     with pytest.raises(SchemaError, match="b: expected the schema of the files before"):
         parquet.merge_files(storage, paths, "all")
 
 
 def test_rows_are_not_lost_where_a_column_says_that_it_has_fewer() -> None:
-    storage = memory()
+    storage = memory_files()
     put(storage, "a", pa.table({"x": [1, 2]}))
     storage.create("b", with_fewer_values(storage.read("a"), 0))
     with pytest.raises(StorageError, match="cannot read .*b: expected 2 rows, .*, found 0"):
@@ -121,4 +122,4 @@ def test_rows_are_not_lost_where_a_column_says_that_it_has_fewer() -> None:
 
 def test_no_files_are_not_merged() -> None:
     with pytest.raises(DataError, match="all: expected files to merge, found none"):
-        parquet.merge_files(memory(), [], "all")
+        parquet.merge_files(memory_files(), [], "all")

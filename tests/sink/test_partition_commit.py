@@ -17,7 +17,7 @@ from hudiformat.sink import (
     parse_sink_options,
 )
 from hudiformat.sink.partition_commit import commit_policies, commit_trigger, partition_values
-from tests.sink.support import memory
+from tests.memory_files import memory_files
 
 HOUR = 3_600_000
 BY_TIME = {
@@ -95,7 +95,7 @@ class Notes:
 
 
 def test_policies_are_executed_in_their_order() -> None:
-    storage, notes = memory(), Notes()
+    storage, notes = memory_files(), Notes()
     options = parse_sink_options(
         {
             "sink.partition-commit.policy.kind": "metastore, custom,success-file,custom",
@@ -109,7 +109,7 @@ def test_policies_are_executed_in_their_order() -> None:
 
 
 def test_a_policy_is_given_values_paths_and_files() -> None:
-    storage = memory()
+    storage = memory_files()
     for name in ("b.parquet", "a.parquet", ".hidden", "_SUCCESS", "deeper/x.parquet"):
         storage.create(f"day=1/c=%2F/{name}", b"")
     context = PolicyContext("day=1/c=%2F", storage)
@@ -119,7 +119,7 @@ def test_a_policy_is_given_values_paths_and_files() -> None:
 
 
 def test_a_success_file_is_empty_and_written_anew_each_time() -> None:
-    storage = memory()
+    storage = memory_files()
     (policy,) = commit_policies(parse_sink_options({"sink.partition-commit.policy.kind": "success-file"}))
     storage.create("day=1/_SUCCESS", b"old")
     policy.commit(PolicyContext("day=1", storage))

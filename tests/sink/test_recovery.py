@@ -21,8 +21,9 @@ from hudiformat.sink.options import Codec, Format, Policy
 from hudiformat.storage import Storage, open_storage
 from tests.effort import every, examples
 from tests.faults import FaultyStorage
+from tests.memory_files import memory_files
 from tests.sink.crashing import Countdown, Crash
-from tests.sink.support import files, ids, memory, read, rows, visible, write
+from tests.sink.support import files, ids, read, rows, visible, write
 
 OPTIONS = SinkOptions(auto_compaction=True, policies=(Policy.SUCCESS_FILE,))
 AVRO = replace(OPTIONS, format=Format.AVRO, avro_codec=Codec.NULL)
@@ -72,7 +73,7 @@ def check_the_end(query: Query) -> None:
 @contextlib.contextmanager
 def storage_of(kind: str) -> Iterator[Storage]:
     if kind == "object store":
-        storage = memory()
+        storage = memory_files()
         yield storage
         storage.delete_folder("")  # all of them share one dict, and listings go through it
         return
@@ -81,7 +82,7 @@ def storage_of(kind: str) -> Iterator[Storage]:
 
 
 def test_without_a_crash_all_is_well() -> None:
-    query = Query(memory())
+    query = Query(memory_files())
     query.run(Countdown(None))
     check_the_end(query)
 
@@ -125,14 +126,14 @@ def test_any_number_of_crashes_loses_and_doubles_no_row(crashes: list[tuple[int,
 
 
 def test_the_files_of_an_undecided_batch_are_deleted_at_the_start() -> None:
-    storage = memory()
+    storage = memory_files()
     write(storage, 0, [rows([1])])
     FileSink(storage).recover()
     assert list(files(storage)) == []
 
 
 def test_a_batch_that_was_decided_is_finished_at_the_start_without_its_messages() -> None:
-    query = Query(memory())
+    query = Query(memory_files())
     first = write(query.storage, 0, *BATCHES[0], options=OPTIONS)
     with pytest.raises(Crash):
         FileSink(FaultyStorage(query.storage, Countdown(2)), OPTIONS).commit(first)
@@ -142,7 +143,7 @@ def test_a_batch_that_was_decided_is_finished_at_the_start_without_its_messages(
 
 
 def test_a_batch_is_finished_in_the_format_that_it_was_decided_in() -> None:
-    storage = memory()
+    storage = memory_files()
     first = write(storage, 0, *BATCHES[0], options=AVRO)
     with pytest.raises(Crash):
         FileSink(FaultyStorage(storage, Countdown(2)), AVRO).commit(first)
@@ -152,7 +153,7 @@ def test_a_batch_is_finished_in_the_format_that_it_was_decided_in() -> None:
 
 
 def test_pending_partitions_are_kept() -> None:
-    storage, now = memory(), [0]
+    storage, now = memory_files(), [0]
     waiting = SinkOptions(policies=(Policy.SUCCESS_FILE,), delay=10)
     FileSink(storage, waiting, clock=lambda: now[0]).commit(write(storage, 0, [rows([1])]))
     with pytest.raises(Crash):

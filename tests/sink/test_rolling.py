@@ -12,12 +12,13 @@ import pytest
 from hudiformat.errors import SchemaError
 from hudiformat.sink import SinkOptions, TaskWriter, rolling
 from hudiformat.storage import Storage
-from tests.sink.support import SCHEMA, files, memory, noise, read, rows, visible, write
+from tests.memory_files import memory_files
+from tests.sink.support import SCHEMA, files, noise, read, rows, visible, write
 
 
 @pytest.fixture
 def storage() -> Storage:
-    return memory()
+    return memory_files()
 
 
 class Clock:
