@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from java_names import keep_java_names
+from java_names import keep_java_names  # type: ignore[import-not-found]  # it is beside this script
 from pyspark.sql import DataFrame, SparkSession
 
 Request = dict[str, Any]
