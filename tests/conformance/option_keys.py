@@ -5,9 +5,12 @@ What is kept are facts: key, default, class, and for an older name the key that 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hudiformat.options import answers
 from hudiformat.options.answers import HudiKey, hudi_keys
 from tests.conformance.hudi import ROOT, RealHudi
+from tests.conformance.java import JavaClass
 
 FILE = ROOT / "hudiformat" / "options" / "hudi_keys.txt"
 OTHER = "other"
@@ -15,32 +18,13 @@ _HEAD = """# The configuration keys of Apache Hudi 1.2.0, from its classes; test
 # key, default, class of the key, and for an older name the key that took its place; with tabs between them.
 # Keys of the class "other" are texts in Hudi's code, which no such class defines.
 """
-_FIND = r"""
+_CLASSES = r"""
 import re, zipfile
-loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-load = lambda name, runs: jvm.java.lang.Class.forName(name, runs, loader)
-one = load("org.apache.hudi.config.HoodieWriteConfig", False)
+one = jvm.org.apache.hudi.common.model.HoodieTableType.values()[0].getClass()
 bundle = one.getProtectionDomain().getCodeSource().getLocation().getPath()
 named = re.compile(r"org/apache/hudi/.*(Config|Configs|Options|Writer)\$?\.class")
-result = []
-for entry in sorted(zipfile.ZipFile(bundle).namelist()):
-    if not named.fullmatch(entry):
-        continue
-    name = entry[:-6].replace("/", ".")
-    try:
-        fields = load(name, False).getDeclaredFields()
-    except Exception:
-        continue  # a class of a library that is not there
-    fields = [one for one in fields if one.getType().getName() == "org.apache.hudi.common.config.ConfigProperty"]
-    if fields:
-        owner = load(name, True).getDeclaredField("MODULE$").get(None) if name.endswith("$") else None
-    for field in fields:
-        field.setAccessible(True)
-        key = field.get(owner)
-        if key is not None:
-            default = key.defaultValue() if key.hasDefaultValue() else None
-            older = [str(one) for one in key.getAlternatives()]
-            result.append([key.key(), default if default is None else str(default), name, older])
+entries = sorted(entry for entry in zipfile.ZipFile(bundle).namelist() if named.fullmatch(entry))
+result = [entry[:-6].replace("/", ".") for entry in entries]
 """
 
 
@@ -48,18 +32,15 @@ def keys_of(hudi: RealHudi) -> dict[str, HudiKey]:
     """The keys that the classes of the bundle define, by their names."""
     found: dict[str, HudiKey] = {}
     older: dict[str, HudiKey] = {}
-    for name, default, owner, names in hudi.eval_(_FIND):
-        text = "" if default is None else _plain(default)
+    java = JavaClass(hudi, "OptionKeys", Path(__file__).with_suffix(".java"))
+    for line in java.call("of", "\n".join(hudi.eval_(_CLASSES))).split("\2")[:-1]:
+        name, owner, default, names = line.split("\1")
+        text = default.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
         known = found.get(name)
         group = owner.rpartition(".")[2].rstrip("$") if known is None else known.group
         found[name] = HudiKey(name, (known and known.default) or text, group)
-        older |= {old: HudiKey(old, text, group, name) for old in names}
+        older |= {old: HudiKey(old, text, group, name) for old in names.split()}
     return {**older, **found}
-
-
-def _plain(default: str) -> str:
-    text = default.lower() if default in ("True", "False") else default
-    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 
 def main() -> None:
