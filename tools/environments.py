@@ -147,7 +147,9 @@ def _build(environment: HudiEnvironment, java_home: Path, hudi: str) -> None:
     environment.folder.mkdir(parents=True)
     if environment.folder == environment.shared:
         _run("make a virtual environment", [_base_python(), "-m", "venv", environment.folder / "venv"])
-        _run("install PySpark 3.5", [environment.python, "-m", "pip", "install", "--quiet", *REQUIREMENTS])
+        # PySpark is built here: its jars, 300 MB, need not be compressed once more on the way
+        options = ["--quiet", "--config-settings", "--build-option=--compression=stored"]
+        _run("install PySpark 3.5", [environment.python, "-m", "pip", "install", *options, *REQUIREMENTS])
     bundle = _resolve_bundle(environment, java_home, _BUNDLE + hudi)
     shutil.rmtree(environment.folder / "ivy" / "cache")
     environment.conf.mkdir()

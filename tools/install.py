@@ -18,7 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile")
 """Python compiles what it imports: all that is installed would take half a minute."""
-UV = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable)
+UNCOMPRESSED = "--build-option=--compression=stored"
+"""PySpark is built where it is installed: its jars, 300 MB, need not be compressed once more on the way."""
+UV = (
+    *(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable),
+    *("--config-settings-package", f"pyspark:{UNCOMPRESSED}"),
+)
 NAMES = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS"}
 """uv does not read the configuration of pip: what says where packages come from, and uv's variable for it."""
 FILES = ("global", "user", "site", ":env:")

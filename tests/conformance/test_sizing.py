@@ -34,6 +34,7 @@ WRITE = {
     "hoodie.clean.automatic": "false",
     "hoodie.compact.inline.max.delta.commits": "100",
     "hoodie.parquet.compression.codec": "uncompressed",
+    "hoodie.index.bloom.num_entries": "60000",  # Hudi's default, which other tests lower
 }
 FILTER = 440_000
 """Bytes that the bloom filter of a base file takes, whatever its rows."""
