@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks.wanted import columns_of, rows_where
+from hudiformat.blocks.wanted import rows_where
+from hudiformat.conditions import columns_of
 
 
 def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> list[bool]:

@@ -21,7 +21,7 @@ from hudiformat.avro.schema import batch_of
 from hudiformat.basefile.file_keys import FileKeys
 from hudiformat.basefile.filters import KeyFilter, true_of_nan
 from hudiformat.basefile.meta_fields import RECORD_KEY
-from hudiformat.blocks.wanted import filtered
+from hudiformat.conditions import fits
 from hudiformat.errors import CorruptTableError, HudiFormatError, SchemaError
 from hudiformat.parquet import read_batches
 from hudiformat.storage import Storage
@@ -315,13 +315,7 @@ def _is_of_file(condition: pc.Expression, stored: pa.Schema, schema: pa.Schema) 
     """Whether the columns of a condition are in the file as they are read: bounds of other types say nothing."""
     kinds = {field.name: field.type for field in schema}
     same = [field for field in stored if _are_alike(field.type, kinds.get(field.name, field.type))]
-    if len(same) == len(stored):
-        return True
-    try:
-        filtered(pa.schema(same).empty_table(), condition)
-    except pa.ArrowException:  # it asks of one of the others
-        return False
-    return True
+    return len(same) == len(stored) or fits(condition, pa.schema(same))
 
 
 def _are_alike(stored: pa.DataType, kind: pa.DataType) -> bool:

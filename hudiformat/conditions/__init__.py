@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudiformat.conditions.clauses import Clause, Delete, Insert, Update
-from hudiformat.conditions.taken import Filter, as_filter
+from hudiformat.conditions.taken import Filter, as_filter, columns_of, fits, matching
 from hudiformat.conditions.translation import as_expression, columns_named, implied
 
 __all__ = [
@@ -15,5 +15,8 @@ __all__ = [
     "as_expression",
     "as_filter",
     "columns_named",
+    "columns_of",
+    "fits",
     "implied",
+    "matching",
 ]

@@ -1,4 +1,4 @@
-"""Filters in the three forms that people give them: expressions of Arrow, text, and tuples."""
+"""Filters as people give them, expressions of Arrow, text or tuples, and what they ask of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import FilterError, unknown_column
+from hudiformat.errors import FilterError, SchemaError, unknown_column
 
 Filter: TypeAlias = pc.Expression | str | Sequence[Any]
 """An expression of Arrow; text such as ``"p = 'x' and v > 0"``; or tuples such as ``[("p", "=", "x"), ("v", ">", 0)]``,
@@ -28,6 +28,8 @@ _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "in": lambda column, values: column.isin(list(values)),
     "not in": lambda column, values: ~column.isin(list(values)),
 }
+_FEW = 1 << 16
+"""Rows up to which threads take longer to begin than to filter."""
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _POSITION = re.compile(r"(?<![.\w])FieldPath\(|FieldRef\.Nested\(FieldRef\.FieldPath\(")
 """How Arrow shows a column that is named by its number, in an expression without texts."""
@@ -53,6 +55,50 @@ def as_filter(given: Filter | None, schema: pa.Schema) -> pc.Expression | None:
     groups = _sequence(given)
     groups = [given] if isinstance(groups[0], tuple) else groups
     return reduce(operator.or_, [_all_of(group, schema) for group in groups])
+
+
+def matching(rows: pa.Table, condition: pc.Expression) -> pa.Table:
+    """As ``rows.filter(condition)``, but few rows are filtered without threads.
+
+    Raises:
+        ArrowException: *condition* uses a column that is not there, or compares values that cannot be compared.
+    """
+    if rows.num_rows > _FEW:
+        return rows.filter(condition)
+    from pyarrow import acero  # noqa: PLC0415 - it imports pandas
+
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    return acero.Declaration("filter", acero.FilterNodeOptions(condition), [source]).to_table(use_threads=False)
+
+
+def fits(condition: pc.Expression, schema: pa.Schema) -> bool:
+    """Whether *condition* can be asked of rows with the columns of *schema*: they are there, and can be compared."""
+    return _error_of(condition, schema.empty_table()) is None
+
+
+def columns_of(condition: pc.Expression, schema: pa.Schema) -> list[str]:
+    """The columns of *schema* that *condition* uses.
+
+    Raises:
+        SchemaError: *condition* uses another column, or compares values that cannot be compared.
+    """
+    # Arrow does not list the columns of an expression, but it raises an error if one of them is missing.
+    text = str(condition)
+    tried = schema.empty_table().select([name for name in schema.names if name in text])
+    if _error_of(condition, tried) is not None:  # or its text has a name in another form
+        tried = schema.empty_table()
+        if (message := _error_of(condition, tried)) is not None:
+            raise SchemaError(f"the filter {condition} does not fit the columns {', '.join(schema.names)}: {message}")
+    return [name for name in tried.column_names if _error_of(condition, tried.drop_columns([name])) is not None]
+
+
+def _error_of(condition: pc.Expression, rows: pa.Table) -> str | None:
+    """The message of Arrow's error when it filters *rows* by *condition*; None if it can."""
+    try:
+        matching(rows, condition)
+    except pa.ArrowException as error:
+        return str(error)
+    return None
 
 
 def _refuse_positions(given: pc.Expression, schema: pa.Schema) -> None:

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import FILE_NAME, possible
+from hudiformat.conditions import fits
 from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
 from hudiformat.logfile import LogReader
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.query.gone import explaining
 from hudiformat.query.images import avro_images, row_images
 from hudiformat.query.incremental import Write
-from hudiformat.query.pruning import filtered, fits
+from hudiformat.query.pruning import filtered
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.storage import FileInfo, Storage
 from hudiformat.timeline import CommitMetadata, Instant, TableConfig, WriteStat

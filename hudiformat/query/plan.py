@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.conditions import Filter, as_filter
+from hudiformat.conditions import Filter, as_filter, fits
 from hudiformat.naming import one_or_more
 from hudiformat.query.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.query.explain import explain
 from hudiformat.query.explanation import ScanExplanation
 from hudiformat.query.gone import FilesGoneError, refuse_missing
 from hudiformat.query.incremental import Span, Write, writes_within, written_by, written_slices
-from hudiformat.query.pruning import PartitionPruner, fits
+from hudiformat.query.pruning import PartitionPruner
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.skipping import without_skipped
 from hudiformat.query.slice_reader import SliceReader

@@ -8,18 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import possible
-from hudiformat.blocks import wanted
+from hudiformat.conditions import matching
 from hudiformat.errors import SchemaError
 from hudiformat.table import PartitionColumns, typed
-
-
-def fits(expression: pc.Expression, schema: pa.Schema) -> bool:
-    """Whether a filter can be asked of rows with the columns of *schema*."""
-    try:
-        wanted.filtered(schema.empty_table(), expression)
-    except pa.ArrowException:  # a column that is not there, or a comparison of unlike types
-        return False
-    return True
 
 
 def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
@@ -30,7 +21,7 @@ def filtered(rows: pa.RecordBatch, expression: pc.Expression) -> pa.RecordBatch:
     """
     try:
         # As a table: pyarrow 19 cannot filter a batch of which nothing is left.
-        kept = wanted.filtered(pa.Table.from_batches([rows]), expression)
+        kept = matching(pa.Table.from_batches([rows]), expression)
     except pa.ArrowException as error:
         raise SchemaError(f"the filter {expression} does not fit the columns: {error}") from error
     return kept.combine_chunks().to_batches()[0] if kept.num_rows else rows.slice(0, 0)

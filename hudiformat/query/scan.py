@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import COMMIT_TIME
+from hudiformat.conditions import fits
 from hudiformat.query.explanation import ScanExplanation
-from hudiformat.query.pruning import filtered, fits
+from hudiformat.query.pruning import filtered
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.storage import Storage
 from hudiformat.view import FileSlice

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hudiformat.avro import keeps_order, resolve
 from hudiformat.basefile import possible
-from hudiformat.blocks.wanted import columns_of
+from hudiformat.conditions import columns_of
 from hudiformat.errors import DataError, HudiFormatError, SchemaError, warn
 from hudiformat.metadata import (
     BLOOM_FILTERS,

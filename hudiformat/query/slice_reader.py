@@ -23,6 +23,7 @@ from hudiformat.basefile import (
     scan_base_rows,
 )
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
+from hudiformat.conditions import fits
 from hudiformat.errors import (
     CorruptBlockError,
     CorruptTableError,
@@ -39,7 +40,6 @@ from hudiformat.naming import join_path
 from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
 from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
-from hudiformat.query.pruning import fits
 from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
 from hudiformat.query.spill import merge_on_disk
 from hudiformat.storage import Storage, give_back

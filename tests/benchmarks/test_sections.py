@@ -264,7 +264,7 @@ def test_java_writes_and_reads_the_same_rows(
 ) -> None:
     monkeypatch.setattr("benchmarks.java._WARM_RUNS", 1)
     monkeypatch.setattr("benchmarks.java._WARM_SECONDS", 0)
-    settings = [quick(one) for one in ([DEFAULT, BEST] if LONG else [BEST])]  # each is a JVM of its own
+    settings = [quick(one) for one in ([DEFAULT, BEST] if name == "mixed" else [BEST])]  # each is a JVM of its own
     run = small_run(tmp_path, *settings)
     sections.SECTIONS[name](run)
     assert run.results.missing == {}

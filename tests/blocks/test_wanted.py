@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block, wanted
+from hudiformat.blocks import BlockHeader, HeaderKey, LogBlock, data_block
 from hudiformat.blocks.batches import record_batches
-from hudiformat.blocks.wanted import columns_of, rows_where
+from hudiformat.blocks.wanted import rows_where
 from hudiformat.errors import CorruptBlockError, SchemaError
 
 ROWS = pa.RecordBatch.from_pydict(
@@ -55,34 +55,6 @@ def test_no_row_may_be_left(format_: str) -> None:
 
 def test_null_is_not_true() -> None:
     assert rows_where(pc.field("n") > 0, ROWS).tolist() == [0, 2, 3]
-
-
-def test_the_columns_of_a_condition_are_known() -> None:
-    assert columns_of((KEY == "a") | (pc.field("t") == "x"), ROWS.schema) == ["_hoodie_record_key", "t"]
-    assert columns_of(pc.field("s", "x") > 1, ROWS.schema) == ["s"]
-    assert columns_of(pc.scalar(True), ROWS.schema) == []
-
-
-def test_of_many_columns_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
-
-    def counted(table: pa.Table, condition: pc.Expression) -> pa.Table:
-        tried.append(table.num_columns)
-        return table.filter(condition)
-
-    monkeypatch.setattr(wanted, "filtered", counted)
-    schema = pa.schema([(f"column {number}", pa.int64()) for number in range(1000)])
-    condition = (pc.field("column 17") > 1) & (pc.field("column 999") < 9)
-    assert columns_of(condition, schema) == ["column 17", "column 999"]
-    assert max(tried) == 5  # the other three are in the text of the condition, too
-
-
-def test_rows_are_filtered_alike_by_threads_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = pa.Table.from_batches([ROWS, ROWS.slice(1)])
-    few = wanted.filtered(rows, pc.field("n") > 1)
-    monkeypatch.setattr(wanted, "_FEW", 0)
-    assert wanted.filtered(rows, pc.field("n") > 1).equals(few)
-    assert few["t"].to_pylist() == ["three", "four", "three", "four"]
 
 
 @pytest.mark.parametrize(

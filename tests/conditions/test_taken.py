@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat.conditions import as_filter
+from hudiformat.conditions import as_filter, columns_of, matching, taken
 from hudiformat.errors import FilterError, SchemaError
 
 ROWS = pa.table(
@@ -84,3 +84,31 @@ def test_a_value_that_arrow_does_not_take_is_refused() -> None:
 def test_the_closest_column_is_named() -> None:
     with pytest.raises(SchemaError, match=r"no column 'ID'; did you mean 'id'\?; the columns are id, v, s"):
         as_filter([("ID", "=", "a")], ROWS.schema)
+
+
+def test_the_columns_of_a_condition_are_known() -> None:
+    assert columns_of((pc.field("id") == "a") | (pc.field("v") > 1), ROWS.schema) == ["id", "v"]
+    assert columns_of(pc.field("s", "x") > 1, ROWS.schema) == ["s"]
+    assert columns_of(pc.scalar(True), ROWS.schema) == []
+
+
+def test_of_many_columns_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def counted(table: pa.Table, condition: pc.Expression) -> pa.Table:
+        tried.append(table.num_columns)
+        return table.filter(condition)
+
+    monkeypatch.setattr(taken, "matching", counted)
+    schema = pa.schema([(f"column {number}", pa.int64()) for number in range(1000)])
+    condition = (pc.field("column 17") > 1) & (pc.field("column 999") < 9)
+    assert columns_of(condition, schema) == ["column 17", "column 999"]
+    assert max(tried) == 5  # the other three are in the text of the condition, too
+
+
+def test_rows_are_filtered_alike_by_threads_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.concat_tables([ROWS, ROWS.slice(1)])
+    few = matching(rows, pc.field("v") > 1)
+    monkeypatch.setattr(taken, "_FEW", 0)
+    assert matching(rows, pc.field("v") > 1).equals(few)
+    assert few["id"].to_pylist() == ["b", None, "b", None]

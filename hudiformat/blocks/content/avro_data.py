@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from hudiformat.avro import Records, avro_to_arrow, encode_parts, find_records, find_runs, resolve
 from hudiformat.avro.arrays import Longs
-from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
+from hudiformat.blocks.wanted import Wanted, rows_where, selected
+from hudiformat.conditions import columns_of
 from hudiformat.errors import CorruptBlockError, TruncatedBlockError, UnsupportedVersionError
 from hudiformat.wire import Cursor, int32
 

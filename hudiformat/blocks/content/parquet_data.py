@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudiformat.avro import avro_to_arrow, resolve, with_views
-from hudiformat.blocks.wanted import Wanted, columns_of, rows_where, selected
+from hudiformat.blocks.wanted import Wanted, rows_where, selected
+from hudiformat.conditions import columns_of
 from hudiformat.errors import CorruptBlockError
 from hudiformat.parquet import read_batches
 from hudiformat.wire import plausible_rows
