@@ -8,11 +8,28 @@ from hypothesis import given
 
 from hudiformat import SchemaError
 from hudiformat.avro import arrow_to_avro
+from hudiformat.avro.casts import can_cast
 from hudiformat.options import EvolutionOptions
 from hudiformat.table import TableSchema
 from hudiformat.testing.batches import schemas
 
 BEFORE = pa.schema([pa.field("k", pa.string(), nullable=False), pa.field("v", pa.int32()), pa.field("t", pa.string())])
+KINDS = (
+    pa.bool_(),
+    pa.int32(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.string(),
+    pa.binary(),
+    pa.binary(4),
+    pa.decimal128(10, 2),
+    pa.decimal128(20, 4),
+    pa.date32(),
+    pa.time32("ms"),
+    pa.time64("us"),
+    *(pa.timestamp(unit, zone) for unit in ("ms", "us") for zone in (None, "UTC")),
+)
 
 
 def after(
@@ -73,6 +90,24 @@ def test_units_that_are_coarser_than_the_tables_are_written_as_its() -> None:
         assert result is table
         finer = BEFORE.append(pa.field("m", coarse))
         assert "column m is of type" in refusal(*BEFORE, pa.field("m", kind), before=finer)
+
+
+@pytest.mark.parametrize("old", KINDS, ids=str)
+@pytest.mark.parametrize("new", KINDS, ids=str)
+def test_what_is_accepted_can_be_read_and_written(old: pa.DataType, new: pa.DataType) -> None:
+    try:
+        _, result = after(*BEFORE, pa.field("m", new), before=BEFORE.append(pa.field("m", old)))
+    except SchemaError:
+        return
+    kind = result.arrow.field("m").type
+    assert kind == old or can_cast(old, kind)
+    assert kind == new or can_cast(new, kind)
+
+
+def test_a_long_does_not_become_a_timestamp() -> None:
+    before = BEFORE.append(pa.field("m", pa.int64()))
+    message = refusal(*BEFORE, pa.field("m", pa.timestamp("us", "UTC")), before=before)
+    assert message.startswith("column m is of type long in the table and of type timestamp in the rows")
 
 
 def test_a_refusal_names_the_column_both_types_and_the_ways_out() -> None:
