@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from hudiformat.index import KEPT, Kept
-from hudiformat.options import DuplicatePolicy, Operation
+from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.few_keys import as_message
 from hudiformat.shuffle.slices import slices_of
@@ -105,7 +105,7 @@ def _bytes_of_files(plan: WritePlan, paths: pa.Array) -> int:
     """How many bytes the files may have that are read for a look-up in *paths*, and those that are rewritten."""
     if plan.record_index is not None and plan.config.table_type is TableType.MERGE_ON_READ:
         return 0  # few keys are read of the index, and log files are added to
-    if opens_groups(plan):
+    if opens_groups(plan) or plan.operation in REPLACING:  # which reads nothing, and opens buckets anew
         return 0
     if plan.looks_everywhere:
         names = [path for path, _ in list_partitions(open_storage(plan.root))]

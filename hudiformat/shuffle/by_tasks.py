@@ -9,7 +9,7 @@
         many keys, in partitions of which none is large -> shuffle by partition -> look up and write, a task for each
         many keys -> tag -> join with the keys of the slices, or with what the record index says -> count the new rows
                   -> plan -> assign -> shuffle -> write
-    bulk insert and overwriting: sort as asked -> write, each task into file groups of its own
+    bulk insert and overwriting, without buckets: sort as asked -> write, each task into file groups of its own
 
 One file group is written by one task, to which its rows go packed.  No Python per row.  Where rows are shuffled,
 nothing is written before every task has tagged its rows, for the shuffle waits for all of them: a record key that is

@@ -49,8 +49,8 @@ _COMBINED_IN_MEMORY = 256 * 1024 * 1024
 
 
 def opens_groups(plan: WritePlan) -> bool:
-    """Whether each task writes to file groups of its own."""
-    return plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING
+    """Whether each task writes to file groups of its own; not to buckets, of which several tasks may have rows."""
+    return not plan.uses_buckets and (plan.operation is Operation.BULK_INSERT or plan.operation in REPLACING)
 
 
 def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
