@@ -90,9 +90,7 @@ class ReadableTable:
     @checks_arguments
     def files(self, partition: str | None = None) -> list[str]:
         """The base and log files of the newest file slices, by their paths below the table's."""
-        return [
-            join_path(one.partition_path, name) for one in self.file_slices(partition) for name in _names_of_files(one)
-        ]
+        return [join_path(one.partition_path, name) for one in self.file_slices(partition) for name in one.file_names]
 
     @checks_arguments
     def stats(self, *, small_file_limit: int = SMALL_FILE_LIMIT) -> pa.Table:
@@ -310,11 +308,6 @@ class ReadableTable:
             TableError: the rows of the table at *as_of* are not known, or were cleaned.
         """
         return on_one_state(self.context, lambda state: slice_reader(state, as_of), lists=False)
-
-
-def _names_of_files(one: FileSlice) -> list[str]:
-    base = [] if one.base_file is None else [str(one.base_file.name)]
-    return [*base, *(str(log.name) for log in one.log_files)]
 
 
 def _module(name: str) -> Any:

@@ -197,6 +197,11 @@ class LogBlock(_Fields):
         most = _POSITIONS_PER_BYTE * len(self.content) + _FEW_POSITIONS
         return None if text is None else decode_positions(text, most=most)
 
+    def without_positions(self) -> LogBlock:
+        """The same block, whose records readers find by their keys."""
+        kept = (entry for entry in self.header.entries if entry[0] is not HeaderKey.RECORD_POSITIONS)
+        return self._replace(header=BlockHeader(kept))
+
     @property
     def base_instant_of_positions(self) -> str | None:
         """The instant of the base file that the record positions refer to."""

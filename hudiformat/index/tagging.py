@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +29,7 @@ from hudiformat.index.rows import (
     Tags,
     rows_by_value,
 )
-from hudiformat.logfile import LogReader
+from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import counting_blocks
 from hudiformat.naming import base_name, join_path
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
@@ -292,8 +293,9 @@ class PartitionIndex:
             blocks = list(self._reader(log))
             if self._plan.logs_name_slices or any(block.instant != log.name.instant for block in blocks):
                 return None
-            for block in self._counting(blocks):
-                _add_keys(block, keys, deleted)
+            with self._naming([log]):
+                for block in self._counting(blocks):
+                    _add_keys(block, keys, deleted)
         if known is None:
             known = SliceKeys.of_base(file_slice, self._base_keys(file_slice))
         return known.with_logs(further, pa.chunked_array(keys), pa.chunked_array(deleted)) if further else known
@@ -349,7 +351,8 @@ class PartitionIndex:
             return no_keys()
         if file_slice.file_id not in self._deleted:
             blocks = (block for block in self._log_blocks(file_slice) if block.type is BlockType.DELETE)
-            deleted = [block.deletes()[_DELETED_KEY] for block in blocks]
+            with self._naming(file_slice.log_files):
+                deleted = [block.deletes()[_DELETED_KEY] for block in blocks]
             self._deleted[file_slice.file_id] = pa.chunked_array([no_keys(), *deleted]).combine_chunks()
         return self._deleted[file_slice.file_id]
 
@@ -357,8 +360,9 @@ class PartitionIndex:
         found, keys, deleted = GroupKeys(among=among), [no_keys()], [no_keys()]
         for rows in self._base_keys(file_slice):
             found.add_base(rows)
-        for block in self._log_blocks(file_slice):
-            _add_keys(block, keys, deleted)
+        with self._naming(file_slice.log_files):
+            for block in self._log_blocks(file_slice):
+                _add_keys(block, keys, deleted)
         for part in keys:
             found.add_logged(part)
         self._deleted[file_slice.file_id] = pa.chunked_array(deleted).combine_chunks()
@@ -371,6 +375,9 @@ class PartitionIndex:
 
     def _reader(self, log: LogFile) -> LogReader:
         return LogReader(join_path(self._path, str(log.name)), storage=self._storage)
+
+    def _naming(self, logs: Iterable[LogFile]) -> AbstractContextManager[None]:
+        return naming_log_files(self._storage, (join_path(self._path, str(log.name)) for log in logs))
 
     def _counting(self, blocks: Iterable[LogBlock]) -> list[LogBlock]:
         return counting_blocks(blocks, counts=self._plan.visibility.counts_block)

@@ -97,7 +97,7 @@ def findings_of(
     for part in parts_of(data, progress=progress):
         if isinstance(part, LogFinding):
             yield part
-        elif contents and (message := content_error(part)):
+        elif contents and (message := content_error(part) or positions_error(part)):
             yield _finding(FindingKind.CONTENT, part, message)
 
 
@@ -187,5 +187,14 @@ def content_error(block: LogBlock) -> str | None:
     except UnsupportedFeatureError:
         return None
     except (DecodeError, SchemaError) as error:
+        return str(error)
+    return None
+
+
+def positions_error(block: LogBlock) -> str | None:
+    """Why the record positions of *block* cannot be read; its records can be merged by their keys nevertheless."""
+    try:
+        block.positions()
+    except DecodeError as error:
         return str(error)
     return None

@@ -14,7 +14,7 @@ from hudiformat.archive import ArchivedTimes
 from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.errors import CorruptBlockError, CorruptTableError, UnsupportedFeatureError
 from hudiformat.hfile import HFileReader
-from hudiformat.logfile import LogReader
+from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import counting_blocks
 from hudiformat.metadata.instants import valid_instants
 from hudiformat.storage import FolderStorage, Storage
@@ -151,16 +151,16 @@ def newest_records(parts: Iterable[Part], keys: pa.Array) -> Iterator[tuple[npt.
 
 
 def _parts(storage: Storage, file_slice: FileSlice, visibility: Visibility, valid: frozenset[str]) -> Iterator[Part]:
-    folder = file_slice.partition_path
     if file_slice.base_file is not None:
-        yield _base_records(storage, f"{folder}/{file_slice.base_file.name}")
-    paths = [f"{folder}/{log.name}" for log in file_slice.log_files]
+        yield _base_records(storage, f"{file_slice.partition_path}/{file_slice.base_file.name}")
+    paths = file_slice.log_paths
     blocks = (block for path in paths for block in _intact_blocks(storage, path))
     for block in counting_blocks(blocks):
         # In version 6 the name of a log file has the instant of the slice: those of its blocks are still unchecked.
         instant = block.instant or ""
         if instant in valid and visibility.is_committed(instant):
-            yield _block_part(block)
+            with naming_log_files(storage, paths):
+                yield _block_part(block)
 
 
 def _base_records(storage: Storage, path: str) -> HFileRecords:

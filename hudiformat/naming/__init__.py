@@ -27,6 +27,7 @@ from hudiformat.naming.file_names import (
     new_group_uuid,
     parse_bucket,
     parse_data_file,
+    refuse_registered,
 )
 from hudiformat.naming.instants import format_instant, is_instant, next_instant, parse_instant
 from hudiformat.naming.keys import (
@@ -76,6 +77,7 @@ __all__ = [
     "partition_paths",
     "record_key_buckets",
     "record_keys",
+    "refuse_registered",
     "ring_places",
     "string_hashes",
     "unescape_path_name",

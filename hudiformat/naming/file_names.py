@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from uuid import UUID, uuid5
 
-from hudiformat.errors import NameFormatError
+from hudiformat.errors import NameFormatError, UnsupportedFeatureError
 from hudiformat.wire import INT32_MAX
 
 CDC_SUFFIX = ".cdc"
@@ -205,6 +205,19 @@ def parse_data_file(name: str) -> BaseFileName | LogFileName | None:
     if base is None or base[4] not in BASE_FILE_EXTENSIONS:
         return None
     return BaseFileName(_shared(base[1]), base[2], _shared(base[3]), _shared(base[4]))
+
+
+def refuse_registered(name: str) -> None:
+    """Refuse the name of a file that was only registered with a table: nobody may take its rows for none.
+
+    Raises:
+        UnsupportedFeatureError: *name* is such a name.
+
+    Source: ExternalFilePathUtil, Hudi 1.2.0.
+    """
+    if name.endswith(_EXTERNAL_SUFFIX):
+        feature = "files that were registered with a table"
+        raise UnsupportedFeatureError(f"{name}: {feature}, and not written by Hudi, cannot be read", feature=feature)
 
 
 _shared = lru_cache(maxsize=1 << 12)(str)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudiformat.basefile import FILE_NAME, possible
 from hudiformat.conditions import fits
 from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
-from hudiformat.logfile import LogReader
+from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
 from hudiformat.query.gone import explaining
 from hudiformat.query.images import avro_images, row_images
@@ -105,9 +105,9 @@ class ChangeReader:
 
     def _logged(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
         """The changes in change-data logs; what these leave out, by their mode, is read from the base files."""
-        batches = [
-            block.to_arrow() for path in sorted(stat.cdc_stats or {}) for block in LogReader(path, storage=self.storage)
-        ]
+        paths = sorted(stat.cdc_stats or {})
+        with naming_log_files(self.storage, paths):
+            batches = [block.to_arrow() for path in paths for block in LogReader(path, storage=self.storage)]
         rows = pa.Table.from_batches(batches).combine_chunks()
         operations = rows["op"].to_pylist()
         if "after" in rows.column_names:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from hudiformat.archive import read_archived
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, TableError, warn
 from hudiformat.metadata import FILES
-from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path, parse_data_file
+from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path, parse_data_file, refuse_registered
 from hudiformat.options import DamageMode
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.storage import Storage
@@ -119,6 +119,7 @@ def _misses(found: FileSlice | None, name: str) -> bool:
     """Whether the base file *name* is neither in the newest slice of its file group, nor older than that."""
     parsed = parse_data_file(name)
     if not isinstance(parsed, BaseFileName):
+        refuse_registered(name)
         return False
     if found is None or found.base_file is None:
         return found is None or found.base_instant <= parsed.instant or bool(found.log_files)
@@ -127,9 +128,7 @@ def _misses(found: FileSlice | None, name: str) -> bool:
 
 def files_of(file_slice: FileSlice) -> list[str]:
     """The paths of the files of a slice, below the table."""
-    names = [] if file_slice.base_file is None else [str(file_slice.base_file.name)]
-    names += [str(log.name) for log in file_slice.log_files]
-    return [join_path(file_slice.partition_path, name) for name in names]
+    return [join_path(file_slice.partition_path, name) for name in file_slice.file_names]
 
 
 def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> str | None:

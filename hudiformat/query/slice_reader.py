@@ -24,20 +24,12 @@ from hudiformat.basefile import (
 )
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.conditions import fits
-from hudiformat.errors import (
-    CorruptBlockError,
-    CorruptTableError,
-    DecodeError,
-    SchemaError,
-    StorageError,
-    unknown_column,
-    warn,
-    without_offset,
-)
-from hudiformat.logfile import LogReader
+from hudiformat.errors import SchemaError, unknown_column
+from hudiformat.logfile import naming_log_files
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import join_path
 from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
+from hudiformat.query.damage import log_blocks, sound_blocks, sound_rows
 from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
@@ -47,73 +39,7 @@ from hudiformat.table import PartitionColumns, SchemaHistory, TableSchema, merge
 from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
-"""Corrupt blocks are passed over in silence and other damage is an error, as in Hudi; or all of it is an error; or none
-is, and each loss is a warning."""
-
 _PACKED = 4  # how much larger rows are than a compressed block
-
-
-def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
-    """The blocks of a log file.
-
-    Raises:
-        CorruptBlockError: with FAIL, a span of the file cannot be read.
-        StorageError: unless SKIP, there is no such file.
-    """
-    try:
-        reader = LogReader(path, storage=storage)
-    except StorageError as error:
-        if damage is not DamageMode.SKIP:
-            raise
-        _warn_of(f"all of its records, as it cannot be opened: {error}", storage, path)
-        return
-    for block in reader:
-        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
-            yield block
-            continue
-        why = without_offset(block.reason or "")
-        if damage is DamageMode.FAIL:
-            raise CorruptBlockError(
-                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
-                " does reading without hudiformat.damage=fail",
-                offset=block.offset,
-            )
-        else:
-            _warn_of(
-                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
-                storage,
-                path,
-            )
-
-
-def sound_blocks(blocks: list[LogBlock], storage: Storage, folder: str) -> list[LogBlock]:
-    """Those of *blocks* that can be decoded; a warning for each of the others."""
-    return [block for block in blocks if _is_sound(block, storage, folder)]
-
-
-def _is_sound(block: LogBlock, storage: Storage, folder: str) -> bool:
-    try:
-        block.deletes() if block.type is BlockType.DELETE else block.to_arrow()
-    except DecodeError as error:
-        lost = f"a {block.type.name} block of the instant {block.instant}, damaged inside: {error}"
-        _warn_of(lost, storage, folder)
-        return False
-    return True
-
-
-def sound_rows(rows: Iterator[pa.RecordBatch], storage: Storage, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a base file up to where it is damaged, and a warning there."""
-    count = 0
-    try:
-        for batch in rows:
-            count += batch.num_rows
-            yield batch
-    except (CorruptTableError, StorageError) as error:
-        _warn_of(f"all rows from row {count} on: {error}", storage, path)
-
-
-def _warn_of(lost: str, storage: Storage, path: str) -> None:
-    warn(f"{storage.root}/{path}: lost to damage: {lost}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +201,17 @@ class SliceReader:
         rule: MergeRule,
         where: KeyFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
+        with naming_log_files(storage, file_slice.log_paths):
+            yield from self._merge(storage, file_slice, needed, rule, where)
+
+    def _merge(
+        self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule, where: KeyFilter | None
+    ) -> Iterator[pa.RecordBatch]:
         # From table version 8 on, the name of a log file decides whether its blocks count.
         counts = self._counts if self.visibility.logs_name_slices else None
         blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
         if self.damage is DamageMode.SKIP:
-            blocks = sound_blocks(blocks, storage, f"{file_slice.partition_path}/{file_slice.file_id}")
+            blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
         names = needed.names
         if rule.operation_column is None and rule.merger is None and _have_operations(blocks):
             # The newest files of the table have no operations, but deletes among these records have to count.
@@ -297,8 +229,7 @@ class SliceReader:
             yield batch.select(names) if needed.names != names else batch
 
     def _blocks(self, storage: Storage, file_slice: FileSlice) -> Iterator[LogBlock]:
-        for log in file_slice.log_files:
-            path = join_path(file_slice.partition_path, str(log.name))
+        for path in file_slice.log_paths:
             blocks = log_blocks(storage, path, damage=self.damage)
             yield from blocks if self.history is None else (named_block(block, self.history) for block in blocks)
 

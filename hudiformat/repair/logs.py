@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hudiformat.blocks import LogBlock, encode_block
-from hudiformat.logfile import FindingKind, LogFinding, content_error, parts_of
+from hudiformat.logfile import FindingKind, LogFinding, content_error, parts_of, positions_error
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway
@@ -62,14 +62,21 @@ def _salvaged(storage: Storage, path: str) -> _Salvaged:
             continue
         error = content_error(part)
         if error is not None:
-            lost.append(f"a {part.type.name} block of {part.instant}: {error}")
+            lost.append(f"the {part.type.name} block of {part.instant}: {error}")
+        elif error := positions_error(part):
+            lost.append(f"the record positions of the {part.type.name} block of {part.instant}: {error}")
+            kept.append(_anew(part.without_positions()))
         elif is_odd:
-            kept.append(encode_block(LogBlock(part.type, part.header, part.content, part.footer)))
+            kept.append(_anew(part))
         else:
             start = part.offset or 0
             kept.append(bytes(data[start : start + (part.size or 0)]))
         is_odd = False
     return _Salvaged(b"".join(kept), tuple(lost), hidden)
+
+
+def _anew(block: LogBlock) -> bytes:
+    return encode_block(LogBlock(block.type, block.header, block.content, block.footer))
 
 
 def _shown(finding: LogFinding) -> str:

@@ -8,7 +8,6 @@ from itertools import islice
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.errors import HudiFormatError
 from hudiformat.logfile import LogReader
-from hudiformat.naming import join_path
 from hudiformat.report.facts import Block, SliceBlocks
 from hudiformat.storage import Storage
 from hudiformat.view import FileSlice
@@ -42,7 +41,7 @@ def blocks_of(storage: Storage, file_slice: FileSlice) -> SliceBlocks:
         instant=file_slice.base_instant,
         base_bytes=0 if file_slice.base_file is None else file_slice.base_file.size,
         log_bytes=file_slice.log_bytes,
-        files=tuple(str(log.name) for log in file_slice.log_files),
+        files=tuple(file_slice.log_names),
         blocks=tuple(found[:MOST_BLOCKS]),
         more=len(found) > MOST_BLOCKS,
         problem=problem,
@@ -50,8 +49,8 @@ def blocks_of(storage: Storage, file_slice: FileSlice) -> SliceBlocks:
 
 
 def _blocks(storage: Storage, file_slice: FileSlice) -> Iterator[Block]:
-    for number, log in enumerate(file_slice.log_files):
-        with LogReader(join_path(file_slice.partition_path, str(log.name)), storage=storage) as reader:
+    for number, path in enumerate(file_slice.log_paths):
+        with LogReader(path, storage=storage) as reader:
             for block in reader:
                 yield Block(
                     number, block.offset or 0, block.size or 0, block.type.name, block.instant or "", _note(block)

@@ -173,7 +173,7 @@ class _Planner:
                     unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
                 elif self.earliest is None or replaced_by < self.earliest.time:
                     unwanted += group
-            names = [_names(item) + _change_logs(item, files) for item in unwanted]
+            names = [item.file_names + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
             deleted = [name for found in names if not kept.intersection(found) for name in found]
             yield path, [join_path(path, name) for name in deleted]
@@ -239,11 +239,6 @@ class _Planner:
         compactions = (Action.COMPACTION, Action.LOG_COMPACTION)
         groups = (group for group in self.state.pending_groups if group.instant.action in compactions)
         return {group.key: group.base_instant for group in groups}
-
-
-def _names(file_slice: FileSlice) -> list[str]:
-    base = [] if file_slice.base_file is None else [str(file_slice.base_file.name)]
-    return base + [str(log.name) for log in file_slice.log_files]
 
 
 def _change_logs(file_slice: FileSlice, files: Iterable[FileInfo]) -> list[str]:

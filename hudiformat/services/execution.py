@@ -149,7 +149,7 @@ def compaction_operation(file_slice: FileSlice) -> CompactionOperation:
     written = base.size if base is not None else logs
     return CompactionOperation(
         base_instant_time=file_slice.base_instant,
-        delta_file_paths=tuple(str(log.name) for log in file_slice.log_files),
+        delta_file_paths=tuple(file_slice.log_names),
         data_file_path=None if base is None else str(base.name),
         file_id=file_slice.file_id,
         partition_path=file_slice.partition_path,

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudiformat.blocks import LogBlock
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.exclusion import forget
-from hudiformat.logfile import LogReader
+from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import KeyIndex, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation
@@ -113,9 +113,7 @@ def _chosen(state: TableState) -> Iterator[FileSlice]:
 
 
 def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:
-    folder = f"{file_slice.partition_path}/" if file_slice.partition_path else ""
-    paths = [f"{folder}{log.name}" for log in file_slice.log_files]
-    blocks = (block for path in paths for block in LogReader(path, storage=storage))
+    blocks = (block for path in file_slice.log_paths for block in LogReader(path, storage=storage))
     return counting_blocks(blocks, counts=visibility.counts_block)
 
 
@@ -137,7 +135,8 @@ def _compact(file_slice: FileSlice, plan: WritePlan, storage: Storage, token: Wr
         below=file_slice if plan.logs_name_slices else None,
     )
     try:
-        _write(plan, blocks, handle)
+        with naming_log_files(storage, file_slice.log_paths):
+            _write(plan, blocks, handle)
         return handle.close()
     except BaseException:
         handle.abandon()

@@ -288,7 +288,7 @@ class LogFileStats:
     def _stat(self, name: str, counts: WriteCounts, offset: int, size: int) -> WriteStat:
         below = self.below
         base = "" if below is None or below.base_file is None else str(below.base_file.name)
-        logs = () if below is None else tuple(str(log.name) for log in below.log_files)
+        logs = () if below is None else tuple(below.log_names)
         return WriteStat(
             file_id=self.file_id,
             path=join_path(self.partition_path, name),

@@ -21,7 +21,7 @@ from hudiformat.basefile import (
     read_footer,
 )
 from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.logfile import LogReader
+from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import read_records
 from hudiformat.naming import join_path
 from hudiformat.query import SliceReader, named_block, scan_batches, stored_schema_of
@@ -88,8 +88,9 @@ class FileReader:
         """
         schema = self._schema
         indexer = FileIndexer(replace(self.indexes, keys=False), schema)
-        for block in LogReader(join_path(folder, name), storage=storage):
-            if _has_records(block):
+        path = join_path(folder, name)
+        with naming_log_files(storage, [path]):
+            for block in filter(_has_records, LogReader(path, storage=storage)):
                 for batch, written in read_records([named_block(block, self.slices.history)], schema):
                     indexer.add(batch if written is None else _only(batch, written))
         return indexer.finish()

@@ -193,9 +193,7 @@ class IndexBuild:
         """What the statistics of partitions are given of each partition path."""
         names: dict[str, list[str]] = {}
         for one in self._slices:
-            live = names.setdefault(one.partition_path, [])
-            live += [str(one.base_file.name)] if one.base_file is not None else []
-            live += [str(log.name) for log in one.log_files]
+            names.setdefault(one.partition_path, []).extend(one.file_names)
         table = MetadataTable.of(self.state)
         known = MetadataChanges(self.state, table.own, indexed_columns(self.state))
         for folder in names:

@@ -165,8 +165,7 @@ class MetadataTable:
             return
         for name in self.outer.config.metadata_partitions:
             for one in self.own.slices(name):
-                paths = [f"{name}/{log.name}" for log in one.log_files]
-                if any({time} < self._blocks_of(path) for path in paths):
+                if any({time} < self._blocks_of(path) for path in one.log_paths):
                     with LogWriter(name, self._log_name(one), storage=self.own.storage) as writer:
                         writer.append(rollback_block(instant=f"{time}{_ROLLBACK_SUFFIX}", target=time))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from hudiformat.archive import ArchivedTimes
-from hudiformat.naming import BaseFileName, LogFileName, parse_data_file
+from hudiformat.naming import BaseFileName, LogFileName, join_path, parse_data_file, refuse_registered
 from hudiformat.storage import FileInfo
 from hudiformat.timeline import Action, Timeline
 
@@ -55,6 +55,21 @@ class FileSlice:
     def size(self) -> int:
         """Bytes of all files of the slice."""
         return (self.base_file.size if self.base_file else 0) + self.log_bytes
+
+    @property
+    def file_names(self) -> list[str]:
+        """The names of all files of the slice, in merge order."""
+        return [*([] if self.base_file is None else [str(self.base_file.name)]), *self.log_names]
+
+    @property
+    def log_names(self) -> list[str]:
+        """The names of the log files of the slice, in merge order."""
+        return [str(log.name) for log in self.log_files]
+
+    @property
+    def log_paths(self) -> list[str]:
+        """The paths of the log files of the slice below the table, in merge order."""
+        return [join_path(self.partition_path, name) for name in self.log_names]
 
     @property
     def log_bytes(self) -> int:
@@ -193,7 +208,10 @@ def _file_groups(
     groups: dict[str, tuple[list[BaseFile], list[LogFile]]] = defaultdict(lambda: ([], []))
     for file in files:
         name = parse_data_file(file.name)
-        if name is None or (as_of is not None and name.instant > as_of):
+        if name is None:
+            refuse_registered(file.name)
+            continue
+        if as_of is not None and name.instant > as_of:
             continue
         if isinstance(name, BaseFileName):
             if visibility.is_committed(name.instant):

@@ -39,7 +39,7 @@ def test_blocks_that_can_be_read_stay_as_they_are(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     job = planned(table, DATA + UNDECODABLE + EVOLVED + DELETES[:-3])
     assert job.step.kind is RepairKind.LOG
-    assert job.step.lost.startswith("a AVRO_DATA block of 5: ")
+    assert job.step.lost.startswith("the AVRO_DATA block of 5: ")
     assert "(torn tail)" in job.step.lost
     taken = TakenAway(table.context.storage, "1")
     assert job.done(taken).state is StepState.DONE

@@ -11,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
+from hudiformat import UnsupportedFeatureError
 from hudiformat.naming import BaseFileName, LogFileName
 from hudiformat.storage import FileInfo
 from hudiformat.timeline import Action, Instant, State, Timeline
@@ -146,6 +147,11 @@ def test_change_data_and_other_files_are_left_out() -> None:
         "",
     )
     assert shown(build_slices("", listing, committed("10"))) == [("f", "10", None, [".f_10.log.1_0-0-0"])]
+
+
+def test_files_that_were_only_registered_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"^data.parquet_1_hudiext: files that were registered"):
+        build_slices("", files("data.parquet_1_hudiext"), committed("1"))
 
 
 def test_as_of_hides_what_began_later() -> None:
