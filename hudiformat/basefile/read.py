@@ -162,8 +162,8 @@ def scan_base_rows(
     """Yield the rows of a base file with the columns of *schema*, those of *head* first.
 
     *may_hold* skips row groups as in :func:`scan_base_file`.  With *where* only rows whose keys match it are returned,
-    and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a row group are not read
-    unless ``read`` is called for one of its rows.
+    and files and row groups are skipped by the bloom filter and the statistics of the keys too.  The other columns of a
+    row group are not read unless ``read`` is called for one of its rows.
 
     A file of two row groups of 3 and 2 rows, in batches of 2 rows::
 
