@@ -243,7 +243,7 @@ def _reads(kind: Kind, written: Kind) -> bool:
         return written.word in (*_NUMBERS, "binary") or decimal_of(written) is not None
     if kind.word in _NUMBERS and written.word in _NUMBERS:
         return _NUMBERS.index(written.word) < _NUMBERS.index(kind.word)
-    # Hudi lets a long become a timestamp too, but in which unit the old rows are nothing says, and none can be cast.
+    # Hudi lets a long become a timestamp too: of seconds where a file is read, of microseconds once it is rewritten.
     return (kind.word, written.word) in (("binary", "string"), ("uuid", "string"))
 
 
