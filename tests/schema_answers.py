@@ -140,8 +140,8 @@ BETTER = {
 }
 """What hudiformat does where Hudi fails on a bug of its own: on copy-on-write tables."""
 REFUSED = {
-    "l: int64 to timestamp[us, tz=UTC]": "refused: Hudi reads the old values as seconds, and takes them for microseconds"
-    " when it rewrites their files",
+    "l: int64 to timestamp[us, tz=UTC]": "refused: Hudi reads the old values as seconds, and takes them for"
+    " microseconds when it rewrites their files",
 }
 """What hudiformat does not do, as what Hudi does changes values."""
 
