@@ -27,7 +27,7 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
     """
     keys = RowKeys.of(state.config)
     names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
-    return write_rows(state, operation=Operation.DELETE, data=rows_of_state(state, names, where))
+    return write_rows(state, operation=Operation.DELETE, data=_with_stored(*rows_of_state(state, names, where)))
 
 
 def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter | None) -> tuple[Commit, TableState]:
@@ -40,8 +40,8 @@ def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter 
     schema = state.schema.arrow
     keys = RowKeys.of(state.config)
     check_updated(values, schema.names, [*keys.key_fields, *keys.partition_fields])
-    changed = _changed(rows_of_state(state, schema.names, where), values)
-    return write_rows(state, operation=Operation.UPSERT, data=changed)
+    rows, stored = rows_of_state(state, schema.names, where)
+    return write_rows(state, operation=Operation.UPSERT, data=_with_stored(_changed(rows, values), stored))
 
 
 def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str]) -> None:
@@ -68,3 +68,11 @@ def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
         return changed.cast(rows.schema)
     except pa.ArrowException as error:
         raise SchemaError(f"update: {error}") from None
+
+
+def _with_stored(rows: pa.Table, stored: pa.Table) -> pa.Table:
+    """*rows* with the columns of *stored* in place of their own."""
+    for name in stored.schema.names:
+        number = rows.schema.get_field_index(name)
+        rows = rows.set_column(number, rows.schema.field(number), stored[name])
+    return rows

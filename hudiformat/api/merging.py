@@ -31,7 +31,7 @@ from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.write import PreparedRows, WriteTask, as_reader, check_rows, local_task, suited
 
-SOURCE, TARGET = "source", "target"
+SOURCE, TARGET, _STORED = "source", "target", "stored"
 
 
 def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> tuple[Commit, TableState]:
@@ -129,11 +129,15 @@ def _double(rows: PreparedRows, kept: Integers, *, is_global: bool) -> DataError
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
-    """Rows of the table, and of each the number of its source row; they are in one file group."""
+    """Rows of the table, and of each the number of its source row; they are in one file group.
+
+    ``stored`` has the columns of theirs that partition paths are made of, as the files have them.
+    """
 
     path: str
     group: str
     rows: pa.Table
+    stored: pa.Table
     numbers: Integers
     keys: pa.Array
 
@@ -161,7 +165,7 @@ class _Merge:
         matches = list(self._matches(task, query))
         written: list[pa.Table] = []
         for found in matches:
-            joined = self._joined(found.rows, found.numbers)
+            joined = self._joined((found.rows, found.stored), found.numbers)
             deleted, updated = self._applied(joined, (Update, Delete))
             written += updated
             if len(deleted):
@@ -181,13 +185,15 @@ class _Merge:
         index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
         for path, group in self._places(task):
             slices = [one for one in task.tagger.partition(path).slices if one.file_id == group]
-            batches = list(query.batches(self.storage, slices))
-            rows = pa.Table.from_batches(batches, query.schema).combine_chunks()
+            pairs = list(query.batches_with_stored(self.storage, slices))
+            rows = pa.Table.from_batches([shown for shown, _ in pairs], query.schema).combine_chunks()
+            stored = pa.Table.from_batches([one for _, one in pairs], self._of_paths()).combine_chunks()
             found = keys.record_keys(rows)
             paths = None if is_global else pa.repeat(path, rows.num_rows)
             at, numbers = index.find(pa.chunked_array([_identities(found, paths)]))
             chosen = pa.array(at)
-            yield _Matches(path, group, rows.take(chosen), np.asarray(index.rows)[numbers], found.take(chosen))
+            own = np.asarray(index.rows)[numbers]
+            yield _Matches(path, group, rows.take(chosen), stored.take(chosen), own, found.take(chosen))
 
     def _places(self, task: WriteTask) -> list[tuple[str, str]]:
         """The partition path and file group of each place where a source row's key may be."""
@@ -201,12 +207,21 @@ class _Merge:
         located = task.tagger.locate(rows, source.paths)
         return sorted({(one.path, group) for one in located if not one.is_new for group in one.present})
 
-    def _joined(self, target: pa.Table | None, numbers: Integers) -> pa.Table:
-        """The source's rows with these numbers beside those of the table, as two structs; without them, nulls."""
-        source = _struct(self.source.rows.take(pa.array(numbers)))
+    def _of_paths(self) -> pa.Schema:
+        """The columns that partition paths are made of."""
         arrow = self.plan.schema.arrow
-        there = pa.nulls(len(numbers), pa.struct(list(arrow))) if target is None else _struct(target)
-        return pa.table({SOURCE: source, TARGET: there})
+        return pa.schema([arrow.field(name) for name in RowKeys.of(self.plan.config).partition_fields])
+
+    def _joined(self, target: tuple[pa.Table, pa.Table] | None, numbers: Integers) -> pa.Table:
+        """The source's rows with these numbers beside those of the table, as structs; without them, nulls."""
+        source = _struct(self.source.rows.take(pa.array(numbers)))
+        joined = {SOURCE: source}
+        kinds = (self.plan.schema.arrow, self._of_paths())
+        for number, (name, schema) in enumerate(zip((TARGET, _STORED), kinds, strict=True)):
+            if len(schema):  # a structure without fields has no length
+                nothing = pa.struct(list(schema))
+                joined[name] = pa.nulls(len(numbers), nothing) if target is None else _struct(target[number])
+        return pa.table(joined)
 
     def _applied(self, joined: pa.Table, kinds: tuple[type[Clause], ...]) -> tuple[Integers, list[pa.Table]]:
         """The rows that are deleted, and the rows to write."""
@@ -234,12 +249,13 @@ class _Merge:
         name = field.name
         if clause.values is not None and name in clause.values and name not in self.fixed:
             return value_expression(clause.values[name], field, of=type(clause).__name__)
+        kept = pc.field(_STORED if name in self._of_paths().names else TARGET, name)
         if isinstance(clause, Update) and name in self.fixed:
-            return pc.field(TARGET, name)
+            return kept
         in_source = name in self.source.rows.schema.names
         if in_source and (clause.values is None or name in self.fixed):
             return pc.field(SOURCE, name).cast(field.type)
-        return pc.field(TARGET, name)
+        return kept
 
 
 def _struct(rows: pa.Table) -> pa.Array:
@@ -256,6 +272,7 @@ def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
     if clause.condition is None:
         return np.ones(joined.num_rows, np.bool_)
     condition: Filter = clause.condition
+    joined = joined.select([SOURCE, TARGET])
     expression = as_filter(condition, joined.schema)
     assert expression is not None  # noqa: S101 - there is a condition
     [holds] = projected(joined, [expression], ["holds"], of=type(clause).__name__).columns

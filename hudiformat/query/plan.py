@@ -212,15 +212,27 @@ def plan_changes(
     return on_one_state(context, plan, lists=False)
 
 
-def rows_of_state(state: TableState, columns: Sequence[str], filter: Filter | None) -> pa.Table:  # noqa: A002
+def rows_of_state(
+    state: TableState,
+    columns: Sequence[str],
+    filter: Filter | None,  # noqa: A002
+) -> tuple[pa.Table, pa.Table]:
     """The newest rows of the table as it is in *state*, for a write that begins from there.
+
+    With them the columns of theirs that partition paths are made of, as the files have them: a path need not show the
+    value that made it.
 
     Raises:
         SchemaError, FilterError: the table has no such column, or the filter does not fit the columns.
     """
     reader = slice_reader(state)
     query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
-    return _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter))).read_all(state.storage)
+    planned = _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter)))
+    pairs = list(query.batches_with_stored(state.storage, planned.slices))
+    schema = query.schema
+    of_paths = [schema.field(name) for name in reader.partition_columns.fields if name in schema.names]
+    stored = pa.Table.from_batches([one for _, one in pairs], pa.schema(of_paths))
+    return pa.Table.from_batches([shown for shown, _ in pairs], schema), stored
 
 
 def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:

@@ -110,18 +110,34 @@ class SliceQuery:
         Raises:
             SchemaError: the table has no such column, or the filter does not fit the columns.
         """
-        return self._rows(storage, slices, self.schema.names)
+        names = self.schema.names
+        return (rows.select(names) for rows in self._rows(storage, slices, names))
 
-    def _rows(self, storage: Storage, slices: Sequence[FileSlice], names: list[str]) -> Iterator[pa.RecordBatch]:
+    def batches_with_stored(
+        self, storage: Storage, slices: Sequence[FileSlice]
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """As :meth:`batches`, and with each batch those of its columns that paths are made of, as the files have them.
+
+        Rows that are written back with the values that are shown could get another partition path.
+        """
+        shown = self.schema
+        schema = pa.schema([shown.field(name) for name in self.reader.partition_columns.fields if name in shown.names])
+        for rows in self._rows(storage, slices, shown.names, schema.names):
+            stored = rows.columns[rows.num_columns - len(schema) :]
+            yield rows.select(shown.names), pa.RecordBatch.from_arrays(stored, schema=schema)
+
+    def _rows(
+        self, storage: Storage, slices: Sequence[FileSlice], names: list[str], stored: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
         needed = self._needed(names)
         conditions = [condition for condition in (self.written_by, self.filter) if condition is not None]
         for file_slice in slices:
             for rows in self.reader.scan(
-                storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter
+                storage, file_slice, columns=needed, with_logs=self.with_logs, may_hold=self.filter, stored=stored
             ):
                 for condition in conditions:
                     rows = filtered(rows, condition)  # noqa: PLW2901
-                yield rows.select(names)
+                yield rows
 
     def _needed(self, names: list[str]) -> list[str]:
         """The columns to read: *names*, and what is only filtered by."""

@@ -111,8 +111,11 @@ class SliceReader:
         columns: Sequence[str] | None = None,
         with_logs: bool = True,
         may_hold: pc.Expression | None = None,
+        stored: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch]:
         """The merged rows of *file_slice*, batch by batch; its base file alone without *with_logs*.
+
+        Those of *columns* that are *stored*, too, follow once more, last, as the files have them.
 
         Memory is bounded by what its log files leave of each key, and by ``merge_memory``; of the base file a few row
         groups are there at a time.  Rows for which *may_hold* is not true may be left out: its conditions on record
@@ -136,7 +139,10 @@ class SliceReader:
         partition_columns, path = self.partition_columns, file_slice.partition_path
         with explaining(storage, self.config, files_of(file_slice)):
             for batch in batches:
-                yield partition_columns.show(batch, path, shown, merged=merging)
+                rows = partition_columns.show(batch, path, shown, merged=merging)
+                for name in stored:
+                    rows = rows.append_column(f"\0{name}", batch[name])  # no name that Avro takes
+                yield rows
 
     def row_groups(
         self, storage: Storage, file_slice: FileSlice, *, with_logs: bool = True, may_hold: pc.Expression | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import DataError, FilterError, OptionError, SchemaError, Table
+from hudiformat import DataError, FilterError, OptionError, SchemaError, Table, Update
 from tests.tables import content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
@@ -65,3 +65,24 @@ def test_a_delete_is_by_keys_or_by_a_condition(table: Table) -> None:
     with pytest.raises(FilterError):
         table.delete(where="v >")
     assert len(table.timeline.instants) == 1
+
+
+@pytest.mark.parametrize(("kind", "index"), [*KINDS, ("COPY_ON_WRITE", "GLOBAL_SIMPLE")])
+@pytest.mark.parametrize("value", ["q=1", "a%2Fb", ""])
+def test_rows_stay_in_their_partition_whose_path_shows_another_value(
+    tmp_path: Path, kind: str, index: str, value: str
+) -> None:
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path / "t", table_type=kind, options=options)
+    table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
+    [partition] = table.partitions()
+    table.update({"v": 9}, where="k = 'a'")
+    table.merge(rows(("b", 4, value, 8)), when_matched=[Update({"v": pc.field("source", "v")})])
+    table.delete(where="v = 3")
+    found = table.snapshot(columns=["k", "v", "_hoodie_partition_path"]).sort_by("k").to_pylist()
+    assert [tuple(row.values()) for row in found] == [("a", 9, partition), ("b", 8, partition)]
+    if value:  # a condition is about what is shown
+        shown = table.snapshot()["p"][0].as_py()
+        assert table.update({"v": 0}, where=[("p", "=", shown)]).num_writes == 2
+    table.compact() if kind == "MERGE_ON_READ" else None
+    assert table.verify(keys=True) == []
