@@ -21,12 +21,12 @@ from hudiformat.sink.options import _size as size
 
 PAGE = Path(__file__).parents[2] / "docs" / "options.md"
 OWN = {
-    "hudiformat.damage": "what a read does about damaged log files: `hudi`, as Hudi does; `fail`; `skip` all and warn",
+    "hudiformat.damage": "what reads do about damaged or missing files: `hudi`, as Hudi; `fail`; `skip` it and warn",
     "hudiformat.sizing": "whose rules say which file groups take new rows: `spark` or `flink`",
     "hudiformat.sizing.tasks": "among how many tasks Flink's rules divide new rows",
     "hudiformat.spark.driver.rows": "the most rows that Spark's driver writes by itself",
     "hudiformat.spark.driver.bytes": "the most bytes of rows and their files that Spark's driver writes",
-    "hudiformat.sync": "whether an append returns only once its data is on disk",
+    "hudiformat.sync": "whether the data files of a write are synced to disk before it commits",
 }
 """hudiformat's own keys among those of a table, and what each means."""
 _HEAD = """# Options
