@@ -213,8 +213,9 @@ class SliceReader:
     def _merge(
         self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule, where: KeyFilter | None
     ) -> Iterator[pa.RecordBatch]:
-        # From table version 8 on, the name of a log file decides whether its blocks count.
-        counts = self._counts if self.visibility.logs_name_slices else None
+        # From table version 8 on, the name of a log file decides whether its blocks count; but one of version 6, before
+        # the table was upgraded, may have blocks that are later than the moment asked for.
+        counts = self._counts if self.visibility.logs_name_slices or self.as_of is not None else None
         blocks = counting_blocks(self._blocks(storage, file_slice), counts=counts)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
@@ -287,7 +288,9 @@ class SliceReader:
 
         Source: BaseHoodieLogRecordReader.scanInternalV1.
         """
-        return self.visibility.is_committed(instant) and (self.as_of is None or instant <= self.as_of)
+        if self.as_of is not None and instant > self.as_of:
+            return False
+        return not self.visibility.logs_name_slices or self.visibility.is_committed(instant)
 
 
 def _have_operations(blocks: Iterable[LogBlock]) -> bool:

@@ -144,6 +144,19 @@ def test_incremental_queries_and_time_travel_go_on(tmp_path: Path) -> None:
     assert all(one.completion_time > one.time for one in table.timeline.completed_writes if one.completion_time)
 
 
+@pytest.mark.parametrize("index", ["SIMPLE", "INMEMORY"])
+def test_in_an_upgraded_table_a_log_file_shows_no_blocks_later_than_the_moment(tmp_path: Path, index: str) -> None:
+    table = new_table(tmp_path / "t", version=6, options={"hoodie.index.type": index})
+    commits = [
+        table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1))),
+        table.upsert(rows(("a", 2, "x", 2))),
+        table.delete(where="k = 'b'"),
+    ]
+    before = [content(table, as_of=commit.instant) for commit in commits]
+    table.change_version(9)
+    assert [content(table, as_of=commit.instant) for commit in commits] == before
+
+
 def test_files_that_were_copied_keep_their_slices(tmp_path: Path) -> None:
     """Their times are later than all instants, so that every log file would belong to the newest slice."""
     table = grown(tmp_path / "t", 6)
