@@ -187,7 +187,7 @@ class _Merge:
             slices = [one for one in task.tagger.partition(path).slices if one.file_id == group]
             pairs = list(query.batches_with_stored(self.storage, slices))
             rows = pa.Table.from_batches([shown for shown, _ in pairs], query.schema).combine_chunks()
-            stored = pa.Table.from_batches([one for _, one in pairs], self._of_paths()).combine_chunks()
+            stored = pa.Table.from_batches([one for _, one in pairs], query.stored_schema).combine_chunks()
             found = keys.record_keys(rows)
             paths = None if is_global else pa.repeat(path, rows.num_rows)
             at, numbers = index.find(pa.chunked_array([_identities(found, paths)]))
@@ -209,8 +209,8 @@ class _Merge:
 
     def _of_paths(self) -> pa.Schema:
         """The columns that partition paths are made of."""
-        arrow = self.plan.schema.arrow
-        return pa.schema([arrow.field(name) for name in RowKeys.of(self.plan.config).partition_fields])
+        names = RowKeys.of(self.plan.config).partition_fields
+        return pa.schema([field for field in self.plan.schema.arrow if field.name in names])
 
     def _joined(self, target: tuple[pa.Table, pa.Table] | None, numbers: Integers) -> pa.Table:
         """The source's rows with these numbers beside those of the table, as structs; without them, nulls."""

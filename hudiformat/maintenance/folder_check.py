@@ -9,9 +9,8 @@ from datetime import timedelta
 from hudiformat.errors import StorageError
 from hudiformat.maintenance.finding import TableFinding, TableFindingKind
 from hudiformat.naming import format_instant, join_path, parse_data_file
-from hudiformat.query import old_spill_folders
 from hudiformat.services import OLD, is_old, temporary_files
-from hudiformat.storage import FileInfo, FolderStorage, Storage
+from hudiformat.storage import FileInfo, FolderStorage, Storage, old_spill_folders
 from hudiformat.table import TableState
 from hudiformat.timeline import MARKER_FOLDER, METADATA_FOLDER, Timeline, has_table
 from hudiformat.transaction import marked_instants

@@ -22,7 +22,6 @@ from hudiformat.query.renamed import named_block, scan_batches, scan_rows, store
 from hudiformat.query.scan import Scan, SliceQuery
 from hudiformat.query.slice_reader import SliceReader
 from hudiformat.query.spill import KeyParts
-from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folders, spill_folder, spilling
 from hudiformat.query.time_travel import Moment, moment_text, named_instant
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "Write",
     "change_schema",
     "completion_times",
-    "delete_spill_folder",
     "explain_snapshot",
     "instant_of",
     "is_of_any_write",
@@ -50,7 +48,6 @@ __all__ = [
     "moment_text",
     "named_block",
     "named_instant",
-    "old_spill_folders",
     "plan_changes",
     "plan_incremental",
     "plan_snapshot",
@@ -59,8 +56,6 @@ __all__ = [
     "scan_batches",
     "scan_rows",
     "slice_reader",
-    "spill_folder",
-    "spilling",
     "stored_columns",
     "stored_schema_of",
 ]

@@ -1,8 +1,4 @@
-"""What a query does with damaged files, by the option ``hudiformat.damage``.
-
-Corrupt blocks are passed over in silence and other damage is an error, as in Hudi; or all of it is an error; or none
-is, and each loss is a warning.
-"""
+"""What is left of damaged files where damage is skipped (``hudiformat.damage=skip``); each loss is a warning."""
 
 from __future__ import annotations
 
@@ -11,43 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from hudiformat.blocks import BlockType, LogBlock
-from hudiformat.errors import CorruptBlockError, CorruptTableError, DecodeError, StorageError, warn, without_offset
-from hudiformat.logfile import LogReader, positions_error
-from hudiformat.options import DamageMode
+from hudiformat.errors import CorruptTableError, DecodeError, StorageError, warn
+from hudiformat.logfile import positions_error
 from hudiformat.storage import Storage
-
-
-def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
-    """The blocks of a log file.
-
-    Raises:
-        CorruptBlockError: with FAIL, a span of the file cannot be read.
-        StorageError: unless SKIP, there is no such file.
-    """
-    try:
-        reader = LogReader(path, storage=storage)
-    except StorageError as error:
-        if damage is not DamageMode.SKIP:
-            raise
-        _warn_of(f"all of its records, as it cannot be opened: {error}", storage, path)
-        return
-    for block in reader:
-        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
-            yield block
-            continue
-        why = without_offset(block.reason or "")
-        if damage is DamageMode.FAIL:
-            raise CorruptBlockError(
-                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
-                " does reading without hudiformat.damage=fail",
-                offset=block.offset,
-            )
-        else:
-            _warn_of(
-                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
-                storage,
-                path,
-            )
 
 
 def sound_blocks(blocks: list[LogBlock], storage: Storage, group: str) -> list[LogBlock]:
@@ -59,7 +21,7 @@ def _is_sound(block: LogBlock, storage: Storage, group: str) -> bool:
     try:
         block.deletes() if block.type is BlockType.DELETE else block.to_arrow()
     except DecodeError as error:
-        _warn_of(f"{_named(block)}, damaged inside: {error}", storage, group)
+        warn_of_loss(f"{_named(block)}, damaged inside: {error}", storage, group)
         return False
     return True
 
@@ -69,7 +31,7 @@ def _with_sound_positions(block: LogBlock, storage: Storage, group: str) -> LogB
     error = positions_error(block)
     if error is None:
         return block
-    _warn_of(f"the record positions of {_named(block)}, which is merged by keys instead: {error}", storage, group)
+    warn_of_loss(f"the record positions of {_named(block)}, which is merged by keys instead: {error}", storage, group)
     return block.without_positions()
 
 
@@ -85,8 +47,9 @@ def sound_rows(rows: Iterator[pa.RecordBatch], storage: Storage, path: str) -> I
             count += batch.num_rows
             yield batch
     except (CorruptTableError, StorageError) as error:
-        _warn_of(f"all rows from row {count} on: {error}", storage, path)
+        warn_of_loss(f"all rows from row {count} on: {error}", storage, path)
 
 
-def _warn_of(lost: str, storage: Storage, path: str) -> None:
+def warn_of_loss(lost: str, storage: Storage, path: str) -> None:
+    """Warn that something of a file, or of a file group, is *lost*."""
     warn(f"{storage.root}/{path}: lost to damage: {lost}")

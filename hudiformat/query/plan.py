@@ -229,10 +229,8 @@ def rows_of_state(
     query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
     planned = _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter)))
     pairs = list(query.batches_with_stored(state.storage, planned.slices))
-    schema = query.schema
-    of_paths = [schema.field(name) for name in reader.partition_columns.fields if name in schema.names]
-    stored = pa.Table.from_batches([one for _, one in pairs], pa.schema(of_paths))
-    return pa.Table.from_batches([shown for shown, _ in pairs], schema), stored
+    stored = pa.Table.from_batches([one for _, one in pairs], query.stored_schema)
+    return pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
 
 
 def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:

@@ -104,6 +104,11 @@ class SliceQuery:
         """
         return Scan(self.schema, partial(self.batches, storage, slices), explain)
 
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """Those of its columns that partition paths are made of."""
+        return pa.schema([field for field in self.schema if field.name in self.reader.partition_columns.fields])
+
     def batches(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
         """The rows of *slices*, a batch at a time.
 
@@ -116,15 +121,14 @@ class SliceQuery:
     def batches_with_stored(
         self, storage: Storage, slices: Sequence[FileSlice]
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """As :meth:`batches`, and with each batch those of its columns that paths are made of, as the files have them.
+        """As :meth:`batches`, and with each batch its columns of ``stored_schema`` as the files have them.
 
         Rows that are written back with the values that are shown could get another partition path.
         """
-        shown = self.schema
-        schema = pa.schema([shown.field(name) for name in self.reader.partition_columns.fields if name in shown.names])
-        for rows in self._rows(storage, slices, shown.names, schema.names):
+        names, schema = self.schema.names, self.stored_schema
+        for rows in self._rows(storage, slices, names, schema.names):
             stored = rows.columns[rows.num_columns - len(schema) :]
-            yield rows.select(shown.names), pa.RecordBatch.from_arrays(stored, schema=schema)
+            yield rows.select(names), pa.RecordBatch.from_arrays(stored, schema=schema)
 
     def _rows(
         self, storage: Storage, slices: Sequence[FileSlice], names: list[str], stored: Sequence[str] = ()

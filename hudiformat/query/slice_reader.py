@@ -24,12 +24,12 @@ from hudiformat.basefile import (
 )
 from hudiformat.blocks import BlockType, HeaderKey, LogBlock
 from hudiformat.conditions import fits
-from hudiformat.errors import SchemaError, unknown_column
-from hudiformat.logfile import naming_log_files
+from hudiformat.errors import CorruptBlockError, SchemaError, StorageError, unknown_column, without_offset
+from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import MergeRule, RecordMerger, counting_blocks, merge_slice, read_candidates, survivors
 from hudiformat.naming import join_path
 from hudiformat.options import DEFAULT_MERGE_MEMORY, DamageMode
-from hudiformat.query.damage import log_blocks, sound_blocks, sound_rows
+from hudiformat.query.damage import sound_blocks, sound_rows, warn_of_loss
 from hudiformat.query.gone import explaining, files_of
 from hudiformat.query.key_filter import key_filter
 from hudiformat.query.renamed import named_block, scan_batches, scan_rows, stored_schema_of
@@ -40,6 +40,39 @@ from hudiformat.timeline import TableConfig
 from hudiformat.view import FileSlice, Visibility
 
 _PACKED = 4  # how much larger rows are than a compressed block
+
+
+def log_blocks(storage: Storage, path: str, *, damage: DamageMode) -> Iterator[LogBlock]:
+    """The blocks of a log file.
+
+    Raises:
+        CorruptBlockError: with FAIL, a span of the file cannot be read.
+        StorageError: unless SKIP, there is no such file.
+    """
+    try:
+        reader = LogReader(path, storage=storage)
+    except StorageError as error:
+        if damage is not DamageMode.SKIP:
+            raise
+        warn_of_loss(f"all of its records, as it cannot be opened: {error}", storage, path)
+        return
+    for block in reader:
+        if block.type is not BlockType.CORRUPT or damage is DamageMode.HUDI:
+            yield block
+            continue
+        why = without_offset(block.reason or "")
+        if damage is DamageMode.FAIL:
+            raise CorruptBlockError(
+                f"{storage.root}/{path}: {block.size} bytes are no block: {why}; Hudi passes over them, and so"
+                " does reading without hudiformat.damage=fail",
+                offset=block.offset,
+            )
+        else:
+            warn_of_loss(
+                f"{block.size} bytes at byte {block.offset}, which are no block: {why}",
+                storage,
+                path,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +170,7 @@ class SliceReader:
             pushed = may_hold if may_hold is not None and self._of_files(may_hold) else None
             batches = self._base_batches(storage, file_slice, self._stored(shown.names), where, may_hold=pushed)
         partition_columns, path = self.partition_columns, file_slice.partition_path
-        with explaining(storage, self.config, files_of(file_slice)):
+        with explaining(storage, self.config, files_of(file_slice)), naming_log_files(storage, file_slice.log_paths):
             for batch in batches:
                 rows = partition_columns.show(batch, path, shown, merged=merging)
                 for name in stored:
@@ -167,9 +200,11 @@ class SliceReader:
         Raises:
             DecodeError, UnsupportedFeatureError: as :meth:`scan`.
         """
-        if file_slice.log_files:
-            return self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
-        return self._base_batches(storage, file_slice, self._stored_schema)
+        with naming_log_files(storage, file_slice.log_paths):
+            if file_slice.log_files:
+                yield from self._merged(storage, file_slice, self._stored_schema, self.merge_rule())
+            else:
+                yield from self._base_batches(storage, file_slice, self._stored_schema)
 
     def merge_rule(self) -> MergeRule:
         """How the table's records are merged.
@@ -206,12 +241,6 @@ class SliceReader:
         needed: pa.Schema,
         rule: MergeRule,
         where: KeyFilter | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        with naming_log_files(storage, file_slice.log_paths):
-            yield from self._merge(storage, file_slice, needed, rule, where)
-
-    def _merge(
-        self, storage: Storage, file_slice: FileSlice, needed: pa.Schema, rule: MergeRule, where: KeyFilter | None
     ) -> Iterator[pa.RecordBatch]:
         # From table version 8 on, the name of a log file decides whether its blocks count; but one of version 6, before
         # the table was upgraded, may have blocks that are later than the moment asked for.

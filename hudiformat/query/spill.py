@@ -23,7 +23,7 @@ from hudiformat.merge import (
     survivors,
 )
 from hudiformat.naming import string_hashes
-from hudiformat.query.spill_folders import spill_folder, spilling
+from hudiformat.storage import spill_folder, spilling
 
 _MIX = np.uint32(2654435769)  # a bucket's keys have hashes that are alike in their low bits
 

@@ -9,8 +9,7 @@ import time
 from collections.abc import Iterator
 
 from hudiformat.naming import join_path
-from hudiformat.query import delete_spill_folder, old_spill_folders
-from hudiformat.storage import TEMPORARY_PREFIX, FileInfo, Storage
+from hudiformat.storage import TEMPORARY_PREFIX, FileInfo, Storage, delete_spill_folder, old_spill_folders
 from hudiformat.timeline import META_FOLDER
 from hudiformat.view import list_partitions
 

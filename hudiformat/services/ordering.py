@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
 from hudiformat.options import Layout
-from hudiformat.query import spill_folder, spilling
 from hudiformat.services.curves import Cells, hilbert, z_order
+from hudiformat.storage import spill_folder, spilling
 from hudiformat.table import column_type
 
 _MEMORY = 256 * 1024 * 1024

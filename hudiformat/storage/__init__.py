@@ -10,6 +10,7 @@ from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.mapping import Trail, give_back
 from hudiformat.storage.opening import Location, open_parent, open_storage
 from hudiformat.storage.protocol import TEMPORARY_PREFIX, Capabilities, FileInfo, OutputFile, Storage
+from hudiformat.storage.spill_folders import delete_spill_folder, old_spill_folders, spill_folder, spilling
 from hudiformat.storage.streams import ArrowSink, arrow_stream, reading
 
 __all__ = [
@@ -28,8 +29,12 @@ __all__ = [
     "Trail",
     "arrow_stream",
     "close_synced",
+    "delete_spill_folder",
     "give_back",
+    "old_spill_folders",
     "open_parent",
     "open_storage",
     "reading",
+    "spill_folder",
+    "spilling",
 ]

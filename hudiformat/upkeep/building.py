@@ -18,8 +18,7 @@ from hudiformat.blocks import delete_block
 from hudiformat.logfile import LogWriter
 from hudiformat.metadata import KeyedRecords, encode_base_file, file_groups_of, group_of_path
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, next_instant
-from hudiformat.query import spill_folder, spilling
-from hudiformat.storage import Storage
+from hudiformat.storage import Storage, spill_folder, spilling
 from hudiformat.table import Clock, TableSchema
 from hudiformat.timeline import Action, CommitMetadata, TableConfig, WriteStat, begin_instant, complete
 from hudiformat.view import PARTITION_METADATA_FILE

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from hudiformat.avro.arrays import rows_within
 from hudiformat.index import Booleans, Integers, KeyedRows
 from hudiformat.merge import combine
-from hudiformat.query import KeyParts, spill_folder
+from hudiformat.query import KeyParts
+from hudiformat.storage import spill_folder
 
 _PARTS_ON_DISK = 16
 _ROWS = "rows"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.query.spill_folders import delete_spill_folder, old_spill_folders, spill_folder
+from hudiformat.storage.spill_folders import delete_spill_folder, old_spill_folders, spill_folder
 
 
 @pytest.fixture(autouse=True)
