@@ -27,7 +27,7 @@ from hudiformat import Table
 from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples
-from tests.jvms import SHORT_LIVED, STARTUP
+from tests.jvms import SHORT_LIVED, SMALL, STARTUP
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
@@ -312,6 +312,7 @@ def spark(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
         "spark.sql.pyspark.udf.hideTraceback.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **SMALL,
     }.items():
         builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:

@@ -12,5 +12,8 @@ SHORT_LIVED = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {TRUSTING} -Djdk.lang.P
 For each file Hadoop has the program chmod run, which VFORK starts in half the time.
 """
 
+SMALL = {"spark.broadcast.blockSize": "64k", "spark.buffer.pageSize": "1m"}
+"""Settings of a Spark whose tables are small: by default each stage clears several megabytes that it does not use."""
+
 STARTUP = Path(__file__).with_name("spark") / "startup"
 """The folder of what Spark's Python processes start with."""

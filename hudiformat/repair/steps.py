@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -96,10 +97,10 @@ class Repair:
     taken_away: str | None = None
 
     def __repr__(self) -> str:
-        done = "done" if self.applied else "planned"
-        where = f", files in {self.taken_away}" if self.taken_away else ""
-        left = f", {len(self.left)} left" if self.applied and self.left else ""
-        return f"<Repair of {self.path}: {len(self.steps)} steps {done}{left}{where}>"
+        counts = Counter(step.state.value for step in self.steps)
+        steps = ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"
+        where = f"; files in {self.taken_away}" if self.taken_away else ""
+        return f"<Repair of {self.path}: steps: {steps}{where}>"
 
     @property
     def left(self) -> tuple[RepairStep, ...]:

@@ -7,7 +7,7 @@ from hudiformat.shuffle.by_driver import kept_keys
 from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffled
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
-from hudiformat.shuffle.live_rows import live_rows, one_per_key
+from hudiformat.shuffle.live_rows import STORED, as_stored, live_rows, one_per_key
 from hudiformat.shuffle.schema import arrow_schema, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, paths_of, quoted, with_tags
@@ -22,7 +22,9 @@ __all__ = [
     "OUT",
     "PATH",
     "QUERY_ID",
+    "STORED",
     "arrow_schema",
+    "as_stored",
     "cached",
     "cut_by_rows",
     "decode_stats",

@@ -94,7 +94,7 @@ class _TableRows:
         return rows.join(live.groupBy(KEY).agg(every.alias(LOCATIONS)), KEY, "left")
 
     def whole(self, rows: DataFrame, reader: SliceReader, columns: pa.Schema, *, group: str) -> DataFrame:
-        """Those rows of the table whose keys *rows* have, and others: *columns*, PATH, KEY and *group*."""
+        """Those rows of the table whose keys *rows* have, and others, with stored columns: see :func:`live_rows`."""
         slices = self.slices
         if slices is None:
             assert self.plan.record_index is not None  # noqa: S101 - else there are slices
@@ -102,7 +102,7 @@ class _TableRows:
             groups = {tuple(row) for row in named.select(PATH, GROUP).distinct().collect()}
             found = slices_of(self.plan, sorted({path for path, _ in groups}))
             slices = [one for one in found if (one.partition_path, one.file_id) in groups]
-        return live_rows(rows.sparkSession, self.plan.root, reader, slices, columns, group=group)
+        return live_rows(rows.sparkSession, self.plan.root, reader, slices, columns, group=group, stored=True)
 
 
 def rows_everywhere(
@@ -110,6 +110,7 @@ def rows_everywhere(
 ) -> DataFrame:
     """Those rows of the table whose keys *rows* have, and others: *columns*, PATH, KEY, and in *group* their file id.
 
+    The columns that paths are made of are there as they are stored, too: see :func:`as_stored`.
     *rows* have their tags, and are cached.
     """
     return _TableRows.of(plan, stack).whole(rows, reader, columns, group=group)

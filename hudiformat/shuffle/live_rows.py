@@ -17,6 +17,9 @@ from hudiformat.shuffle.workers import in_task
 from hudiformat.storage import open_storage
 from hudiformat.view import FileSlice
 
+STORED = "_hudiformat_stored_"
+"""Begins the names of the columns of partition paths as the files have them; a path may show other values."""
+
 _RANK = "_hudiformat_rank"
 
 
@@ -29,14 +32,16 @@ def live_rows(
     *,
     group: str,
     where: pc.Expression | None = None,
+    stored: bool = False,
 ) -> DataFrame:
     """The rows of *slices*: *columns*, their partition path and record key, and in the column *group* their file id.
 
-    With *where* only those for which it is true.
+    With *where* only those for which it is true.  With *stored* the columns of :func:`as_stored` too.
     """
-    tags = [StructField(name, StringType()) for name in (PATH, KEY, group)]
-    kind = StructType([*spark_schema(columns).fields, *tags])
     query = SliceQuery(reader, [RECORD_KEY, *columns.names], where)
+    more = [field.with_name(f"{STORED}{field.name}") for field in query.stored_schema] if stored else []
+    tags = [StructField(name, StringType()) for name in (PATH, KEY, group)]
+    kind = StructType([*spark_schema(pa.schema([*columns, *more])).fields, *tags])
     numbers = spark.range(0, len(slices), 1, max(len(slices), 1))
     return numbers.mapInArrow(in_task(_read, root, query, slices, arrow_schema(kind)), kind)
 
@@ -47,10 +52,18 @@ def _read(
     storage = open_storage(root)
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         one = slices[number]
-        for rows in query.batches(storage, [one]):
-            own = [rows[name].cast(target.field(name).type) for name in target.names[:-3]]
+        for rows, stored in query.batches_with_stored(storage, [one]):
+            found = dict(zip(rows.schema.names, rows.columns, strict=True))
+            found |= {f"{STORED}{name}": stored[name] for name in stored.schema.names}
+            own = [found[name].cast(target.field(name).type) for name in target.names[:-3]]
             tags = [pa.repeat(one.partition_path, len(rows)), rows[RECORD_KEY], pa.repeat(one.file_id, len(rows))]
             yield pa.RecordBatch.from_arrays([*own, *tags], names=target.names)
+
+
+def as_stored(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """*rows* with the columns *names* as the files have them, in place of what is shown: so they keep their paths."""
+    columns = {name: f"{STORED}{name}" for name in names}
+    return rows.withColumns({name: functions.col(quoted(own)) for name, own in columns.items()}).drop(*columns.values())
 
 
 def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[str]) -> DataFrame:

@@ -15,7 +15,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.jvms import TRUSTING
+from tests.jvms import SMALL, TRUSTING
 from tools.environments import HUDI, HudiEnvironment, hudi_environment
 from tools.java import java_home
 
@@ -59,6 +59,8 @@ class RealHudi:
         self._log = Path(self._scratch.name, "log")
         self._conf = shutil.copytree(self.environment.conf, Path(self._scratch.name, "conf"))
         shutil.copytree(DEFAULTS, self._conf, dirs_exist_ok=True)
+        with Path(self._conf, "spark-defaults.conf").open("a") as file:
+            file.writelines(f"{key} {value}\n" for key, value in SMALL.items())
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> RealHudi:

@@ -19,6 +19,7 @@ from hudiformat.shuffle import (
     NEW,
     OUT,
     PATH,
+    as_stored,
     cached,
     cut_by_rows,
     key_columns,
@@ -34,7 +35,7 @@ from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.reading.conditions import pruning
 from hudiformat.spark.services import with_tasks
 from hudiformat.storage import open_storage
-from hudiformat.table import TableContext, TableSchema, TableState
+from hudiformat.table import RowKeys, TableContext, TableSchema, TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.view import list_partitions
@@ -130,11 +131,13 @@ def _rows_where(
         pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
         paths = [path for path in paths if pruner.may_hold(path)]
     slices = slices_of(plan, paths)
-    return live_rows(spark, plan.root, reader, slices, schema.arrow, group=OUT, where=condition).where(where)
+    live = live_rows(spark, plan.root, reader, slices, schema.arrow, group=OUT, where=condition, stored=True)
+    return live.where(where)
 
 
 def _tagged(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:
     """The rows with their tags, for the file groups that have them."""
+    found = as_stored(found, RowKeys.of(plan.config).partition_fields)
     if plan.uses_buckets:
         found = with_tags(found.drop(PATH, KEY), plan, schema)
     else:

@@ -28,6 +28,7 @@ from hudiformat.shuffle import (
     NEW,
     OUT,
     PATH,
+    STORED,
     cached,
     cut_by_rows,
     key_columns,
@@ -149,9 +150,11 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
     keys, given = _fixed_columns(plan), joined.columns
     has = [field.name for field in schema.arrow if given.count(field.name) > 1]
+    stored = () if not plan.options.is_global else RowKeys.of(plan.config).partition_fields
     columns = []
     for field in spark_schema(schema.arrow).fields:
-        values = [_value(clause, field.name, in_source=field.name in has) for clause in clauses]
+        kept = functions.col(f"{STORED}{field.name}" if field.name in stored else _named(TARGET, field.name))
+        values = [_value(clause, field.name, kept, in_source=field.name in has) for clause in clauses]
         value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _chosen(values)
         columns.append(value.cast(field.dataType).alias(field.name))
     is_delete = functions.col(_CLAUSE).isin([n for n, clause in enumerate(clauses) if isinstance(clause, Delete)])
@@ -172,14 +175,14 @@ def _condition(clause: Clause) -> Column:
     return functions.lit(True) if clause.condition is None else _column(clause.condition)
 
 
-def _value(clause: Clause, name: str, *, in_source: bool) -> Column:
-    """What a clause puts into a column."""
+def _value(clause: Clause, name: str, kept: Column, *, in_source: bool) -> Column:
+    """What a clause puts into a column, in which the table has the value *kept*."""
     if not isinstance(clause, Delete):
         if clause.values is not None and name in clause.values:
             return _column(clause.values[name])
         if clause.values is None and in_source:
             return functions.col(_named(SOURCE, name))
-    return functions.lit(None) if isinstance(clause, Insert) else functions.col(_named(TARGET, name))
+    return functions.lit(None) if isinstance(clause, Insert) else kept
 
 
 def _column(value: object) -> Column:

@@ -88,3 +88,22 @@ def test_partitions_are_deleted_without_reading_a_file(spark: SparkSession, tmp_
     table = filled(tmp_path / "t", *KINDS[0])
     hudi_spark.delete_partitions(spark, table.path, ["a", "c"])
     assert {row[2] for row in content(table)} == {"b"}
+
+
+@each_kind
+@pytest.mark.parametrize("value", ["q=1", "a%2Fb"])
+def test_rows_stay_in_their_partition_whose_path_shows_another_value(
+    spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str], value: str
+) -> None:
+    table = new_table(tmp_path / "t", table_type=table_type, options=options)
+    table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
+    [partition] = table.partitions()
+    shown = table.snapshot()["p"][0].as_py()
+    assert shown != value
+    hudi_spark.update(spark, table.path, {"v": 9}, f"k = 'a' and p = '{shown}'", options=options)
+    hudi_spark.delete_where(spark, table.path, f"v = 3 and p = '{shown}'", options=options)
+    table.update({"v": 8}, where="k = 'b'")  # which reads what is stored
+    table.update({"ts": 5}, where="k = 'a'")
+    found = table.snapshot(columns=["k", "v", "_hoodie_partition_path"]).sort_by("k").to_pylist()
+    assert [tuple(row.values()) for row in found] == [("a", 9, partition), ("b", 8, partition)]
+    assert table.verify(keys=True) == []
