@@ -39,7 +39,7 @@ def _negative(node: Expression) -> Decimal:
     number = value_of(node.this)
     if not isinstance(number, Decimal):
         raise _no_literal(node)
-    return -number
+    return number.copy_negate() if number else number  # a minus sign would round to 28 digits
 
 
 def _pieces(node: Expression) -> str:

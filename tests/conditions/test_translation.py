@@ -141,6 +141,13 @@ def test_a_part_that_is_not_understood_is_passed_over_and_the_others_count() -> 
     assert implied("s like", ROWS.schema) is None
 
 
+def test_all_digits_of_a_negative_number_count() -> None:
+    long = "-1234567890123456789012345678.9012345678"
+    rows = pa.table({"c": pa.array([Decimal(long)], pa.decimal128(38, 10))})
+    assert rows.filter(as_expression(f"c = {long}", rows.schema)) == rows
+    assert rows.filter(as_expression(f"c < {long}", rows.schema)).num_rows == 0
+
+
 def test_times_are_in_the_zone_that_is_given() -> None:
     expression = implied("t = '2024-01-01 13:00:00'", ROWS.schema, timezone(timedelta(hours=1)))
     assert ROWS.filter(expression)["row"].to_pylist() == [0, 2, 4]
