@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Context
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def _quoted(text: str) -> str:
 
 def _fixed_bytes(value: Any, kind: pa.DataType) -> str:
     size = (10**kind.precision - 1).bit_length() // 8 + 1
-    unscaled = int(value.scaleb(kind.scale)).to_bytes(size, "big", signed=True)
+    unscaled = int(value.scaleb(kind.scale, context=Context(prec=kind.precision))).to_bytes(size, "big", signed=True)
     return str(np.frombuffer(unscaled, np.int8).tolist())
 
 
