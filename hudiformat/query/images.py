@@ -24,6 +24,7 @@ def avro_images(rows: pa.Array) -> list[str]:
 
     Source: HoodieCDCUtils.recordToJson, org.apache.avro.generic.GenericData.toString.
     """
+    rows = _without_times(rows)
     return [_AVRO.text(value, rows.type) for value in rows.to_pylist()]
 
 
@@ -34,8 +35,28 @@ def row_images(rows: pa.Table) -> list[str]:
 
     Source: InternalRowToJsonStringConverter, Hudi 1.2.0.
     """
-    columns = [rows[name].to_pylist() for name in rows.column_names]
+    rows = pa.Table.from_arrays([_without_times(column) for column in rows.columns], names=rows.column_names)
+    columns = [column.to_pylist() for column in rows.columns]
     return [_JACKSON.record(zip(rows.schema, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _without_times(values: pa.Array | pa.ChunkedArray) -> Any:
+    """*values* with the numbers that files hold in place of dates and times, of which Python has not all."""
+    kind = _numbers_of(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
+def _numbers_of(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_temporal(kind):
+        return pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_numbers_of(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, kind.item_field.with_type(_numbers_of(kind.item_type)))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return made(kind.value_field.with_type(_numbers_of(kind.value_type)))
+    return kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +100,13 @@ class _Form:
 
 
 def _plain(value: Any, kind: pa.DataType) -> str:
-    """Numbers and times, the latter as the numbers that files hold."""
+    """Numbers and booleans."""
     if pa.types.is_boolean(kind):
         return "true" if value else "false"
     if pa.types.is_floating(kind):
         shortest = str(np.float32(value)) if pa.types.is_float32(kind) else None
         text = java_float(value, shortest=shortest) or ""
         return text if np.isfinite(value) else f'"{text}"'
-    if pa.types.is_temporal(kind):
-        days = pa.types.is_date32(kind) or pa.types.is_time32(kind)
-        return str(pa.scalar(value, kind).cast(pa.int32() if days else pa.int64()).as_py())
     return str(value)
 
 

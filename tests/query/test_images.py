@@ -57,6 +57,23 @@ def test_values_in_both_forms(value: Any, kind: pa.DataType, avro: str, jackson:
     json.loads(image)
 
 
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(2**31 - 1, pa.date32()), (-(2**63), pa.timestamp("us", "UTC")), (2**63 - 1, pa.timestamp("ms"))],
+    ids=str,
+)
+def test_dates_and_times_that_python_has_not_are_their_numbers(number: int, kind: pa.DataType) -> None:
+    times = pa.array([number, None], pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
+    inner = pa.StructArray.from_arrays([times], ["i"])
+    items = pa.ListArray.from_arrays([0, 1, 2], times)
+    entries = pa.MapArray.from_arrays([0, 1, 2], ["k", "k"], times)
+    columns, names = [times, inner, items, entries], ["t", "s", "l", "m"]
+    wanted = {"t": number, "s": {"i": number}, "l": [number], "m": {"k": number}}
+    empty = {"t": None, "s": {"i": None}, "l": [None], "m": {"k": None}}
+    assert list(map(json.loads, avro_images(pa.StructArray.from_arrays(columns, names)))) == [wanted, empty]
+    assert list(map(json.loads, row_images(pa.table(columns, names)))) == [wanted, {"s": {}, "l": [None], "m": {}}]
+
+
 def test_null_columns_are_named_by_logs_and_left_out_of_rows() -> None:
     rows = pa.table({"k": ["a"], "v": pa.array([None], pa.string())})
     assert row_images(rows) == ['{"k":"a"}']
