@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from hudiformat.api.table import Table, open_table
+from hudiformat.basefile import refuse_other_flags
 from hudiformat.errors import OptionError, SchemaError, TableExistsError, UnsupportedFeatureError, unknown_column
 from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.options import (
@@ -27,7 +28,6 @@ from hudiformat.options import (
 from hudiformat.storage import Location, Storage, open_storage
 from hudiformat.table import (
     AMBIGUOUS_KEYS,
-    DELETED_FIELD,
     WRITABLE_VERSIONS,
     Clock,
     RowKeys,
@@ -178,8 +178,7 @@ def _check_types(schema: pa.Schema, ordering: Sequence[str]) -> None:
         kind = schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind):
             raise SchemaError(f"column {name} of type {kind} has no order that Hudi knows", column=name)
-    if DELETED_FIELD in schema.names and not pa.types.is_boolean(kind := schema.field(DELETED_FIELD).type):
-        raise SchemaError(f"column {DELETED_FIELD} of type {kind}: Hudi takes it for a boolean", column=DELETED_FIELD)
+    refuse_other_flags(schema)
 
 
 def _merge_mode(options: Mapping[str, str], ordering: Sequence[str]) -> MergeMode:

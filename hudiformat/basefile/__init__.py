@@ -13,6 +13,7 @@ from hudiformat.basefile.indexed import FileIndexer, IndexedFile, Indexes, index
 from hudiformat.basefile.meta_fields import (
     COMMIT_TIME,
     DELETED,
+    DELETED_FIELD,
     FILE_NAME,
     INSERTED,
     META_FIELDS,
@@ -25,6 +26,7 @@ from hudiformat.basefile.meta_fields import (
     add_origin,
     is_meta_field,
     meta_schema,
+    refuse_other_flags,
     without_file_name,
     without_meta_fields,
 )
@@ -53,6 +55,7 @@ __all__ = [
     "BLOOM_FILTER",
     "COMMIT_TIME",
     "DELETED",
+    "DELETED_FIELD",
     "FILE_NAME",
     "INSERTED",
     "META_FIELDS",
@@ -91,6 +94,7 @@ __all__ = [
     "read_column_names",
     "read_file_keys",
     "read_footer",
+    "refuse_other_flags",
     "row_groups_to_read",
     "scan_base_file",
     "scan_base_rows",

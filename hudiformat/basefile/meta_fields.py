@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.errors import SchemaError
+
 COMMIT_TIME = "_hoodie_commit_time"
 COMMIT_SEQNO = "_hoodie_commit_seqno"
 RECORD_KEY = "_hoodie_record_key"
@@ -28,6 +30,9 @@ OPERATION = "_hoodie_operation"
 INSERTED, UPDATED = "I", "U"
 DELETED = ("D", "-U")
 """The operations of rows that are none."""
+
+DELETED_FIELD = "_hoodie_is_deleted"
+"""The column, where a table has it as a boolean, that is true in a row that is a delete.  Source: HoodieRecord."""
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
@@ -51,6 +56,12 @@ def meta_schema(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
 def without_meta_fields(schema: pa.Schema) -> pa.Schema:
     """Return *schema* without the meta fields."""
     return pa.schema([field for field in schema if not is_meta_field(field.name)])
+
+
+def refuse_other_flags(schema: pa.Schema) -> None:
+    """Raise a SchemaError when the column that says which rows are deletes has another type than Hudi expects."""
+    if DELETED_FIELD in schema.names and not pa.types.is_boolean(kind := schema.field(DELETED_FIELD).type):
+        raise SchemaError(f"column {DELETED_FIELD} of type {kind}: Hudi takes it for a boolean", column=DELETED_FIELD)
 
 
 def add_meta_columns(

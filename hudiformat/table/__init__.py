@@ -9,7 +9,7 @@ from hudiformat.table.new_table import check_table_name, new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.table.schema import DELETED_FIELD, RowKeys, SchemaChange, TableSchema, column_type
+from hudiformat.table.schema import RowKeys, SchemaChange, TableSchema, column_type
 from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
@@ -25,7 +25,6 @@ from hudiformat.table.versions import config_of_other_layout, config_of_version
 
 __all__ = [
     "AMBIGUOUS_KEYS",
-    "DELETED_FIELD",
     "LATEST_SCHEMA",
     "MOST_ATTEMPTS",
     "WRITABLE_VERSIONS",

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from hudiformat.avro import arrow_to_avro, avro_of, avro_to_arrow, avro_types, resolve
 from hudiformat.basefile import (
     DELETED,
+    DELETED_FIELD,
     META_FIELDS,
     OPERATION,
     RECORD_KEY,
@@ -26,9 +27,6 @@ from hudiformat.naming import first_missing_key, partition_paths, record_keys
 from hudiformat.options import EvolutionOptions
 from hudiformat.table.evolution import evolved
 from hudiformat.timeline import KeyGenerator, TableConfig
-
-DELETED_FIELD = "_hoodie_is_deleted"
-"""The column, where a table has it as a boolean, that is true in a row that is a delete.  Source: HoodieRecord."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,10 @@ class TableSchema:
 
 def _refuse_deletes(batch: pa.RecordBatch) -> None:
     """A change stream has rows that are none: they must not become rows of the table."""
-    if OPERATION in batch.schema.names and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETED))).as_py():
+    kind = batch.schema.field(OPERATION).type if OPERATION in batch.schema.names else None
+    if kind not in (None, pa.string(), pa.large_string()):
+        raise SchemaError(f"column {OPERATION} of type {kind}: Hudi takes it for a text", column=OPERATION)
+    if kind is not None and pc.any(pc.is_in(batch[OPERATION], value_set=pa.array(DELETED, kind))).as_py():
         kinds = " or ".join(DELETED)
         raise DataError(f"a row whose {OPERATION} is {kinds} cannot be written: pass the keys of such rows to delete()")
 
@@ -283,7 +284,8 @@ class RowKeys:
             DataError: a column that keys are made of is missing.
             SchemaError: it is there twice, or has a type whose text Hudi does not define.
         """
-        empty = schema.empty_table()
+        own = {*self.key_fields, *self.partition_fields}  # of some types of others Arrow makes no empty columns
+        empty = pa.schema([one if one.name in own else one.with_type(pa.null()) for one in schema]).empty_table()
         self.record_keys(empty)
         self.partition_paths(empty)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.avro.incoming import suited
+from hudiformat.basefile import refuse_other_flags
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource, combined_rows
@@ -145,14 +146,15 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
     """Refuse changes of columns that rows are found and compared by, where those that are there would be lost.
 
     A record key or partition path is a text, which whole numbers share with their strings; the key of 1 as a double is
-    another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.  Nor
-    may a column that has a secondary index be changed.
+    another.  On copy-on-write tables Hudi cannot compare ordering values with those that have become texts.  A new
+    ``_hoodie_is_deleted`` has to be a boolean.  Nor may a column that has a secondary index be changed.
 
     Raises:
         SchemaError: such a column changes; the error names it and both types.
     """
     keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
     changed = {one.name: one.type for one in old if one.name in new.names and new.field(one.name).type != one.type}
+    refuse_other_flags(pa.schema([one for one in new if one.name not in old.names]))
     for name in (*keys.key_fields, *keys.partition_fields):
         if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
             raise _new_kind(name, changed[name], new, "the keys of the rows that are there would be others")

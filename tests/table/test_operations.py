@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudiformat import DataError, LogReader, Table, create_table, open_table
+from hudiformat import DataError, LogReader, SchemaError, Table, create_table, open_table
 from hudiformat.table.operations import keeps_operations
 from hudiformat.table.state import TableState
 from hudiformat.timeline import CommitMetadata, WriteStat
@@ -134,6 +134,16 @@ def test_rows_of_a_change_stream_that_are_deletes_are_refused(tmp_path: Path, op
         table.upsert(change)
     table.upsert(rows(("a", 1, "x", 1)).append_column(OPERATION, pa.array(["I"])))
     table.delete(change)
+    assert content(table) == []
+
+
+def test_operations_are_texts_of_any_type(tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t")
+    for texts in (pa.array(["D"], pa.large_string()), pa.array(["D"]).dictionary_encode()):
+        with pytest.raises(DataError, match="a row whose _hoodie_operation is D"):
+            table.upsert(rows(("a", 1, "x", 1)).append_column(OPERATION, texts))
+    with pytest.raises(SchemaError, match="column _hoodie_operation of type int64: Hudi takes it for a text"):
+        table.upsert(rows(("a", 1, "x", 1)).append_column(OPERATION, pa.array([1])))
     assert content(table) == []
 
 

@@ -40,6 +40,12 @@ def test_a_missing_record_key_column(tmp_path: Path) -> None:
     assert error.column == "k"
 
 
+def test_a_column_of_which_arrow_makes_no_empty_one(tmp_path: Path) -> None:
+    union = pa.UnionArray.from_dense(pa.array([0, 0], pa.int8()), pa.array([0, 1], pa.int32()), [pa.array([1, 2])])
+    message = "column u of type dense_union<0: int64=0> cannot be stored"
+    refuse(tmp_path, GOOD.append_column("u", union), SchemaError, message, "insert", "upsert")
+
+
 def test_a_missing_partition_column(tmp_path: Path) -> None:
     refuse(tmp_path, GOOD.drop_columns(["p"]), DataError, "the column 'p', .* is missing")
 
