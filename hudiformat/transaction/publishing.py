@@ -146,13 +146,15 @@ def _refuse_undone(state: TableState, seen: TableState, instant: Instant) -> Non
         )
 
 
-def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant) -> None:
+def refuse_new_indexes(state: TableState, plan: WritePlan, instant: Instant, schema: TableSchema | None = None) -> None:
     """Check that the files of a write have been indexed as the metadata table needs it by now.
+
+    *schema* is the table's after the write, if that is another: columns that it takes away need no statistics.
 
     Raises:
         WriteConflictError: an index was built since the write began.
     """
-    needed = indexes_of(state) if state.config.metadata_partitions else None
+    needed = indexes_of(state, schema) if state.config.metadata_partitions else None
     if needed is not None and not needed.are_in(plan.indexes):
         root = state.storage.root
         raise WriteConflictError(

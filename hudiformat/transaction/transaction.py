@@ -191,7 +191,7 @@ class Transaction:
             self._refuse_conflicts(state, metadata)
             schema = self._schema(state, internal)
             check_publishable(state, self._seen, self.instant, metadata)
-            refuse_new_indexes(state, self.plan, self.instant)
+            refuse_new_indexes(state, self.plan, self.instant, schema)
             has_ids = internal is not None or state.has_ids()
             ids = internal_schema_of(state, schema, own, changed=internal) if has_ids else {}
             metadata = replace(metadata, extra_metadata={"schema": schema.avro, **ids, **(extra or {})})

@@ -263,3 +263,18 @@ def test_a_new_column_that_says_which_rows_are_deletes_is_a_boolean(tmp_path: Pa
         table.upsert(rows(row("a", 9, 9)).append_column("_hoodie_is_deleted", pa.array([1]).cast(kind)))
     assert tree(tmp_path / "t") == before
     table.evolve(add={"_hoodie_is_deleted": pa.bool_()})
+
+
+@every_kind
+def test_a_column_that_has_statistics_is_renamed_and_dropped(tmp_path: Path, kind: str, version: int) -> None:
+    options = {**BY_IDS, "hoodie.metadata.index.column.stats.enable": "true"}
+    table = indexed_table(tmp_path / "t", schema=SCHEMA, table_type=kind, version=version, options=options)
+    table.upsert(rows(row("a", 1, 1), row("b", 1, 2)))
+    table.evolve(rename={"v": "w"})
+    table.evolve(drop="f")
+    without = {"hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true"}
+    narrow = rows(row("b", 2, 3)).rename_columns(["w" if name == "v" else name for name in SCHEMA.names])
+    open_table(table.path, options=without).upsert(narrow.drop_columns(["f", "m"]))
+    assert table.snapshot(columns=["k", "w"], filter="w < 3").to_pylist() == [{"k": "a", "w": 1}]
+    assert table.schema.names == ["k", "ts", "p", "w", "n", "r", "q"]
+    assert table.verify() == []
