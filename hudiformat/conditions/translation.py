@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from hudiformat.conditions.literals import after_prefix, typed_literal, value_of
-from hudiformat.conditions.parsing import parsed
+from hudiformat.conditions.parsing import means_the_same_to_all, parsed
 from hudiformat.errors import FilterError, SchemaError, unknown_column
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def as_expression(text: str, schema: pa.Schema) -> pc.Expression:
 
     A condition compares columns with literals (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``between``, ``in``,
     ``like``, ``is null``), joined by ``and``, ``or`` and ``not``.  Fields of structs are ``a.b``, odd names are in
-    backticks, dates are ``date '2024-01-31'`` or a text; times without a zone are in UTC.
+    backticks, a quote in a text is two quotes, dates are ``date '2024-01-31'`` or a text; times without a zone are in
+    UTC.
 
     Raises:
         FilterError: *text* is no such condition.
@@ -69,6 +70,8 @@ def implied(text: str, schema: pa.Schema, zone: tzinfo = timezone.utc) -> pc.Exp
         UnsupportedFeatureError: sqlglot is not installed.
     """
     try:
+        if not means_the_same_to_all(text):
+            return None  # the Spark that evaluates it may be an older one
         return _Translator(schema, zone, passes_over=True).of(parsed(text), negated=False)
     except FilterError:
         return None  # Spark says what is wrong with it, if anything is

@@ -30,6 +30,7 @@ ROWS = pa.table(
         "flag": pa.array([True, False, True, None, False], pa.bool_()),
         "st": pa.array([{"a": 1}, {"a": None}, {"a": 3}, None, {"a": 5}], pa.struct([("a", pa.int64())])),
         "by": pa.array([b"a", b"b", b"", None, b"\xff"], pa.binary()),
+        "q": pa.array(["it's", "its", "'", None, ""], pa.string()),
         "Odd name": pa.array(["x", "y", "z", None, "x"], pa.string()),
     }
 )
@@ -67,6 +68,7 @@ CONDITIONS = [
         "d in (date'2024-01-01')",
         "d > '1969-12-31'",
     ),
+    *("q = 'it''s'", "q = 'it' 's'", "q = ''''", "q = ''", r"q != 'it\'s'"),
     *("t > '2024-01-01 12:30:00'", "t = timestamp'2024-01-01T12:00:00Z'", "t <= timestamp '2024-01-01 12:00:00'"),
     *("x = 1.5", "x > 1.995", "x in (2)", "x != 1.5", "x between 0 and 1e2", "x < 0", "x = 1.501"),
     *("flag", "not flag", "flag = false", "flag is true", "flag is not true", "flag is not null", "flag != true"),
@@ -139,6 +141,23 @@ def test_a_part_that_is_not_understood_is_passed_over_and_the_others_count() -> 
     assert implied("abs(i) = 3 or s = 'ab'", ROWS.schema) is None
     assert implied("not (abs(i) = 3 and s = 'ab')", ROWS.schema) is None
     assert implied("s like", ROWS.schema) is None
+
+
+def test_two_quotes_in_a_text_are_one_and_rule_out_nothing_that_an_older_spark_finds() -> None:
+    rows = pa.table({"s": ["it's", "its", 'a"b', "ab", "'", ""]})
+    found = {
+        "s = 'it''s'": ["it's"],
+        "s in ('it' 's')": ["its"],
+        's = "a""b"': ['a"b'],
+        r"s = 'it\'s'": ["it's"],
+        "s = ''''": ["'"],
+        "s = ''": [""],
+        "s like '%''%'": ["it's", "'"],
+    }
+    for condition, wanted in found.items():
+        assert rows.filter(as_expression(condition, rows.schema))["s"].to_pylist() == wanted, condition
+    assert implied("s = 'it''s'", rows.schema) is None
+    assert implied("s = ''", rows.schema) is not None
 
 
 def test_all_digits_of_a_negative_number_count() -> None:
