@@ -34,6 +34,8 @@ def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[s
     """
     from pyarrow import acero  # noqa: PLC0415 - it imports pandas
 
+    # Arrow cannot repeat a list or a map no times, as it tries to for a batch without rows in front of others.
+    rows = pa.Table.from_batches([batch for batch in rows.to_batches() if batch.num_rows], rows.schema)
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
     declared = acero.Declaration("project", acero.ProjectNodeOptions(list(values), list(names)), [source])
     try:

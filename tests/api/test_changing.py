@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from hudiformat import DataError, FilterError, OptionError, SchemaError, Table, Update
-from tests.tables import content, new_table, rows
+from tests.tables import SCHEMA, content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
 
@@ -30,6 +31,22 @@ def test_rows_get_other_values(table: Table) -> None:
     table.update({"v": None})
     assert [row[3] for row in content(table)] == [None, None, None]
     assert len(table.timeline.completed_writes) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(pa.list_(pa.int32()), [1, None]), (pa.map_(pa.string(), pa.int32()), [("a", 1)])],
+    ids=["list", "map"],
+)
+def test_lists_and_maps_are_set_also_where_file_groups_have_no_such_row(
+    tmp_path: Path, kind: pa.DataType, value: Any
+) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = new_table(tmp_path / "t", schema=pa.schema([*SCHEMA, pa.field("more", kind)]), options=options)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 2)).append_column("more", pa.nulls(2, kind)))
+    table.update({"more": value}, where="v = 2")
+    table.update({"more": value}, where="v = 1")
+    assert table.snapshot()["more"].to_pylist() == [value, value]
 
 
 def test_rows_are_deleted(table: Table) -> None:
