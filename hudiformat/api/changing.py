@@ -66,7 +66,7 @@ def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
     changed = projected(rows, expressions, rows.schema.names, of="update")
     try:
         return changed.cast(rows.schema)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError) as error:  # Arrow's are of both kinds
         raise SchemaError(f"update: {error}") from None
 
 

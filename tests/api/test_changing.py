@@ -19,8 +19,9 @@ KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_RE
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
     kind, index = request.param
     options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
-    table = new_table(tmp_path / "t", table_type=kind, options=options)
-    table.insert(rows(("a", 1, "x", 1), ("b", 2, "y", 2), ("c", 3, "x", 3)))
+    schema = SCHEMA.append(pa.field("n", pa.int32(), nullable=False))
+    table = new_table(tmp_path / "t", schema=schema, table_type=kind, options=options)
+    table.insert(rows(("a", 1, "x", 1, 0), ("b", 2, "y", 2, 0), ("c", 3, "x", 3, 0), schema=schema))
     return table
 
 
@@ -66,6 +67,7 @@ def test_rows_are_deleted(table: Table) -> None:
         ({"v": "many"}, "update: column 'v' of type int32 cannot be 'many'"),
         ({"v": pc.field("k")}, "update: Failed to parse string"),
         ({"v": pc.field("none")}, "update: No match for FieldRef"),
+        ({"n": None}, "update: Casting field 'n' with null values to non-nullable"),
     ],
 )
 def test_what_an_update_cannot_set(table: Table, values: dict[str, Any], message: str) -> None:
