@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.api.projecting import projected, value_expression
+from hudiformat.basefile import RECORD_KEY
 from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
 from hudiformat.errors import DataError, OptionError, SchemaError, shown, unknown_column
 from hudiformat.index import GROUP, PATH, ExistingRows, Integers, KeyedRows
@@ -53,7 +54,7 @@ def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> 
         reader = plan.slice_reader(state.context.merger)
         merge = _Merge(plan, state.storage, _of_source(rows, plan, fixed), tuple(clauses), tuple(fixed))
         with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
-            return merge.write(task, SliceQuery(reader, plan.schema.arrow.names, merge.wanted()))
+            return merge.write(task, SliceQuery(reader, [*plan.schema.arrow.names, RECORD_KEY], merge.wanted()))
 
     return write_and_commit(
         state.context, Operation.UPSERT, write_files, seen=state, in_tasks=False, change=checked.change
@@ -156,9 +157,11 @@ class _Merge:
         """A filter that is true of all rows of the table that match, and of few others."""
         config, rows = self.plan.config, self.source.rows
         arrow = self.plan.schema.arrow
-        values = {name: rows[name].cast(arrow.field(name).type) for name in RowKeys.of(config).key_fields}
+        # A partition column shows what the path gives, which may not be what the row's key is made of.
+        names = [name for name in RowKeys.of(config).key_fields if name not in config.partition_fields]
+        values = {name: rows[name].cast(arrow.field(name).type) for name in names}
         each = [pc.field(name).isin(pc.unique(column)) for name, column in values.items()]
-        return reduce(and_, each) if rows.num_rows else None
+        return reduce(and_, each) if rows.num_rows and each else None
 
     def write(self, task: WriteTask, query: SliceQuery) -> list[WriteStat]:
         """Read the rows that match, apply the clauses, and write what they give; the statistics of the files."""
@@ -181,19 +184,19 @@ class _Merge:
 
     def _matches(self, task: WriteTask, query: SliceQuery) -> Iterator[_Matches]:
         source, is_global = self.source, self.plan.options.is_global
-        keys = RowKeys.of(self.plan.config)
         index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
         for path, group in self._places(task):
             slices = [one for one in task.tagger.partition(path).slices if one.file_id == group]
             pairs = list(query.batches_with_stored(self.storage, slices))
             rows = pa.Table.from_batches([shown for shown, _ in pairs], query.schema).combine_chunks()
             stored = pa.Table.from_batches([one for _, one in pairs], query.stored_schema).combine_chunks()
-            found = keys.record_keys(rows)
+            found = rows[RECORD_KEY].combine_chunks()
             paths = None if is_global else pa.repeat(path, rows.num_rows)
             at, numbers = index.find(pa.chunked_array([_identities(found, paths)]))
             chosen = pa.array(at)
             own = np.asarray(index.rows)[numbers]
-            yield _Matches(path, group, rows.take(chosen), stored.take(chosen), own, found.take(chosen))
+            rows = rows.drop_columns([RECORD_KEY]).take(chosen)
+            yield _Matches(path, group, rows, stored.take(chosen), own, found.take(chosen))
 
     def _places(self, task: WriteTask) -> list[tuple[str, str]]:
         """The partition path and file group of each place where a source row's key may be."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import DataError, FilterError, OptionError, SchemaError, Table, Update
+from hudiformat import DataError, Delete, FilterError, Insert, OptionError, SchemaError, Table, Update
 from tests.tables import SCHEMA, content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
@@ -105,3 +105,26 @@ def test_rows_stay_in_their_partition_whose_path_shows_another_value(
         assert table.update({"v": 0}, where=[("p", "=", shown)]).num_writes == 2
     table.compact() if kind == "MERGE_ON_READ" else None
     assert table.verify(keys=True) == []
+
+
+@pytest.mark.parametrize("value", ["a=b", "%41"])
+@pytest.mark.parametrize("record_key", [["k"], ["k", "p"]], ids="-".join)
+@pytest.mark.parametrize(("kind", "index"), [*KINDS, ("MERGE_ON_READ", "GLOBAL_SIMPLE")])
+def test_rows_of_a_partition_whose_values_do_not_give_its_path_are_changed_where_they_are(
+    tmp_path: Path, kind: str, index: str, record_key: list[str], value: str
+) -> None:
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path / "t", table_type=kind, record_key=record_key, options=options)
+    table.insert(rows(("a", 1, value, 1), ("b", 2, value, 2), ("c", 3, value, 3)))
+    shown = value.replace("a=", "").replace("%41", "A")
+    table.update({"v": 9}, where="k = 'a'")
+    assert content(table) == [("a", 1, shown, 9), ("b", 2, shown, 2), ("c", 3, shown, 3)]
+    table.delete(where="k = 'a'")
+    assert content(table) == [("b", 2, shown, 2), ("c", 3, shown, 3)]
+    table.merge(
+        rows(("b", 4, value, 4), ("d", 1, value, 1), ("c", 4, value, 4)),
+        when_matched=[Update({"v": 5}, "source.k = 'b'"), Delete()],
+        when_not_matched=[Insert()],
+    )
+    assert content(table) == [("b", 2, shown, 5), ("d", 1, shown, 1)]
+    assert table.partitions() == [value]
