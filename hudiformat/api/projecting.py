@@ -19,11 +19,24 @@ def value_expression(value: object, field: pa.Field, *, of: str) -> pc.Expressio
     if isinstance(value, pc.Expression):
         return value.cast(field.type)
     try:
+        _refuse_fraction(value, field.type)
         return pc.scalar(pa.scalar(value, field.type))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SchemaError(
             f"{of}: column {field.name!r} of type {field.type} cannot be {value!r}: {error}", column=field.name
         ) from None
+
+
+def _refuse_fraction(value: object, kind: pa.DataType) -> None:
+    """Raise a ValueError where *value* has a fraction and *kind* has integers: Arrow would cut it off."""
+    if isinstance(value, float) and pa.types.is_integer(kind) and not value.is_integer():
+        raise ValueError("a fraction would be lost")
+    if isinstance(value, list | tuple) and hasattr(kind, "value_type"):
+        for item in value:
+            _refuse_fraction(item, kind.value_type)
+    if isinstance(value, dict) and pa.types.is_struct(kind):
+        for field in kind:
+            _refuse_fraction(value.get(field.name), field.type)
 
 
 def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[str], *, of: str) -> pa.Table:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.errors import FilterError, SchemaError, unknown_column
+from hudiformat.errors import FilterError, SchemaError, shown, unknown_column
 
 Filter: TypeAlias = pc.Expression | str | Sequence[Any]
 """An expression of Arrow; text such as ``"p = 'x' and v > 0"``; or tuples such as ``[("p", "=", "x"), ("v", ">", 0)]``,
@@ -25,8 +25,8 @@ _OPERATORS: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "in": lambda column, values: column.isin(list(values)),
-    "not in": lambda column, values: ~column.isin(list(values)),
+    "in": lambda column, values: column.isin(_listed(values)),
+    "not in": lambda column, values: ~column.isin(_listed(values)),
 }
 _FEW = 1 << 16
 """Rows up to which threads take longer to begin than to filter."""
@@ -132,6 +132,14 @@ def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
         return compare(pc.field(*path), value)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise FilterError(f"filter {one!r}: {error}") from None
+
+
+def _listed(values: Any) -> list[Any]:
+    """The values of ``in``; the two zeros, which are equal, are different values for Arrow's look-up."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"expected a list of values after 'in', found {shown(values)}")
+    found = list(values)
+    return [*found, *(-value for value in found if isinstance(value, float) and value == 0)]
 
 
 def _no_filter(given: object) -> FilterError:

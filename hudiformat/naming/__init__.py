@@ -38,6 +38,7 @@ from hudiformat.naming.keys import (
     parse_partition_path,
     partition_paths,
     record_keys,
+    shown_row,
     unescape_path_name,
 )
 from hudiformat.naming.ring_hash import RING_END, ring_places
@@ -79,6 +80,7 @@ __all__ = [
     "record_keys",
     "refuse_registered",
     "ring_places",
+    "shown_row",
     "string_hashes",
     "unescape_path_name",
 ]

@@ -23,6 +23,9 @@ _YEAR_ONE = date.min
 _YEAR_9999 = date.max
 
 
+_SHOWN_COLUMNS, _SHOWN_LETTERS = 8, 300
+"""What an error shows of a row."""
+
 NULL_PLACEHOLDER = "__null__"
 EMPTY_PLACEHOLDER = "__empty__"
 
@@ -67,6 +70,14 @@ def first_missing_key(columns: Sequence[pa.Array], fields: Sequence[str]) -> int
     """The number of the first row all whose key values are null or empty; None where there is none."""
     found = pc.index(_is_missing([value_text(*one) for one in zip(columns, fields, strict=True)]), value=True).as_py()
     return None if found < 0 else int(found)
+
+
+def shown_row(rows: pa.RecordBatch | pa.Table, number: int) -> str:
+    """The beginning of the row with this *number*, for a message."""
+    try:
+        return str(rows.select(rows.schema.names[:_SHOWN_COLUMNS]).slice(number, 1).to_pylist()[0])[:_SHOWN_LETTERS]
+    except (OverflowError, ValueError):
+        return f"row {number}, with a date or time that Python's own types cannot hold"
 
 
 def _is_missing(texts: Sequence[pa.Array]) -> pa.Array:

@@ -23,7 +23,7 @@ from hudiformat.basefile import (
     without_meta_fields,
 )
 from hudiformat.errors import DataError, SchemaError, UnsupportedFeatureError, did_you_mean
-from hudiformat.naming import first_missing_key, partition_paths, record_keys
+from hudiformat.naming import first_missing_key, partition_paths, record_keys, shown_row
 from hudiformat.options import EvolutionOptions
 from hudiformat.table.evolution import evolved
 from hudiformat.timeline import KeyGenerator, TableConfig
@@ -201,9 +201,6 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 
-_SHOWN_COLUMNS, _SHOWN_LETTERS = 8, 300
-"""What an error shows of a row."""
-
 _SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
 
 
@@ -255,10 +252,8 @@ class RowKeys:
         except DataError as error:
             if (first := first_missing_key(columns, fields)) is None:
                 raise
-            row = str(rows.select(rows.schema.names[:_SHOWN_COLUMNS]).slice(first, 1).to_pylist()[0])
-            raise DataError(
-                f"{error}, such as {row[:_SHOWN_LETTERS]}; fill it, or leave these rows out", column=error.column
-            ) from None
+            message = f"{error}, such as {shown_row(rows, first)}; fill it, or leave these rows out"
+            raise DataError(message, column=error.column) from None
 
     def partition_paths(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """The partition path of each row, ``""`` in a table without partitions.

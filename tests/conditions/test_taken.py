@@ -81,6 +81,22 @@ def test_a_value_that_arrow_does_not_take_is_refused() -> None:
         as_filter([("v", "=", object())], ROWS.schema)
 
 
+@pytest.mark.parametrize("values", ["xy", b"xy", 5])
+@pytest.mark.parametrize("sign", ["in", "not in"])
+def test_in_takes_a_list_and_never_the_letters_of_a_text(sign: str, values: Any) -> None:
+    with pytest.raises(FilterError, match="expected a list of values after 'in', found (str|bytes|int)"):
+        as_filter([("id", sign, values)], ROWS.schema)
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_both_zeros_are_one_value(zero: float) -> None:
+    rows = pa.table({"f": [0.0, -0.0, 1.0]})
+    for sign, count in (("in", 2), ("not in", 1)):
+        condition = as_filter([("f", sign, [zero])], rows.schema)
+        assert condition is not None
+        assert rows.filter(condition).num_rows == count
+
+
 def test_the_closest_column_is_named() -> None:
     with pytest.raises(SchemaError, match=r"no column 'ID'; did you mean 'id'\?; the columns are id, v, s"):
         as_filter([("ID", "=", "a")], ROWS.schema)

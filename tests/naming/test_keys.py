@@ -17,6 +17,7 @@ from hudiformat.naming import (
     parse_partition_path,
     partition_paths,
     record_keys,
+    shown_row,
 )
 from hudiformat.naming.keys import escape_file_name, escape_path_name, unescape_path_name
 
@@ -51,6 +52,13 @@ def test_a_null_or_empty_simple_key_is_refused_with_a_count() -> None:
 def test_a_complex_key_without_any_value_is_refused_with_a_count() -> None:
     with pytest.raises(DataError, match="record key a, b: null or empty in 1 of 2 rows"):
         record_keys([pa.array(["", "x"]), pa.nulls(2)], ["a", "b"], complex_form=True)
+
+
+def test_a_row_is_shown_by_its_first_columns() -> None:
+    rows = pa.table({"k": [None, "x" * 400], "t": pa.array([0, 2**62], pa.timestamp("us"))})
+    assert shown_row(rows, 0) == "{'k': None, 't': datetime.datetime(1970, 1, 1, 0, 0)}"
+    assert shown_row(rows, 1) == "row 1, with a date or time that Python's own types cannot hold"
+    assert len(shown_row(rows.select(["k"]), 1)) == 300
 
 
 def test_a_key_of_floating_point_numbers_is_refused() -> None:
