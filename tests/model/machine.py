@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hudiformat import Commit, CommitError, FileSlice, LockError, Table, TableError, open_table
+from hudiformat import Commit, CommitError, FileSlice, Insert, LockError, Table, TableError, Update, open_table
 from hudiformat.archive import ArchiveLimits, archive
 from hudiformat.options import Operation
 from hudiformat.timeline import WriteStat
@@ -34,10 +34,12 @@ STEPS: Counter[str] = Counter()
 """How often each rule was run."""
 
 KEYS = st.sampled_from("abcdef")
-PLACES = st.lists(st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from("xy")), min_size=1, max_size=4)
+PARTITIONS = st.sampled_from(["x", "q=1"])
+"""The path of the second one gives the column the value 1."""
+PLACES = st.lists(st.tuples(st.sampled_from("abcdefghijkl"), PARTITIONS), min_size=1, max_size=4)
 """Keys and partitions."""
 WISHES = st.lists(
-    st.tuples(KEYS, st.sampled_from("xy"), st.sampled_from(["new", "new", "late", "delete", "late delete"])),
+    st.tuples(KEYS, PARTITIONS, st.sampled_from(["new", "new", "late", "delete", "late delete"])),
     min_size=1,
     max_size=5,
 )
@@ -170,6 +172,29 @@ class Everything(RuleBasedStateMachine):
         change = Change(self.rows_of(chosen))
         self.wrote(self.table.upsert(self.data(change.rows)), change)
 
+    @rule(wishes=WISHES)
+    def merge(self, wishes: list[tuple[str, str, str]]) -> None:
+        """A merge that does what an upsert does."""
+        self.count("merge")
+        change = Change(self.rows_of(wishes))
+        commit = self.table.merge(self.data(change.rows), when_matched=[Update()], when_not_matched=[Insert()])
+        self.wrote(commit, change)
+
+    @rule(key=KEYS, deletes=st.booleans())
+    def change_where(self, key: str, *, deletes: bool) -> None:
+        """An update or a delete of the rows for which a condition is true, in whatever partitions they are."""
+        live = [row for row, _ in self.expected.rows().live.values() if row.key == key]
+        if any(row.key == key for row in self.unguarded()):
+            return
+        self.count("delete where" if deletes else "update where")
+        where, ts, value = f"k = '{key}'", self.step * _SPACING, self.step * 100
+        if deletes:
+            change = Change(keys=tuple((row.partition, row.key) for row in live))
+            self.wrote(self.table.delete(where=where), change)
+        else:
+            change = Change(tuple(replace(row, ts=ts, value=value) for row in live))
+            self.wrote(self.table.update({"ts": ts, "v": value}, where=where), change)
+
     @rule(places=PLACES, operation=st.sampled_from(["insert", "bulk_insert"]))
     def insert(self, places: list[tuple[str, str]], operation: str) -> None:
         self.count(operation)
@@ -209,7 +234,7 @@ class Everything(RuleBasedStateMachine):
         self.wrote(write(self.data(rows)), change)
 
     @precondition(lambda self: self.kind.is_partitioned and self.kind.concurrency != "NON_BLOCKING")
-    @rule(partitions=st.sets(st.sampled_from("xyz"), min_size=1))
+    @rule(partitions=st.sets(st.one_of(PARTITIONS, st.just("z")), min_size=1))
     def delete_partitions(self, partitions: set[str]) -> None:
         self.count("delete_partitions")
         commit = self.table.delete_partitions(sorted(partitions))
