@@ -20,6 +20,7 @@ from hudiformat.timeline import (
     CommitMetadata,
     Instant,
     TableConfig,
+    Timeline,
     TimelineZone,
     content_kind,
     decode_content,
@@ -27,6 +28,7 @@ from hudiformat.timeline import (
     instant_path,
     list_instants,
 )
+from hudiformat.view import FormerSlices
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -39,8 +41,8 @@ def convert_timeline(
     What an earlier attempt, or Hudi, has left there is deleted first.  Commit metadata is JSON in layout 1 and Avro in
     layout 2; a pending clustering of layout 2 is a pending replace commit of layout 1.  In layout 2 an instant has the
     time at which it completed: for one of layout 1 that is when its file was written.  Copied files are newer; so it
-    is before the next instant at the latest, because in layout 1 the order of instants alone counts.  In layout 1 the
-    file of an instant gets the time of its completion, where the storage can set that.
+    is before the next instant at the latest, or before that after a compaction which has not read it: in layout 1 the
+    order of instants counts.  There the file of an instant gets the time of its completion, where the storage can.
 
     *confirm* is called before each change.
 
@@ -54,7 +56,7 @@ def convert_timeline(
     delete_timeline(storage, new, instead_of=old, confirm=confirm)
     _convert_archive(storage, old, new, confirm)
     instants = _with_files(storage, old)
-    done = _completion_times(instants, old)
+    done = _completion_times(instants, FormerSlices(storage, old, Timeline.of(instants)))
     for instant in sorted(instants, key=lambda one: (one.is_completed, one.sort_key)):
         confirm()
         _convert_instant(storage, old, new, instant, done.get(instant))
@@ -133,16 +135,17 @@ def _with_files(storage: Storage, config: TableConfig) -> dict[Instant, int | No
     return {instant: times.get(instant.file_name) for instant in found}
 
 
-def _completion_times(instants: Mapping[Instant, int | None], config: TableConfig) -> dict[Instant, str]:
+def _completion_times(instants: Mapping[Instant, int | None], former: FormerSlices) -> dict[Instant, str]:
     """When each completed instant was completed, by the table's clock."""
     starts = sorted({instant.time for instant in instants})
     following = dict(pairwise(starts))
     done = {}
     for instant, written in instants.items():
         if instant.is_completed:
-            known = instant.completion_time or _instant_of(written, config.timeline_zone)
-            bound = None if instant.completion_time else following.get(instant.time)
-            done[instant] = _between(instant.time, known, bound)
+            known = instant.completion_time or _instant_of(written, former.config.timeline_zone)
+            begun = instant.time if instant.completion_time else former.completed_after(instant)
+            bound = None if instant.completion_time else following.get(begun)
+            done[instant] = _between(begun, known, bound)
     return done
 
 

@@ -49,6 +49,7 @@ from hudiformat.timeline import (
 )
 from hudiformat.view import (
     FileSlice,
+    FormerSlices,
     Visibility,
     build_slices,
     latest_slices,
@@ -424,10 +425,10 @@ class TableState:
             for path, ids in (self.metadata(done).partition_to_replace_file_ids or {}).items()
             for file_id in ids
         }
-        archived = None if self.logs_name_slices else self.context.parsed.archived_times(self.storage, self.config)
-        return Visibility.of(
-            self.timeline, replaced=replaced, logs_name_slices=self.logs_name_slices, archived=archived
-        )
+        storage, config, is_6 = self.storage, self.config, self.logs_name_slices
+        archived = None if is_6 else self.context.parsed.archived_times(storage, config)
+        former = FormerSlices(storage, config, self.timeline) if is_6 else None
+        return Visibility.of(self.timeline, replaced=replaced, logs_name_slices=is_6, archived=archived, former=former)
 
     @cached_property
     def pending_groups(self) -> tuple[PendingGroup, ...]:

@@ -1,5 +1,6 @@
 """The file groups and file slices of a table, from file names, a timeline and a listing; also as of an instant."""
 
+from hudiformat.view.former_slices import FormerSlices
 from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions, paused_collection
 from hudiformat.view.slices import BaseFile, FileSlice, LogFile, Visibility, build_slices, latest_slices
 from hudiformat.view.totals import SliceTotals
@@ -8,6 +9,7 @@ __all__ = [
     "PARTITION_METADATA_FILE",
     "BaseFile",
     "FileSlice",
+    "FormerSlices",
     "LogFile",
     "SliceTotals",
     "Visibility",

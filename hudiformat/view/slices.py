@@ -3,13 +3,13 @@
 In table versions 8 and 9 the name of a log file has the instant of its own delta commit.  The log file belongs to the
 newest base file whose write began before that delta commit was completed.  In version 6 the name of a log file has the
 instant of its slice.  A slice whose compaction is pending has no base file yet, and its log files belong to the slice
-before it.
+before it.  Where the table was of version 8 or 9 before, its timeline says the slices of the log files from then.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -17,6 +17,7 @@ from hudiformat.archive import ArchivedTimes
 from hudiformat.naming import BaseFileName, LogFileName, join_path, parse_data_file, refuse_registered
 from hudiformat.storage import FileInfo
 from hudiformat.timeline import Action, Timeline
+from hudiformat.view.former_slices import FormerSlices
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class Visibility:
     - ``archived``: when archived instants were completed; without it, at their own times.
     - ``logs_name_slices``: as in table version 6, the name of a log file has the instant of its slice, which may be one
       of ``pending_compactions``, and its blocks have the instants of the delta commits.
+    - ``former``: the slices of the log files whose names do not have them, from before the table became one of version
+      6; without it there are none.
 
     Source: BaseHoodieTimeline.containsOrBeforeTimelineStarts.
     """
@@ -98,6 +101,7 @@ class Visibility:
     pending_compactions: frozenset[str] = field(default_factory=frozenset)
     logs_name_slices: bool = False
     archived: ArchivedTimes | None = field(default=None, compare=False, repr=False)
+    former: FormerSlices | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -107,6 +111,7 @@ class Visibility:
         *,
         logs_name_slices: bool = False,
         archived: ArchivedTimes | None = None,
+        former: FormerSlices | None = None,
     ) -> Visibility:
         """Return what is visible on *timeline*; an instant without completion time was completed at its own time."""
         # A savepoint has the time of its commit, and a completion time of its own, which says nothing of files.
@@ -122,6 +127,7 @@ class Visibility:
             ),
             logs_name_slices=logs_name_slices,
             archived=archived,
+            former=former,
         )
 
     def with_replaced(self, replaced: Mapping[tuple[str, str], str]) -> Visibility:
@@ -183,7 +189,8 @@ def build_slices(
     are added to *unknown*.
 
     Raises:
-        CorruptTableError: a log file is of an archived instant, and the archived timeline is damaged.
+        CorruptTableError: a log file is of an archived instant, and the archived timeline is damaged; or what says the
+            slice of a log file from before the table became one of version 6 is.
 
     Source: AbstractTableFileSystemView.buildFileGroups, HoodieFileGroup.addLogFile.
     """
@@ -244,7 +251,7 @@ def _group_slices(
     for log in logs:
         instant = newest  # as most often, where there are many
         if not newest or newest > log.name.instant or visibility.logs_name_slices:
-            instant = _slice_instant(log.name.instant, log_files, visibility)
+            instant = _slice_instant(partition_path, log.name, log_files, visibility)
             newest = max(newest, instant)
         log_files.setdefault(instant, []).append(log)
     return [
@@ -253,17 +260,20 @@ def _group_slices(
     ]
 
 
-def _slice_instant(instant: str, slices: Iterable[str], visibility: Visibility) -> str:
-    """Return the instant of the slice that a log file with *instant* in its name belongs to.
+def _slice_instant(partition_path: str, name: LogFileName, slices: Collection[str], visibility: Visibility) -> str:
+    """Return the instant of the slice that a log file belongs to.
 
     It is one of *slices*, the instants of the slices so far, or that of a new slice.
     """
+    instant = name.instant
     if visibility.logs_name_slices:
-        earlier = [base for base in slices if base < instant]
-        return max(earlier, default=instant) if instant in visibility.pending_compactions else instant
+        if instant in visibility.pending_compactions:
+            return max((base for base in slices if base < instant), default=instant)
+        if visibility.former is None or not slices or instant in slices:
+            return instant
+        return visibility.former.of(partition_path, name, slices)
     # The archived timeline is not read for a log file of the newest slice, of which its own time tells enough.
     is_newest = all(base <= instant for base in slices)
     completed = instant if is_newest else visibility.completion_time(instant)
-    earlier = [base for base in slices if base <= completed]
     # A log file that was completed before the write of every base file began has its own slice.
-    return max(earlier, default=instant)
+    return max((base for base in slices if base <= completed), default=instant)

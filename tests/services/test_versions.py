@@ -6,7 +6,7 @@ import itertools
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -30,7 +30,8 @@ from hudiformat.timeline import Action, load_table_config
 from hudiformat.transaction.transaction import begin_write
 from tests.effort import LONG, every, sample
 from tests.faults import FaultyStorage
-from tests.tables import GOLDEN, Clock, content, multiset, new_table, rows, tree
+from tests.tables import GOLDEN, Clock, Row, content, data_files, multiset, new_table, rows, tree
+from tests.transaction.support import SHARED, begun
 
 T = TypeVar("T")
 WAYS = ((8, 9, 6), (9, 6, 8), (6, 9, 8))
@@ -155,6 +156,200 @@ def test_in_an_upgraded_table_a_log_file_shows_no_blocks_later_than_the_moment(t
     before = [content(table, as_of=commit.instant) for commit in commits]
     table.change_version(9)
     assert [content(table, as_of=commit.instant) for commit in commits] == before
+
+
+INDEXES = ("SIMPLE", "INMEMORY", "BUCKET")
+
+
+def _updates(table: Table) -> None:
+    table.upsert(rows(("b", 2, "x", 2), ("d", 2, "y", 2)))
+    table.delete(where="k = 'c'")
+
+
+def _compaction(table: Table) -> None:
+    _updates(table)
+    table.compact()
+    table.upsert(rows(("a", 3, "x", 3), ("e", 3, "x", 3)))
+    table.upsert(rows(("b", 4, "x", 4)))
+
+
+def _two_compactions(table: Table) -> None:
+    _compaction(table)
+    table.compact()
+    _updates(table)
+
+
+def _overwrite(table: Table) -> None:
+    _updates(table)
+    table.insert_overwrite(rows(("f", 3, "x", 3)))
+
+
+def _no_partition(table: Table) -> None:
+    _compaction(table)
+    table.delete_partitions(["x"])
+
+
+def _clustering(table: Table) -> None:
+    _updates(table)
+    table.cluster()
+    table.upsert(rows(("a", 3, "x", 3)))
+
+
+def _compaction_meanwhile(table: Table) -> None:
+    """A write that is committed after a compaction that was planned while it was pending."""
+    table.upsert(rows(("b", 2, "x", 2)))
+    write, stats = begun(table, ("b", 3, "x", 3))
+    other = open_table(table.context.storage.root, options=SHARED, clock=table.context.clock)
+    other.compact()
+    with write:
+        write.commit(stats)
+    table.upsert(rows(("a", 4, "x", 4)))
+
+
+def _meanwhile_and_no_partition(table: Table) -> None:
+    _compaction_meanwhile(table)
+    table.delete_partitions(["x"])
+
+
+PASTS = {
+    _updates: INDEXES,
+    _compaction: INDEXES,
+    _two_compactions: INDEXES,
+    _overwrite: INDEXES,
+    _no_partition: INDEXES,
+    _clustering: ("SIMPLE", "INMEMORY"),
+    _compaction_meanwhile: INDEXES,
+    _meanwhile_and_no_partition: INDEXES,
+}
+
+
+OVERLAPPING = (_compaction_meanwhile, _meanwhile_and_no_partition)
+
+
+def _with_past(path: Path, version: int, index: str, past: Callable[[Table], None], **options: str) -> Table:
+    options = {
+        **SHARED,
+        "hoodie.clean.automatic": "false",
+        "hoodie.index.type": index,
+        "hoodie.bucket.index.num.buckets": "2",
+        **options,
+    }
+    table = new_table(path, version=version, table_type="MERGE_ON_READ", options=options)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1), ("c", 1, "x", 1), ("d", 1, "y", 1)))
+    past(table)
+    return table
+
+
+def _changes(table: Table, ends: Sequence[str]) -> list[list[str]]:
+    """The rows that changed up to each of the moments *ends*, and from then to the last of them."""
+    spans = [span for end in ends for span in (("000", end), (end, ends[-1]))]
+    found = [table.incremental(*span, columns=["k", "ts", "p", "v"]) for span in spans]
+    return [sorted(map(repr, one.to_pylist())) for one in found]
+
+
+@pytest.mark.parametrize(("version", "way"), [(9, (6, 9)), (8, (6, 8, 6))])
+@pytest.mark.parametrize(("past", "index"), [(past, index) for past, indexes in PASTS.items() for index in indexes])
+def test_in_a_downgraded_table_the_past_has_the_rows_that_it_had(
+    tmp_path: Path, past: Callable[[Table], None], index: str, version: int, way: tuple[int, ...]
+) -> None:
+    table = _with_past(tmp_path / "t", version, index, past)
+    writes = table.timeline.completed_writes
+    before = [content(table, as_of=one.time) for one in writes]
+    # Between two writes it is the same moment by their requested times, as in version 6, and by their completion.
+    ends = [] if past in OVERLAPPING else [str(one.completion_time) for one in writes]
+    changes = _changes(table, ends)
+    for to in way:
+        table.change_version(to)
+        assert [content(table, as_of=one.time) for one in writes] == before
+        assert _changes(table, ends) == changes
+        table.upsert(rows(("z", 9, "x", 9)))
+
+
+@pytest.mark.filterwarnings("ignore:.*belongs to table version")
+@pytest.mark.parametrize("index", INDEXES)
+def test_the_past_has_its_rows_in_a_table_that_was_of_version_6_before_too(tmp_path: Path, index: str) -> None:
+    table = _with_past(tmp_path / "t", 6, index, _compaction, **{"hoodie.metadata.enable": "true"})
+    moments: list[str] = []
+    before: list[list[Row]] = []
+    for to in (9, 6, 8, 6):
+        moments += [one.time for one in table.timeline.completed_writes if one.time not in moments]
+        before = [*before, *(content(table, as_of=moment) for moment in moments[len(before) :])]
+        table.change_version(to)
+        assert [content(table, as_of=moment) for moment in moments] == before
+        _updates(table)
+        table.upsert(rows(("c", to, "x", to)))
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("past", [_compaction, _overwrite, _compaction_meanwhile])
+def test_the_past_of_a_downgraded_table_has_its_rows_when_it_is_archived(
+    tmp_path: Path, past: Callable[[Table], None], index: str
+) -> None:
+    table = _with_past(tmp_path / "t", 9, index, past)
+    moments = [one.time for one in table.timeline.completed_writes]
+    before = [content(table, as_of=moment) for moment in moments]
+    table.change_version(6)
+    kept = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.automatic": "false"}
+    table = open_table(tmp_path / "t", options={"hoodie.index.type": index, **kept}, clock=table.context.clock)
+    for number in range(4):
+        table.upsert(rows(("z", 10 + number, "x", number)))
+    assert moments[1] < (table.timeline.first_active or "")
+    assert [content(table, as_of=moment) for moment in moments] == before
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_a_downgraded_table_is_restored_to_its_past_and_written(tmp_path: Path, index: str) -> None:
+    table = _with_past(tmp_path / "t", 9, index, _updates)
+    expected = content(table)
+    newest = table.timeline.completed_writes[-1].time
+    table.change_version(6)
+    table.upsert(rows(("a", 9, "x", 9), ("z", 9, "x", 9)))
+    table.restore(newest)
+    assert content(table) == content(table, as_of=newest) == expected
+    table.upsert(rows(("b", 3, "x", 3)))
+    table.delete(where="k = 'd'")
+    written = [("a", 1, "x", 1), ("b", 3, "x", 3)]
+    assert content(table) == written
+    table.compact()
+    assert content(table) == written
+    assert content(table, as_of=newest) == expected
+    assert table.verify() == []
+    table.change_version(9)
+    assert content(table) == written
+    assert content(table, as_of=newest) == expected
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("retained", [1, 2])
+@pytest.mark.parametrize("past", [_two_compactions, _compaction_meanwhile])
+def test_in_a_downgraded_table_a_clean_deletes_log_files_with_their_slices(
+    tmp_path: Path, past: Callable[[Table], None], index: str, retained: int
+) -> None:
+    policy = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": str(retained)}
+    table = _with_past(tmp_path / "t", 9, index, past, **policy)
+    shutil.copytree(tmp_path / "t", tmp_path / "as 9")
+    expected, newest = content(table), table.timeline.completed_writes[-1].time
+    table.change_version(6)
+    table.clean()
+    other = open_table(tmp_path / "as 9", options=policy, clock=Clock())
+    other.compact()
+    other.clean()
+    left = [{one for one in data_files(tmp_path / name) if ".log." in one} for name in ("t", "as 9")]
+    assert left[0] == left[1]
+    if retained == 2:
+        assert content(table, as_of=newest) == expected
+
+
+def test_a_lost_base_file_of_version_6_is_missed_though_there_is_an_earlier_one(tmp_path: Path) -> None:
+    """Its log files, which have its instant, are none of version 8 or 9 that belong to the slice before."""
+    table = new_table(tmp_path / "t", version=6, options={"hoodie.clean.automatic": "false"})
+    table.insert(rows(("a", 1, "x", 1)))
+    table.insert(rows(("b", 1, "x", 1)))  # in a new base file of the same group
+    table.upsert(rows(("a", 2, "x", 2)))
+    _, second = sorted((tmp_path / "t").glob("x/*.parquet"), key=lambda path: path.name.rpartition("_")[2])
+    second.unlink()
+    with pytest.raises(StorageError, match="which a commit names, is not there"):
+        table.snapshot()
 
 
 def test_files_that_were_copied_keep_their_slices(tmp_path: Path) -> None:

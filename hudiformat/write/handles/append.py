@@ -300,9 +300,9 @@ def first_log(target: GroupTarget, below: FileSlice | None) -> LogFileName:
 
     Source: HoodieAppendHandle.init, AbstractTableFileSystemView.fetchLatestFileSlicesIncludingInflight, Hudi 1.2.0.
     """
-    plan = target.plan
-    instant, version = plan.instant, 0
+    plan, instant, version = target.plan, target.plan.instant, 0
     if plan.logs_name_slices and below is not None:
-        instant = plan.compactions.get((target.partition_path, target.file_id), below.base_instant)
+        newest = below.log_files[-1].name.instant if below.log_files else below.base_instant
+        instant = plan.compactions.get((target.partition_path, target.file_id), newest)
         version = max((log.name.version for log in below.log_files if log.name.instant == instant), default=0)
     return LogFileName(target.file_id, instant, version + 1, str(target.token))
