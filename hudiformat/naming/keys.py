@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import DataError, NameFormatError, SchemaError
+from hudiformat.wire import is_below_root
 
 _YEAR_ONE = date.min
 _YEAR_9999 = date.max
@@ -225,8 +226,7 @@ def unescape_path_name(text: str) -> str:
 
 
 def _refuse_unsafe(path: str, fields: Sequence[str]) -> None:
-    folders = path.split("/")
-    if fields and (folders[0] == ".hoodie" or not all(folders) or "." in folders or ".." in folders):
+    if fields and (path.partition("/")[0] in ("", ".hoodie") or not is_below_root(path)):
         names = ", ".join(fields)
         raise DataError(
             f"partition {names}: the values give the path {path!r}, which is no folder of the table's data;"

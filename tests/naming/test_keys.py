@@ -111,7 +111,7 @@ def test_a_path_of_another_shape_than_the_fields_is_refused() -> None:
         parse_partition_path("a=1/c=2", ["a", "b"], hive_style=True, url_encode=False)
 
 
-@pytest.mark.parametrize("value", ["..", ".", "../x", "a//b", "/a", "a/", ".hoodie", ".hoodie/timeline", "/"])
+@pytest.mark.parametrize("value", ["..", ".", "../x", "a//b", "/a", "a/", ".hoodie", ".hoodie/timeline", "/", "a\0"])
 def test_a_value_that_leads_out_of_the_tables_data_is_refused(value: str) -> None:
     with pytest.raises(DataError, match="no folder of the table's data"):
         format_partition_path([value], ["p"], hive_style=False, url_encode=False)
