@@ -33,6 +33,7 @@ from hudiformat.shuffle.batches import gathered, planned_once
 from hudiformat.shuffle.by_driver import seems_small, written_by_driver
 from hudiformat.shuffle.counting import Counts, counts_of_inserts, counts_of_new
 from hudiformat.shuffle.describing import phase
+from hudiformat.shuffle.live_rows import comparable
 from hudiformat.shuffle.located_keys import LocatedKeys, key_exists, known_keys, located_keys
 from hudiformat.shuffle.packing import PACKED, packed, shuffled
 from hudiformat.shuffle.path_lookup import keys_by_index
@@ -246,7 +247,7 @@ def _as_bulk_inserts_are_sorted(df: DataFrame, plan: WritePlan, schema: TableSch
     elif plan.combines:
         tagged = tagged.repartition(PATH, KEY)
     fields = plan.ordering_fields if plan.combines else ()
-    return tagged.sortWithinPartitions(PATH, KEY, *map(quoted, fields))
+    return tagged.sortWithinPartitions(PATH, KEY, *comparable(tagged.schema, fields))
 
 
 def _looked_up(tagged: DataFrame, plan: WritePlan, slices: Sequence[FileSlice], stack: ExitStack) -> DataFrame:

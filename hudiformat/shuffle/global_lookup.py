@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
-from pyspark.sql.types import NumericType, StructType
+from pyspark.sql.types import StructType
 
 from hudiformat.errors import DataError
 from hudiformat.options import DuplicatePolicy, Operation
 from hudiformat.query import SliceReader
 from hudiformat.shuffle.by_driver import seems_small, written_by_driver
 from hudiformat.shuffle.by_tasks import write_found, write_shuffled
-from hudiformat.shuffle.live_rows import live_rows, one_per_key
+from hudiformat.shuffle.live_rows import comparable, live_rows, one_per_key
 from hudiformat.shuffle.record_lookup import named_rows
 from hudiformat.shuffle.schema import spark_schema
 from hudiformat.shuffle.slices import slices_of
@@ -180,16 +180,8 @@ def _may_leave(one: Column, plan: WritePlan) -> Column:
 
 
 def _ordering_values(ordering: StructType, *, side: str = "") -> list[Column]:
-    """The ordering values of a row, as one column that compares; none without ordering columns.
-
-    Null counts as Hudi's default, zero among numbers; in a struct it is below everything else.
-    """
-    values = []
-    for field in ordering:
-        value = functions.col(side + quoted(field.name)).cast(field.dataType)
-        if isinstance(field.dataType, NumericType):
-            value = functions.coalesce(value, functions.lit(0).cast(field.dataType))
-        values.append(value)
+    """The ordering values of a row, as one column that compares; none without ordering columns."""
+    values = comparable(ordering, ordering.names, side=side)
     return [functions.struct(*values).alias(_ORDERING)] if values else []
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession, Window, functions
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql import Column, DataFrame, SparkSession, Window, functions
+from pyspark.sql.types import DecimalType, FractionalType, NumericType, StringType, StructField, StructType
 
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.query import SliceQuery, SliceReader
@@ -70,6 +70,25 @@ def one_per_key(rows: DataFrame, keys: Sequence[str], ordering_fields: Sequence[
     """Of the rows that agree in *keys* the one with the greatest ordering values; without any, one of them."""
     if not ordering_fields:
         return rows.dropDuplicates(list(keys))
-    order = [functions.col(quoted(name)).desc_nulls_last() for name in ordering_fields]
+    order = [one.desc_nulls_last() for one in comparable(rows.schema, ordering_fields)]
     rank = functions.row_number().over(Window.partitionBy(*keys).orderBy(*order))
     return rows.withColumn(_RANK, rank).where(functions.col(_RANK) == 1).drop(_RANK)
+
+
+def comparable(schema: StructType, names: Sequence[str], *, side: str = "") -> list[Column]:
+    """Columns that Spark sorts as ordering values compare in Hudi: those of *names* in *schema*, of *side*.
+
+    Null is zero among numbers, Hudi's default, and below all other values; -0.0, to Spark equal to 0.0, is below it.
+
+    Source: java.lang.Double.compare; hudiformat.merge.comparable.
+    """
+    values = []
+    for name in names:
+        kind = schema[name].dataType
+        value = functions.col(side + quoted(name)).cast(kind)
+        if isinstance(kind, NumericType):
+            value = functions.coalesce(value, functions.lit(0).cast(kind))
+        values.append(value)
+        if isinstance(kind, FractionalType) and not isinstance(kind, DecimalType):
+            values.append(value.cast("string") != "-0.0")
+    return values

@@ -16,6 +16,8 @@ from tests.effort import LONG
 from tests.rows import assert_same_rows
 
 pytest.importorskip("pyspark.sql")
+from pyspark.sql import functions
+
 import hudiformat.spark as hudi_spark
 
 if TYPE_CHECKING:
@@ -193,6 +195,18 @@ def test_a_bulk_insert_combines_when_it_is_told_to(spark: SparkSession, tmp_path
     commit = hudi_spark.bulk_insert(rows, table.path, options=options)
     assert commit.num_writes == 50
     assert set(table.snapshot()["ts"].to_pylist()) == {3}
+
+
+@pytest.mark.parametrize("mode", ["NONE", "GLOBAL_SORT"])
+def test_a_bulk_insert_that_combines_takes_no_ordering_value_for_zero(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    table = create(tmp_path / "table", "MERGE_ON_READ", "SIMPLE")
+    nothing = functions.lit(None).cast("long")
+    rows = things(spark, 0, 50).withColumn("ts", nothing).union(things(spark, 0, 50, ts=-3))
+    options = opened(table, **{"hoodie.combine.before.insert": "true", "hoodie.bulkinsert.sort.mode": mode})
+    hudi_spark.bulk_insert(rows, table.path, options=options)
+    assert table.snapshot()["ts"].to_pylist() == [None] * 50
 
 
 RING = {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
