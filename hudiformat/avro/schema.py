@@ -215,22 +215,47 @@ def _children(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str
         if not count and not field.nullable:
             raise SchemaError(f"column {inner} of type {field.type} is required and missing", column=inner)
         if count:
-            array = _fit(rows.field(names.index(field.name)), field.type, inner)
-            _check_nulls(array, field, rows, inner)
+            array = _checked(_fit(rows.field(names.index(field.name)), field.type, inner), field, rows, inner)
         else:
             array = pa.nulls(len(rows), field.type)
         result.append(array)
     return result
 
 
-def _check_nulls(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str) -> None:
-    """Refuse a null in a column that is not nullable; a null below a null parent does not count."""
+def _checked(array: pa.Array, field: pa.Field, parent: pa.StructArray, path: str) -> pa.Array:
+    """The column, without a null if it is not nullable; below a null parent it may have one, which becomes a value.
+
+    Arrow's writer of Parquet refuses nulls by the column alone, also where the parent is null.
+    """
     valid = None if field.nullable else validity(array)
     if valid is None:
-        return
+        return array
     above = validity(parent)
     if (~valid if above is None else above & ~valid).any():
         raise DataError(f"column {path} is not nullable and has a null", column=path)
+    return _without_nulls(array)
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """The array with any values in place of nulls."""
+    kind = array.type
+    if pat.is_struct(kind):
+        children = [array.field(number) for number in range(kind.num_fields)]
+        return pa.StructArray.from_buffers(kind, len(array), [None], children=children)
+    if pat.is_map(kind):
+        return pa.MapArray.from_arrays(pa.array(offsets(array), pa.int32()), array.keys, array.items, type=kind)
+    if pat.is_list(kind):
+        return pa.ListArray.from_arrays(pa.array(offsets(array), pa.int32()), array.values, type=kind)
+    return pa.Array.from_buffers(kind, len(array), [None, *array.buffers()[1:]], offset=array.offset)
+
+
+def _has_required(kind: pa.DataType) -> bool:
+    """Whether structs in *kind* have fields that are not nullable."""
+    if pat.is_map(kind):
+        return _has_required(kind.item_type)
+    if pat.is_list(kind):
+        return _has_required(kind.value_type)
+    return pat.is_struct(kind) and any(not one.nullable or _has_required(one.type) for one in kind)
 
 
 def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
@@ -240,7 +265,7 @@ def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     ):
         array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array.dictionary_decode()
     given = array.type
-    if given.equals(kind):
+    if given.equals(kind) and not _has_required(kind):
         return array
     if pat.is_null(given):
         return pa.nulls(len(array), kind)

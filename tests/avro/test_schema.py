@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.avro import arrow_to_avro, avro_to_arrow, resolve
@@ -287,3 +288,34 @@ def test_a_null_below_a_null_does_not_count() -> None:
     kind = pa.struct([pa.field("x", pa.int64(), nullable=False)])
     batch = pa.RecordBatch.from_arrays([found], names=["c"])
     assert resolve(batch, pa.schema([("c", kind)])).column(0).to_pylist() == [None, {"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.int64(), 1),
+        (pa.string(), "a"),
+        (pa.bool_(), True),
+        (pa.decimal128(5, 2), decimal.Decimal("1.25")),
+        (pa.list_(pa.field("element", pa.int32())), [1]),
+        (pa.map_(pa.string(), pa.int32()), [("a", 1)]),
+        (pa.struct([pa.field("z", pa.int32(), nullable=False)]), {"z": 1}),
+    ],
+)
+def test_a_null_parent_leaves_no_null_in_a_field_that_has_none_in_valid_parents(
+    kind: pa.DataType, value: object
+) -> None:
+    field = pa.field("y", kind, nullable=False)
+    children, gone = [pa.array([value, value, None, value], kind)], pa.array([False, False, True, False])
+    array = pa.StructArray.from_arrays(children, fields=[field], mask=gone)[1:]
+    for given, target in ((array, array.type), (_listed(array), pa.list_(pa.field("element", array.type)))):
+        found = _one(given, target)
+        assert found.to_pylist() == given.to_pylist()
+        pq.write_table(pa.table({"c": found}), pa.BufferOutputStream())  # which refuses a null in y
+    with pytest.raises(DataError, match=r"column c\.y is not nullable and has a null"):
+        _one(pa.StructArray.from_arrays(children, fields=[field]), array.type)
+
+
+def _listed(array: pa.Array) -> pa.Array:
+    kind = pa.list_(pa.field("element", array.type))
+    return pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), array, type=kind)
