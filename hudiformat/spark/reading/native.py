@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import join_path
 from hudiformat.query import SlicePlan, stored_columns
-from hudiformat.shuffle import spark_schema
+from hudiformat.shuffle import quoted, spark_schema
 from hudiformat.storage import Storage
 from hudiformat.view import FileSlice
 
@@ -74,7 +75,29 @@ def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema:
     """The base files of *slices* as Spark's scan."""
     reader = spark.read.schema(schema).options(**_AS_WRITTEN)
     start = f"{_scheme_for_spark(root)}/"
-    return reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
+    rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
+    return rows.select(*(_with_nan(functions.col(quoted(one.name)), one.dataType).alias(one.name) for one in schema))
+
+
+def _with_nan(value: Column, kind: DataType) -> Column:
+    """*value*, so made that no condition on floating-point numbers in it reaches the scan, where Spark would lose rows.
+
+    To Spark NaN is above all numbers, but it is no bound of a row group that Arrow has written: ``n > 5`` would skip
+    those whose other numbers are lower.  Conditions on elements of arrays and maps do not reach it anyway.
+    """
+    if isinstance(kind, DoubleType | FloatType):
+        return functions.nanvl(value, functions.lit(math.nan).cast(kind))
+    if isinstance(kind, StructType):
+        for field in kind:
+            if _has_floats(field.dataType):
+                value = value.withField(quoted(field.name), _with_nan(value.getField(field.name), field.dataType))
+    return value
+
+
+def _has_floats(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_floats(field.dataType) for field in kind)
+    return isinstance(kind, DoubleType | FloatType)
 
 
 def _name(one: FileSlice) -> object:

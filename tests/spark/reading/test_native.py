@@ -141,3 +141,28 @@ def test_no_more_storages_are_read_by_spark_than_asked(spark: SparkSession, tmp_
     with pytest.raises(hf.OptionError, match="hudiformat.spark.native: expected auto, true or false, found 'no'"):
         hudi_spark.read(spark, table.path, options={"hudiformat.spark.native": "no"})
     assert readers(hudi_spark.read(spark, table.path, options={"hudiformat.spark.native": "true"})) == {"Spark"}
+
+
+@pytest.mark.parametrize(
+    "condition", ["d > 100", "not f <= 100", "d = double('nan')", "s.x > 100 and s.n = 3", "s.deep.x > 1"]
+)
+def test_conditions_that_are_true_of_nan_find_it_where_the_file_has_no_bound_for_it(
+    spark: SparkSession, tmp_path: Path, condition: str
+) -> None:
+    deep = pa.struct([pa.field("x", pa.float32())])
+    inner = pa.struct([pa.field("x", pa.float64()), pa.field("n", pa.int32()), pa.field("deep", deep)])
+    kinds = {"id": pa.string(), "d": pa.float64(), "f": pa.float32(), "s": inner}
+    nan = float("nan")
+    table = hf.create_table(tmp_path / "t", name="t", schema=pa.schema(kinds), record_key="id")
+    values = [
+        ["a", "b", "c"],
+        [1.0, nan, None],
+        [1.0, nan, None],
+        [{"x": 1.0, "n": 1, "deep": None}, {"x": nan, "n": 3, "deep": {"x": nan}}, None],
+    ]
+    table.insert(pa.table(values, schema=pa.schema(kinds)))
+    found = hudi_spark.read(spark, table.path)
+    assert readers(found) == {"Spark"}
+    assert_same_rows(found.toArrow(), as_spark_has(table.snapshot()))
+    assert [row.id for row in found.where(condition).collect()] == ["b"]
+    assert [row.id for row in hudi_spark.read(spark, table.path, columns="id", filter=condition).collect()] == ["b"]
