@@ -65,9 +65,16 @@ def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
     ]
     changed = projected(rows, expressions, rows.schema.names, of="update")
     try:
-        return changed.cast(rows.schema)
+        return pa.Table.from_arrays(list(map(_cast, changed.columns, rows.schema)), schema=rows.schema)
     except (pa.ArrowException, ValueError) as error:  # Arrow's are of both kinds
         raise SchemaError(f"update: {error}") from None
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """*column* as *field* has it; Arrow casts no null struct that has required fields, even to its own type."""
+    if column.type.equals(field.type) and (field.nullable or not column.null_count):
+        return column
+    return pa.table([column], names=[field.name]).cast(pa.schema([field])).column(0)
 
 
 def _with_stored(rows: pa.Table, stored: pa.Table) -> pa.Table:

@@ -34,6 +34,18 @@ def test_rows_get_other_values(table: Table) -> None:
     assert len(table.timeline.completed_writes) == 3
 
 
+@pytest.mark.parametrize(("kind", "index"), KINDS)
+def test_a_struct_with_required_fields_is_set_to_null(tmp_path: Path, kind: str, index: str) -> None:
+    point = pa.struct([pa.field("x", pa.int32(), nullable=False)])
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "2"}
+    table = new_table(tmp_path / "t", schema=SCHEMA.append(pa.field("at", point)), table_type=kind, options=options)
+    here = pa.array([{"x": 1}, {"x": 2}], point)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)).append_column("at", here))
+    table.update({"at": None}, where="v = 2")
+    assert table.snapshot().sort_by("k")["at"].to_pylist() == [{"x": 1}, None]
+    assert table.verify() == []
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [(pa.list_(pa.int32()), [1, None]), (pa.map_(pa.string(), pa.int32()), [("a", 1)])],
