@@ -22,6 +22,24 @@ COPIED = 4 << 20
 _READ_ROWS = 1 << 16
 
 
+def check_types(schema: pa.Schema) -> None:
+    """Check that each column of *schema* has a type that pyarrow writes.
+
+    Raises:
+        SchemaError: one has not, such as a struct without fields.
+    """
+    for field in schema:
+        _check_type(field)
+
+
+def _check_type(field: pa.Field) -> None:
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        message = f"column {field.name} of type {field.type} cannot be stored in Parquet: {error}"
+        raise SchemaError(message, column=field.name) from None
+
+
 class ParquetRows(GatheredRows):
     """Writes rows to *file* in row groups."""
 

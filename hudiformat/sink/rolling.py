@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudiformat.errors import SchemaError
 from hudiformat.naming import one_or_more, partition_paths
-from hudiformat.sink.formats import file_kind, rows_writer
+from hudiformat.sink.formats import file_kind, rows_writer, without_views
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.layout import Layout, StagedFile, TaskCommit
 from hudiformat.sink.options import SinkOptions
@@ -136,7 +136,8 @@ class TaskWriter:
             order      = [0, 2, 1]    rows by code
             bounds     = [0, 2, 3]    "b" has order[0:2] = rows 0 and 2; "a" has order[2:3] = row 1
         """
-        rows = batch.select(self._file_schema.names)
+        own = [batch.column(field.name).cast(field.type) for field in self._file_schema]
+        rows = pa.RecordBatch.from_arrays(own, schema=self._file_schema)
         if not self._partition_by:
             yield "", rows
             return
@@ -197,7 +198,7 @@ class TaskWriter:
 
 
 def file_schema(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
-    """Return the columns of *schema* that are in the files: all but the partition columns.
+    """Return the columns of *schema* that are in the files: all but the partition columns.  Views become plain types.
 
     Raises:
         SchemaError: a partition column is not in the schema exactly once, or there is no other column.
@@ -207,7 +208,7 @@ def file_schema(schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
             raise SchemaError(
                 f"partition column {name}: expected once in the rows, found {len(indices)} times", column=name
             )
-    fields = [field for field in schema if field.name not in partition_by]
+    fields = [field.with_type(without_views(field.type)) for field in schema if field.name not in partition_by]
     if not fields:
         raise SchemaError(f"expected columns beside the partition columns {', '.join(partition_by)}, found none")
     return pa.schema(fields, metadata=schema.metadata)

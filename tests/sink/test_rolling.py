@@ -169,3 +169,44 @@ def test_a_partition_column_without_a_fixed_text_is_refused(storage: Storage) ->
 def test_partition_columns_that_do_not_fit_are_refused(storage: Storage, partition_by: list[str], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         TaskWriter(storage, SCHEMA, batch=0, task=0, tasks=1, partition_by=partition_by)
+
+
+_VIEWS = pa.schema(
+    [
+        ("day", pa.string_view()),
+        ("text", pa.string_view()),
+        ("nested", pa.struct([("bytes", pa.list_(pa.binary_view()))])),
+        ("few", pa.list_(pa.string_view(), 1)),
+        ("many", pa.large_list(pa.string_view())),
+        ("map", pa.map_(pa.string(), pa.string_view())),
+    ]
+)
+
+
+@pytest.mark.parametrize("partition_by", [[], ["day"]])
+def test_texts_in_views_become_plain_texts_also_in_nested_columns(storage: Storage, partition_by: list[str]) -> None:
+    values = [
+        {"day": day, "text": day * 20, "nested": {"bytes": [b"x"]}, "few": [day], "many": [day], "map": [("k", day)]}
+        for day in ("b", "a", "b")
+    ]
+    batch = pa.RecordBatch.from_pylist(values, schema=_VIEWS)
+    with TaskWriter(storage, _VIEWS, batch=0, task=0, tasks=1, partition_by=partition_by) as writer:
+        writer.write(batch)
+        writer.write(batch.slice(2))
+        message = writer.finish()
+    tables = [read(storage, file.path) for file in message.files]
+    assert sorted(text for table in tables for text in table["text"].to_pylist()) == ["a" * 20, *["b" * 20] * 3]
+    assert tables[0].schema.field("text").type == pa.string()
+    assert tables[-1].schema.field("nested").type == pa.struct([("bytes", pa.list_(pa.binary()))])
+    kept = [name for name in _VIEWS.names if name not in partition_by]
+    assert tables[-1].slice(0, 1).to_pylist() == [{name: values[0][name] for name in kept}]
+
+
+@pytest.mark.parametrize("kind", [pa.struct([]), pa.run_end_encoded(pa.int32(), pa.int64())])
+def test_a_column_that_parquet_cannot_hold_is_refused_before_anything_is_written(
+    storage: Storage, kind: pa.DataType
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("odd", kind)])
+    with pytest.raises(SchemaError, match="column odd of type .* cannot be stored in Parquet"):
+        TaskWriter(storage, schema, batch=0, task=0, tasks=1)
+    assert list(files(storage)) == []
