@@ -30,7 +30,7 @@ def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile
 
 
 def without_views(kind: pa.DataType) -> pa.DataType:
-    """Return *kind* with plain strings and bytes for views: Arrow neither picks rows of views nor slices nested ones."""
+    """Return *kind* with plain strings and bytes for views: Arrow picks no rows of views, and slices no nested ones."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     if pat.is_struct(kind):
