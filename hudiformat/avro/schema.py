@@ -263,7 +263,7 @@ def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     while not array.type.equals(kind) and (
         isinstance(array.type, pa.BaseExtensionType) or pat.is_dictionary(array.type)
     ):
-        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array.dictionary_decode()
+        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else _decoded(array)
     given = array.type
     if given.equals(kind) and not _has_required(kind):
         return array
@@ -284,6 +284,11 @@ def _fit(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         return cast(array, kind)
     except pa.ArrowInvalid as error:
         raise DataError(f"column {path} cannot be cast from {given} to {kind}: {error}", column=path) from error
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """The values of a dictionary; pyarrow has index 0 below null structs, also where the dictionary is empty."""
+    return array.dictionary_decode() if len(array.dictionary) else pa.nulls(len(array), array.type.value_type)
 
 
 def _with_items(array: pa.Array, kind: pa.DataType, items: pa.Array, inner: pa.DataType, path: str) -> pa.Array:

@@ -190,6 +190,15 @@ def test_other_layouts_of_text_give_the_same_bytes(column: pa.Array) -> None:
     assert encode_records(pa.RecordBatch.from_arrays([column], names=["c"]), schema) == expected
 
 
+@pytest.mark.parametrize("nullable", [True, False])
+def test_structs_that_are_all_null_may_have_a_dictionary_of_no_values(*, nullable: bool) -> None:
+    inner = pa.field("x", pa.dictionary(pa.int32(), pa.string()), nullable)  # below it pyarrow has the index 0
+    plain = pa.field("x", pa.string(), nullable)
+    given, expected = (pa.record_batch({"c": pa.array([None, None], pa.struct([field]))}) for field in (inner, plain))
+    schema = arrow_to_avro(given.schema, name="r", namespace="n")
+    assert encode_records(given, schema) == encode_records(expected, schema)
+
+
 def test_content_below_nulls_is_not_encoded() -> None:
     # both the null list and the null struct have something below them
     valid = pa.py_buffer(b"\x05")
