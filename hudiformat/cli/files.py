@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,6 +20,7 @@ import pyarrow.csv as csv_files
 import pyarrow.json as json_files
 import pyarrow.parquet as pq
 
+from hudiformat.cli.json_texts import as_texts, from_texts
 from hudiformat.cli.printing.values import rows_of
 from hudiformat.errors import DataError, HudiFormatError, StorageError
 from hudiformat.parquet import read_batches
@@ -26,6 +29,8 @@ STANDARD = "-"
 FORMATS = ("parquet", "arrow", "csv", "jsonl")
 _BATCH_ROWS = 65_536
 _LINES = 1000
+_NULL_LINE = re.compile(rb"\n[ \t\r]*null")
+_MAY_BE_NULL = re.compile(rb"[ \t\r]*(?:n|nu|nul)?")
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
@@ -101,15 +106,51 @@ def _read_arrow(file: IO[bytes], _schema: pa.Schema) -> pa.RecordBatchReader:
 
 
 def _read_csv(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
-    types = csv_files.ConvertOptions(column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    types = csv_files.ConvertOptions(
+        column_types=schema,
+        null_values=[""],  # as in Spark; NA, null and nan are values
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
     return csv_files.open_csv(file, convert_options=types)
 
 
 def _read_jsonl(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
-    options = json_files.ParseOptions(explicit_schema=schema)
+    given = pa.schema([field.with_type(as_texts(field.type)) for field in schema])
+    options = json_files.ParseOptions(explicit_schema=given)
+    lines = pa.PythonFile(_Objects(file), "r")
     if not hasattr(json_files, "open_json"):  # the oldest versions of pyarrow read JSON as a whole
-        return json_files.read_json(file, parse_options=options).to_reader()
-    return json_files.open_json(file, parse_options=options)
+        return from_texts(json_files.read_json(lines, parse_options=options).to_reader(), schema)
+    return from_texts(json_files.open_json(lines, parse_options=options), schema)
+
+
+class _Objects:
+    """A file of JSON lines, checked for what pyarrow's reader does not see or survive.
+
+    It takes texts that are not UTF-8, and ends the whole process at a line that is null.
+    """
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._line = b"\n"
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        try:
+            self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            raise DataError(f"expected JSON in UTF-8: {error}") from None
+        if _NULL_LINE.search(self._line + data):
+            raise DataError("expected an object in each line of JSON, found null")
+        last = (self._line + data).rpartition(b"\n")[2]
+        self._line = b"\n" + last if _MAY_BE_NULL.fullmatch(last) else b"x"
+        return data
+
+    def close(self) -> None:
+        self.closed = True
 
 
 _READERS: dict[str, Callable[[IO[bytes], pa.Schema], pa.RecordBatchReader]] = {

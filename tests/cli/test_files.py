@@ -14,7 +14,8 @@ import pytest
 
 from hudiformat import Table
 from hudiformat.cli import run
-from hudiformat.cli.files import FORMATS, Batches, opened_rows, write_rows
+from hudiformat.cli.files import FORMATS, Batches, _Objects, opened_rows, write_rows
+from hudiformat.errors import DataError
 from tests.cli.support import Command
 from tests.parquet.support import with_fewer_values
 from tests.tables import SCHEMA, content, new_table, rows
@@ -124,3 +125,26 @@ def test_large_files_are_read_batch_by_batch(tmp_path: Path) -> None:
         assert next(batches).num_rows == 65_536
     with opened_rows(str(tmp_path / "rows.csv"), "csv", SCHEMA) as found:
         assert next(iter(found)).num_rows < 70_000
+
+
+def read_in_parts(text: bytes, size: int) -> None:
+    file = _Objects(io.BytesIO(text))
+    while file.read(size):
+        pass
+
+
+def test_null_is_found_where_parts_of_a_file_meet() -> None:
+    for size in range(1, 12):
+        with pytest.raises(DataError, match="found null"):
+            read_in_parts(b'{"k": "null"}\n  null\n', size)
+    read_in_parts(b'{"k":\n"null", "\xc3\xbc": null}\n', 1)
+
+
+def test_only_an_empty_field_of_csv_is_null(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('code,v\nNA,1.5\nnull,nan\n,\n"",2\n')
+    schema = pa.schema([("code", pa.string()), ("v", pa.float64())])
+    with opened_rows(str(path), "csv", schema) as found:
+        table = found.read_all()
+    assert table["code"].to_pylist() == ["NA", "null", None, ""]
+    assert str(table["v"].to_pylist()) == "[1.5, nan, None, 2.0]"
