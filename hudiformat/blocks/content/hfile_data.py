@@ -28,7 +28,7 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
         raise SchemaError(f"an HFile block needs the column {KEY_FIELD}", column=KEY_FIELD)
     keys = batch[KEY_FIELD].cast(pa.binary())
     order = pc.sort_indices(keys)
-    records = encode_datums(batch.take(order), schema)
+    records = encode_datums(batch, schema).take(order)  # not of rows in order: Arrow does not pick rows of nested views
     return encode_hfile(keys.take(order), records, compression=compression, file_info={_SCHEMA_KEY: schema.encode()})
 
 

@@ -25,6 +25,15 @@ def test_an_hfile_block_holds_the_rows_in_the_order_of_their_keys() -> None:
     assert (empty.num_records(), empty.to_arrow().num_rows) == (0, 0)
 
 
+def test_an_hfile_block_takes_texts_in_views_also_in_nested_columns() -> None:
+    schema = pa.schema(
+        [("_hoodie_record_key", pa.string_view()), ("t", pa.string_view()), ("l", pa.list_(pa.string_view()))]
+    )
+    values = [{"_hoodie_record_key": key, "t": key * 20, "l": [key, None]} for key in ("b", "a", "c")]
+    block = data_block(pa.RecordBatch.from_pylist(values, schema=schema), instant="1", format="hfile")
+    assert block.to_arrow().to_pylist() == [values[1], values[0], values[2]]
+
+
 def test_an_hfile_block_needs_record_keys() -> None:
     with pytest.raises(SchemaError, match="needs the column _hoodie_record_key"):
         data_block(ROWS, instant="001", format="hfile")
