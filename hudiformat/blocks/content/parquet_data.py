@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 from hudiformat.avro import avro_to_arrow, resolve, with_views
 from hudiformat.blocks.wanted import Wanted, rows_where, selected
 from hudiformat.conditions import columns_of
-from hudiformat.errors import CorruptBlockError
+from hudiformat.errors import CorruptBlockError, UnsupportedFeatureError
 from hudiformat.parquet import read_batches
 from hudiformat.wire import plausible_rows
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
 _GZIP_LEVEL = 4
+_CODECS = ("none", "gzip", "snappy", "zstd", "lz4", "brotli")
 _ROWS_AT_ONCE = 1024
 _EXPANSION, _FEW_BYTES = 1000, 100_000_000
 
@@ -51,9 +52,16 @@ def encode(batch: pa.RecordBatch, schema: str, *, compression: str = "gzip") -> 
 
     Raises:
         SchemaError: the batch does not fit the schema.
+        UnsupportedFeatureError: a *compression* that Parquet does not have.
     """
+    codec = "none" if compression.lower() == "uncompressed" else compression.lower()
+    if codec not in _CODECS:
+        raise UnsupportedFeatureError(
+            f"Parquet blocks with the compression {compression!r}; supported are {', '.join(_CODECS)}",
+            feature=f"compression {compression}",
+        )
     fitted = resolve(batch, avro_to_arrow(schema))
-    return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema, compression=compression))
+    return memoryview(encode_parquet(pa.Table.from_batches([fitted]), schema, compression=codec))
 
 
 def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.RecordBatch:

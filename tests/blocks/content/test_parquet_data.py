@@ -16,10 +16,23 @@ from hudiformat import (
     HudiFormatError,
     LogBlock,
     SchemaError,
+    UnsupportedFeatureError,
     data_block,
 )
 
 ROWS = pa.record_batch({"k": ["a", "b", None], "n": pa.array([1, None, 3], pa.int32())})
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "NONE", "Snappy", "zstd"])
+def test_a_parquet_block_in_other_compressions(compression: str) -> None:
+    block = data_block(ROWS, instant="001", format="parquet", compression=compression)
+    assert block.to_arrow().equals(ROWS)
+
+
+@pytest.mark.parametrize("compression", ["lzo", "bz2", ""])
+def test_a_compression_that_parquet_lacks_is_refused(compression: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="supported are none, gzip, snappy"):
+        data_block(ROWS, instant="001", format="parquet", compression=compression)
 
 
 def test_a_parquet_block_can_be_brought_to_another_schema() -> None:
