@@ -136,7 +136,8 @@ class TaskWriter:
             order      = [0, 2, 1]    rows by code
             bounds     = [0, 2, 3]    "b" has order[0:2] = rows 0 and 2; "a" has order[2:3] = row 1
         """
-        own = [batch.column(field.name).cast(field.type) for field in self._file_schema]
+        given = ((batch.column(field.name), field.type) for field in self._file_schema)
+        own = [column if column.type.equals(kind) else column.cast(kind) for column, kind in given]
         rows = pa.RecordBatch.from_arrays(own, schema=self._file_schema)
         if not self._partition_by:
             yield "", rows
