@@ -106,6 +106,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         warn(f"{error.format_message().rstrip('.')} (see {path} --help)")
     except HudiFormatError as error:
         warn(str(error))
+    except UnicodeEncodeError as error:  # an argument that is not text, or a file name that the locale does not have
+        warn(f"{error}; a locale of UTF-8, or PYTHONUTF8=1, takes all names")
     except OSError as error:  # from writing to standard output, as on a full disk
         _discard_stdout()
         warn(f"cannot write: {error.strerror or error}")

@@ -176,7 +176,14 @@ def _standard_output() -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _complete_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails."""
+    """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails.
+
+    A pipe or a device is written to: a file in its place would take /dev/null from all programs.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("wb") as file:
+            yield file
+        return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:

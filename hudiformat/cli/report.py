@@ -64,7 +64,10 @@ def report(table: str, *, output: str, force: bool, verify: bool, options: tuple
         sys.stdout.buffer.write(page_of(facts).encode())
         sys.stdout.flush()
         return int(is_damaged(facts))
-    write_page(page_of(facts), output, overwrite=force)
+    if Path(output).exists() and not (Path(output).is_file() or Path(output).is_dir()):
+        Path(output).write_text(page_of(facts), "utf-8")  # a pipe or device stays one
+    else:
+        write_page(page_of(facts), output, overwrite=force)
     _print_advice(facts, output)
     return int(is_damaged(facts))
 

@@ -20,6 +20,7 @@ from hudiformat.blocks import data_block, encode_block
 from hudiformat.cli import app, run
 from tests.cli.support import DATA, SOUND, Command, start
 from tests.logfile.golden import ARCHIVES, log_files
+from tests.tables import new_table, rows
 
 Log = Callable[[bytes], Path]
 COMMANDS = ("blocks", "records", "verify", "salvage")
@@ -232,3 +233,10 @@ def test_a_shell_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().out.splitlines() == [
         f"plain,{name}" for name in ("read", "records", "repair", "report", "restore")
     ]
+
+
+def test_an_argument_that_is_not_text_is_an_error_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = new_table(tmp_path / "t", options={"hoodie.index.type": "INMEMORY"})
+    table.bulk_insert(rows(("a", 1, "x", 1)))
+    assert run(["read", "--where", "p = '\udcff'", table.path]) == 2
+    assert capsys.readouterr().err.endswith("a locale of UTF-8, or PYTHONUTF8=1, takes all names\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -148,3 +149,14 @@ def test_only_an_empty_field_of_csv_is_null(tmp_path: Path) -> None:
         table = found.read_all()
     assert table["code"].to_pylist() == ["NA", "null", None, ""]
     assert str(table["v"].to_pylist()) == "[1.5, nan, None, 2.0]"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "rows.jsonl"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert write_rows(str(pipe), "jsonl", SCHEMA, iter(DATA.to_batches())) == 2
+    assert os.read(reader, 1000).count(b"\n") == 2
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
