@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,13 @@ def test_every_command_that_is_advised_is_one() -> None:
     advised = set(re.findall(r'f"hudiformat (\w+)', advice.read_text("utf-8")))
     assert advised == {"cluster", "compact", "maintain", "repair", "rollback"}
     assert advised <= set(_COMMANDS)
+
+
+def test_a_pipe_is_written_to_and_not_replaced(command: Command, table: Table, tmp_path: Path) -> None:
+    pipe = tmp_path / "page.html"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        page = reader.submit(pipe.read_text, "utf-8")
+        assert command("report", "--force", "-o", pipe, table.path).code == 0
+        assert page.result().startswith("<!doctype html>")
+    assert pipe.is_fifo()
