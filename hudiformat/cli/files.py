@@ -29,6 +29,8 @@ STANDARD = "-"
 FORMATS = ("parquet", "arrow", "csv", "jsonl")
 _BATCH_ROWS = 65_536
 _LINES = 1000
+_HEAD = 16 << 20
+"""Bytes of JSON lines that say which columns there are."""
 _NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 _MAY_BE_NULL = re.compile(rb"[ \t\r]*(?:n|nu|nul)?")
 
@@ -116,12 +118,28 @@ def _read_csv(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
 
 
 def _read_jsonl(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
-    given = pa.schema([field.with_type(as_texts(field.type)) for field in schema])
-    options = json_files.ParseOptions(explicit_schema=given)
-    lines = pa.PythonFile(_Objects(file), "r")
+    head = file.read(_HEAD)
+    if not head.strip():
+        return pa.RecordBatchReader.from_batches(schema, [])
+    names = _columns_of(head)  # others are missing, not null in all rows
+    given = [field.with_type(as_texts(field.type)) for field in schema if names is None or field.name in names]
+    options = json_files.ParseOptions(explicit_schema=pa.schema(given))
+    lines = pa.PythonFile(_Objects(head, file), "r")
     if not hasattr(json_files, "open_json"):  # the oldest versions of pyarrow read JSON as a whole
         return from_texts(json_files.read_json(lines, parse_options=options).to_reader(), schema)
     return from_texts(json_files.open_json(lines, parse_options=options), schema)
+
+
+def _columns_of(head: bytes) -> list[str] | None:
+    """The columns that the first lines have; None if they are not told by these alone."""
+    lines = head[: head.rfind(b"\n") + 1] if len(head) == _HEAD else head
+    if _NULL_LINE.search(b"\n" + lines):
+        return None
+    try:
+        names: list[str] = json_files.read_json(io.BytesIO(lines)).schema.names
+    except pa.ArrowException:
+        return None
+    return names
 
 
 class _Objects:
@@ -132,13 +150,14 @@ class _Objects:
 
     closed = False
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, head: bytes, file: IO[bytes]) -> None:
+        self._head, self._file = head, file
         self._line = b"\n"
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read(self, size: int) -> bytes:
-        data = self._file.read(size)
+        data, self._head = self._head[:size], self._head[size:]
+        data = data or self._file.read(size)
         try:
             self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:

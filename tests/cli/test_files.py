@@ -129,7 +129,7 @@ def test_large_files_are_read_batch_by_batch(tmp_path: Path) -> None:
 
 
 def read_in_parts(text: bytes, size: int) -> None:
-    file = _Objects(io.BytesIO(text))
+    file = _Objects(b"", io.BytesIO(text))
     while file.read(size):
         pass
 

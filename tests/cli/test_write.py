@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table
+from hudiformat.cli import files
 from tests.cli.support import Command
 from tests.tables import SCHEMA, content, new_table, rows
 
@@ -57,6 +58,7 @@ def test_deleting_by_a_file(command: Command, table: Table, tmp_path: Path) -> N
         (("in.csv", "k,ts,p,v\na,x,x,1\n"), "cannot be read as .csv"),
         (("in.jsonl", "{"), "cannot be read as .jsonl"),
         (("in.csv", "k,ts\na,1\n"), "p"),
+        (("in.jsonl", '{"k": "a", "ts": 9, "p": "x"}\n'), "the rows lack columns of the table: v"),
     ],
 )
 def test_input_that_cannot_be_written(
@@ -70,3 +72,28 @@ def test_input_that_cannot_be_written(
     assert result.code == 2
     assert message in result.err
     assert table.timeline == before
+
+
+def test_a_line_of_json_may_lack_what_others_have(command: Command, table: Table, tmp_path: Path) -> None:
+    lines = ['{"k": "a", "ts": 3, "p": "x", "v": 3}', '{"k": "b", "ts": 3, "p": "x"}']
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    assert command("write", table.path, tmp_path / "in.jsonl").code == 0
+    assert content(table) == [("a", 3, "x", 3), ("b", 3, "x", None)]
+
+
+def test_a_column_that_comes_late_in_lines_of_json_is_an_error(
+    command: Command, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_HEAD", 40)
+    lines = ['{"k": "a", "ts": 3, "p": "x"}', '{"k": "b", "ts": 3, "p": "x", "v": 3}']
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    result = command("write", table.path, tmp_path / "in.jsonl")
+    assert (result.code, "unexpected field" in result.err) == (2, True)
+    assert content(table) == [("a", 2, "x", 2), ("b", 1, "x", 1)]
+
+
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_no_lines_of_json_are_no_rows(command: Command, table: Table, tmp_path: Path, text: str) -> None:
+    (tmp_path / "in.jsonl").write_text(text)
+    (result,) = command("write", "--json", table.path, tmp_path / "in.jsonl").json
+    assert (result["writes"], result["deletes"]) == (0, 0)
