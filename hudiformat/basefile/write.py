@@ -13,6 +13,7 @@ from hudiformat.basefile.bloom import BLOOM_FILTER, BloomFilter
 from hudiformat.basefile.file_keys import MAX_KEY, MIN_KEY, FileKeys, beyond_utf16_unit
 from hudiformat.basefile.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.blocks.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, level_of
+from hudiformat.parquet import close_writer, columns_with_nan
 from hudiformat.storage import ArrowSink, OutputFile
 
 _CHECKED_AFTER = 100
@@ -64,6 +65,7 @@ class BaseFileWriter:
         self._written_rows = 0
         self._written_bytes = 0
         self._footers: list[pq.FileMetaData] = []
+        self._with_nan: list[frozenset[str]] = []
         self.rows = 0
         self.waiting_bytes = 0
         self.bloom_filter: str | None = None
@@ -89,6 +91,7 @@ class BaseFileWriter:
             self._keys += group[RECORD_KEY].chunks
             self._writer = self._writer or self._parquet_writer(group)
             self._writer.write_table(group, row_group_size=group.num_rows)
+            self._with_nan.append(columns_with_nan(group))
             self._written_rows += group.num_rows
             self._written_bytes += group.nbytes
 
@@ -126,10 +129,7 @@ class BaseFileWriter:
         writer = self._writer or self._parquet_writer(self._schema.empty_table())
         footer = self._footer(same_keys)
         writer.add_key_value_metadata({AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro", **footer})
-        writer.close()
-        size: int = self._sink.tell()
-        self._sink.close()
-        return size
+        return close_writer(writer, self._target, self._sink, self._with_nan)
 
     def abandon(self) -> None:
         """Release the file without writing anything more, not even rows that have been added."""

@@ -48,8 +48,8 @@ class ChunkField:
 class ColumnField:
     """The fields of ColumnMetaData that are used here."""
 
-    PATH, CODEC, UNCOMPRESSED, COMPRESSED, DATA, INDEX_PAGE, DICTIONARY = 3, 4, 6, 7, 9, 10, 11
-    BLOOM, BLOOM_LENGTH = 14, 15
+    TYPE, PATH, CODEC, UNCOMPRESSED, COMPRESSED, DATA, INDEX_PAGE, DICTIONARY = 1, 3, 4, 6, 7, 9, 10, 11
+    STATISTICS, BLOOM, BLOOM_LENGTH = 12, 14, 15
 
 
 PLACES = (ColumnField.DATA, ColumnField.INDEX_PAGE, ColumnField.DICTIONARY)

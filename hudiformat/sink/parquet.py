@@ -11,9 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudiformat.errors import DataError, SchemaError
-from hudiformat.parquet import ParquetSource, RowGroupCopier, read_batches
+from hudiformat.parquet import (
+    ParquetSource,
+    RowGroupCopier,
+    close_writer,
+    columns_with_nan,
+    read_batches,
+    with_infinity,
+)
 from hudiformat.sink.gathering import GatheredRows
-from hudiformat.storage import OutputFile, Storage, arrow_stream, reading
+from hudiformat.storage import ArrowSink, OutputFile, Storage, reading
 
 ROW_GROUP = 64 << 20
 """The bytes in Arrow of a row group."""
@@ -45,8 +52,10 @@ class ParquetRows(GatheredRows):
 
     def __init__(self, file: OutputFile, schema: pa.Schema) -> None:
         super().__init__(ROW_GROUP)
-        self._stream = arrow_stream(file)
+        self._sink = ArrowSink(file)
+        self._stream = self._sink.stream()
         self._writer = pq.ParquetWriter(self._stream, schema)
+        self._with_nan: list[frozenset[str]] = []
 
     @property
     def written(self) -> int:
@@ -57,13 +66,11 @@ class ParquetRows(GatheredRows):
     def close(self) -> int:
         """Write the remaining rows and the footer; return the size of the file in bytes."""
         self.flush()
-        self._writer.close()
-        size = self.written
-        self._stream.close()
-        return size
+        return close_writer(self._writer, self._sink, self._stream, self._with_nan)
 
     def _write_piece(self, table: pa.Table) -> None:
         self._writer.write_table(table, row_group_size=table.num_rows)
+        self._with_nan.append(columns_with_nan(table))
 
 
 class MergedRows(GatheredRows):
@@ -123,7 +130,10 @@ def _in_memory(table: pa.Table) -> ParquetSource:
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema) as writer:
         writer.write_table(table, row_group_size=max(table.num_rows, 1))
-    return ParquetSource.open(pa.BufferReader(sink.getvalue()), "rows in memory")
+    data, with_nan = sink.getvalue(), columns_with_nan(table)
+    if with_nan:
+        data = pa.py_buffer(with_infinity(data.to_pybytes(), [with_nan]))
+    return ParquetSource.open(pa.BufferReader(data), "rows in memory")
 
 
 def merge_files(storage: Storage, sources: Sequence[str], target: str) -> None:

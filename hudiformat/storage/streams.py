@@ -46,6 +46,7 @@ class ArrowSink:
 
     def __init__(self, file: OutputFile) -> None:
         self._file = file
+        self._held: bytearray | None = None
         self.is_open = True
 
     def stream(self) -> pa.NativeFile:
@@ -54,8 +55,19 @@ class ArrowSink:
 
     def write(self, data: bytes) -> None:
         """Append *data*, as long as the sink is open."""
-        if self.is_open:
+        if self._held is not None:
+            self._held += data
+        elif self.is_open:
             self._file.write(memoryview(data))
+
+    @contextmanager
+    def holding(self) -> Iterator[bytearray]:
+        """The bytes that are written within the block; they do not come into the file."""
+        self._held = bytearray()
+        try:
+            yield self._held
+        finally:
+            self._held = None
 
     def tell(self) -> int:
         """Bytes written so far."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import open_table
+from hudiformat import create_table, open_table
 from hudiformat.query.pruning import PartitionPruner
 from hudiformat.query.skipping import without_skipped
 from hudiformat.view import FileSlice
@@ -37,6 +37,9 @@ OPTIONS = {
     "hoodie.upsert.shuffle.parallelism": "1",
     "hoodie.delete.shuffle.parallelism": "1",
 }
+FLOATS = pa.table(
+    {"id": ["a", "b", "c", "d"], "f": [1.0, math.nan, 2.0, None], "g": pa.array([None, math.nan, math.nan, 1], "float")}
+)
 LONG = "m" * 5_000
 """Parquet keeps no statistics of a text that is so long."""
 
@@ -108,3 +111,13 @@ def test_partial_updates_mix_the_values_of_files(hudi: RealHudi, tmp_path: Path)
     assert table.snapshot(filter=mixed)["id"].to_pylist() == ["a"], "no file has both values"
     check(path, hudi)
     hudi.sql("drop table partly")
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudi_finds_rows_with_a_nan_in_our_files(hudi: RealHudi, tmp_path: Path, table_type: str) -> None:
+    table = create_table(tmp_path / "t", name="t", schema=FLOATS.schema, record_key="id", table_type=table_type)
+    table.insert(FLOATS)
+    for condition, ids in [("f > 100", "b"), ("not f <= 100", "b"), ("g > 100", "bc"), ("f = 2", "c"), ("f < 2", "a")]:
+        frame = f"spark.read.format('hudi').load({table.path!r}).where({condition!r})"
+        found = hudi.eval_(f"result = sorted(row.id for row in {frame}.collect())")
+        assert found == list(ids), condition
