@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudiformat.api.projecting import projected, value_expression
 from hudiformat.conditions import Filter
@@ -59,15 +58,14 @@ def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str
 
 def _changed(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
     """The rows with *values*, literals or expressions over the rows as they were."""
-    expressions = [
-        value_expression(values[field.name], field, of="update") if field.name in values else pc.field(field.name)
-        for field in rows.schema
-    ]
-    changed = projected(rows, expressions, rows.schema.names, of="update")
+    fields = [field for field in rows.schema if field.name in values]
+    expressions = [value_expression(values[field.name], field, of="update") for field in fields]
+    changed = projected(rows, expressions, [field.name for field in fields], of="update")
     try:
-        return pa.Table.from_arrays(list(map(_cast, changed.columns, rows.schema)), schema=rows.schema)
+        new = {field.name: _cast(changed[field.name], field) for field in fields}
     except (pa.ArrowException, ValueError) as error:  # Arrow's are of both kinds
         raise SchemaError(f"update: {error}") from None
+    return pa.Table.from_arrays([new.get(name, rows[name]) for name in rows.schema.names], schema=rows.schema)
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

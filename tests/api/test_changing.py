@@ -140,3 +140,16 @@ def test_rows_of_a_partition_whose_values_do_not_give_its_path_are_changed_where
     )
     assert content(table) == [("b", 2, shown, 5), ("d", 1, shown, 1)]
     assert table.partitions() == [value]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_row_keeps_an_empty_text_in_a_required_partition_column_which_its_path_shows_as_null(
+    tmp_path: Path, kind: str
+) -> None:
+    place = SCHEMA.get_field_index("p")
+    table = new_table(tmp_path / "t", schema=SCHEMA.set(place, SCHEMA.field("p").with_nullable(False)), table_type=kind)
+    table.insert(rows(("a", 1, "", 1), ("b", 1, "", 2)))
+    table.update({"v": 9}, where="k = 'a' and p is null")
+    table.delete(where="k = 'b'")
+    assert content(table) == [("a", 1, None, 9)]
+    assert table.verify(keys=True) == []
