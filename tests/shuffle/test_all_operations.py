@@ -38,15 +38,19 @@ INDEXES = {
     "GLOBAL_RECORD_LEVEL_INDEX": {"hoodie.metadata.global.record.level.index.enable": "true"},
 }
 WAYS = tuple(product(("COPY_ON_WRITE", "MERGE_ON_READ"), ("functions", "data source")))
-CASES = [
-    (index, *way)
-    for n, index in enumerate(INDEXES)
-    for way in (WAYS if LONG else WAYS[n % 4 :][:1])
-    if (index, way[0]) != (RING, "COPY_ON_WRITE")  # which is refused
+CASES = [(index, *way) for index in INDEXES for way in WAYS if (index, way[0]) != (RING, "COPY_ON_WRITE")]  # refused
+SOME = [
+    ("SIMPLE", *WAYS[0]),
+    ("BUCKET", *WAYS[0]),
+    ("BUCKET", *WAYS[3]),
+    (RING, *WAYS[2]),
+    ("GLOBAL_SIMPLE", *WAYS[2]),
+    ("INMEMORY", *WAYS[3]),
 ]
+"""One for each way in which tasks write."""
 
 
-@pytest.mark.parametrize(("index", "table_type", "way"), CASES)
+@pytest.mark.parametrize(("index", "table_type", "way"), CASES if LONG else SOME)
 def test_rows_are_those_of_one_process(
     spark: SparkSession, tmp_path: Path, index: str, table_type: str, way: str
 ) -> None:
@@ -65,8 +69,9 @@ def test_rows_are_those_of_one_process(
         for name in ("spark", "plain")
     )
     write = _writer(spark, table, way, {**options, "hudiformat.spark.driver.rows": "0"})
+    for one in (table, plain):
+        one.upsert(things(spark, 0, 90).toArrow())
     steps = [
-        ("upsert", things(spark, 0, 90)),
         ("upsert", things(spark, 60, 60, ts=2)),
         ("insert", things(spark, 200, 30)),
         ("bulk_insert", things(spark, 300, 60)),
