@@ -3,9 +3,9 @@
 Rows are read and written with pyarrow; this room does what pyarrow cannot.  Rules: spec/parquet-copy.md.
 """
 
-from hudiformat.parquet.bounds import close_writer, columns_with_nan, with_infinity
+from hudiformat.parquet.bounds import with_infinity
 from hudiformat.parquet.copying import RowGroupCopier, copy_row_groups
-from hudiformat.parquet.reading import read_batches
+from hudiformat.parquet.rows import close_writer, columns_with_nan, read_batches
 from hudiformat.parquet.source import ParquetSource
 
 __all__ = [

@@ -14,11 +14,6 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-import pyarrow.types as pat
-
 from hudiformat.parquet.source import (
     MAGIC,
     ChunkField,
@@ -30,51 +25,12 @@ from hudiformat.parquet.source import (
     structs,
 )
 from hudiformat.parquet.thrift import Field, Items, Kind, Struct, decode_struct, encode_struct
-from hudiformat.storage import ArrowSink
 
 _INFINITIES = {4: struct.pack("<f", math.inf), 5: struct.pack("<d", math.inf)}
 """By the numbers of Parquet's types FLOAT and DOUBLE."""
 _MAX, _MAX_VALUE, _MIN_VALUE, _IS_MAX_EXACT = 1, 5, 6, 7
 """Fields of Statistics; the first one is deprecated."""
 _LENGTH = 4
-
-
-def columns_with_nan(rows: pa.Table) -> frozenset[str]:
-    """The columns of *rows* in which there is a NaN, at whatever depth."""
-    columns = zip(rows.schema.names, rows.columns, strict=True)
-    return frozenset(name for name, column in columns if any(map(_has_nan, column.chunks)))
-
-
-def _has_nan(array: pa.Array) -> bool:
-    kind = array.type
-    if pat.is_float32(kind) or pat.is_float64(kind):
-        return pc.any(pc.is_nan(array)).as_py() is True
-    if pat.is_struct(kind):
-        return any(_has_nan(array.field(position)) for position in range(kind.num_fields))
-    if pat.is_map(kind):
-        return _has_nan(array.keys) or _has_nan(array.items)
-    if pat.is_list(kind) or pat.is_large_list(kind) or pat.is_fixed_size_list(kind):
-        return _has_nan(array.values)
-    return pat.is_dictionary(kind) and _has_nan(array.dictionary)
-
-
-def close_writer(
-    writer: pq.ParquetWriter, sink: ArrowSink, stream: pa.NativeFile, with_nan: Sequence[frozenset[str]]
-) -> int:
-    """Close *writer*, which writes by *stream* into *sink*, and the stream; return the size of the file in bytes.
-
-    *with_nan* are the columns with a NaN of each row group.
-    """
-    if any(with_nan):
-        stream.flush()
-        with sink.holding() as held:
-            writer.close()
-            stream.flush()
-        sink.write(with_infinity(bytes(held), with_nan))
-    else:
-        writer.close()
-    stream.close()
-    return sink.tell()
 
 
 def with_infinity(end: bytes, with_nan: Sequence[frozenset[str]]) -> bytes:
