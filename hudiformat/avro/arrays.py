@@ -13,6 +13,7 @@ One unsigned 64-bit number holds up to eight bytes of a varint in the order in w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -326,3 +327,20 @@ def _join_groups(words: Narrow) -> Narrow:
         values &= low
         values |= upper
     return values
+
+
+def mapped_type(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """*kind* with what *leaf* makes of each type in it that has no fields of its own, at any depth."""
+
+    def mapped(field: pa.Field) -> pa.Field:
+        return field.with_type(mapped_type(field.type, leaf))
+
+    if pat.is_struct(kind):
+        return pa.struct(list(map(mapped, kind)))
+    if pat.is_map(kind):
+        return pa.map_(mapped(kind.key_field), mapped(kind.item_field), keys_sorted=kind.keys_sorted)
+    if pat.is_fixed_size_list(kind):
+        return pa.list_(mapped(kind.value_field), kind.list_size)
+    if pat.is_list(kind) or pat.is_large_list(kind):
+        return (pa.list_ if pat.is_list(kind) else pa.large_list)(mapped(kind.value_field))
+    return leaf(kind)

@@ -193,13 +193,18 @@ def _standard_output() -> Iterator[IO[bytes]]:
     sys.stdout.buffer.flush()
 
 
+def is_device(path: Path) -> bool:
+    """Whether there is a pipe or a device, which is written to and never replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 @contextmanager
 def _complete_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails.
 
     A pipe or a device is written to: a file in its place would take /dev/null from all programs.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if is_device(path):
         with path.open("wb") as file:
             yield file
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from hudiformat.api import open_table
+from hudiformat.cli.files import is_device
 from hudiformat.cli.printing.output import print_json, print_line, printable, printed_warnings
 from hudiformat.cli.printing.progress import progress_bar
 from hudiformat.cli.source import json_option, key_and_value
@@ -64,8 +65,8 @@ def report(table: str, *, output: str, force: bool, verify: bool, options: tuple
         sys.stdout.buffer.write(page_of(facts).encode())
         sys.stdout.flush()
         return int(is_damaged(facts))
-    if Path(output).exists() and not (Path(output).is_file() or Path(output).is_dir()):
-        Path(output).write_text(page_of(facts), "utf-8")  # a pipe or device stays one
+    if is_device(Path(output)):
+        Path(output).write_text(page_of(facts), "utf-8")
     else:
         write_page(page_of(facts), output, overwrite=force)
     _print_advice(facts, output)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.avro import java_float
+from hudiformat.avro.arrays import mapped_type
 
 _ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")
@@ -42,21 +43,14 @@ def row_images(rows: pa.Table) -> list[str]:
 
 def _without_times(values: pa.Array | pa.ChunkedArray) -> Any:
     """*values* with the numbers that files hold in place of dates and times, of which Python has not all."""
-    kind = _numbers_of(values.type)
+    kind = mapped_type(values.type, _numbers_of)
     return values if kind == values.type else values.cast(kind)
 
 
 def _numbers_of(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_temporal(kind):
-        return pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_numbers_of(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_field, kind.item_field.with_type(_numbers_of(kind.item_type)))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
-        return made(kind.value_field.with_type(_numbers_of(kind.value_type)))
-    return kind
+    if not pa.types.is_temporal(kind):
+        return kind
+    return pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
-import pyarrow.types as pat
 
+from hudiformat.avro.arrays import mapped_type
 from hudiformat.sink import avro_files, parquet
 from hudiformat.sink.gathering import GatheredRows
 from hudiformat.sink.options import Format, SinkOptions
@@ -30,22 +30,8 @@ def rows_writer(schema: pa.Schema, options: SinkOptions) -> Callable[[OutputFile
 
 
 def without_views(kind: pa.DataType) -> pa.DataType:
-    """Return *kind* with plain strings and bytes for views: Arrow picks no rows of views, and slices no nested ones."""
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    if pat.is_struct(kind):
-        return pa.struct([_field_without_views(field) for field in kind])
-    if pat.is_map(kind):
-        key, item = _field_without_views(kind.key_field), _field_without_views(kind.item_field)
-        return pa.map_(key, item, keys_sorted=kind.keys_sorted)
-    if pat.is_fixed_size_list(kind):
-        return pa.list_(_field_without_views(kind.value_field), kind.list_size)
-    list_of = {pat.is_list(kind): pa.list_, pat.is_large_list(kind): pa.large_list}.get(True)
-    return kind if list_of is None else list_of(_field_without_views(kind.value_field))
-
-
-def _field_without_views(field: pa.Field) -> pa.Field:
-    return field.with_type(without_views(field.type))
+    """Return *kind* with plain texts and bytes for views: Arrow neither picks rows of views nor slices nested ones."""
+    return mapped_type(kind, lambda leaf: _PLAIN.get(leaf, leaf))
 
 
 def file_kind(schema: pa.Schema, options: SinkOptions) -> str:

@@ -1,4 +1,6 @@
-"""Building the file slices of a partition from its files and the timeline.  Pure.  Rules: spec/file-slices.md.
+"""Building the file slices of a partition from its files and the timeline.  Rules: spec/file-slices.md.
+
+Nothing is read, but for a table that became one of version 6: see ``former_slices``.
 
 In table versions 8 and 9 the name of a log file has the instant of its own delta commit.  The log file belongs to the
 newest base file whose write began before that delta commit was completed.  In version 6 the name of a log file has the
