@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from hudiformat.avro.arrays import (
     bitmap,
     decode_varints,
     encode_varints,
+    mapped_type,
     numbers,
     offsets,
     one_batch,
@@ -167,3 +169,21 @@ def test_a_batch_whose_bytes_arrow_does_not_know_has_the_size_of_its_buffers() -
             return 7
 
     assert size_of(cast("pa.RecordBatch", OfViews())) == 7
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda kind: kind,
+        lambda kind: pa.struct([pa.field("a", kind, nullable=False), pa.field("b", pa.int8())]),
+        lambda kind: pa.list_(pa.field("item", pa.list_(kind))),
+        pa.large_list,
+        lambda kind: pa.list_(kind, 3),
+        lambda kind: pa.map_(pa.int8(), kind, keys_sorted=True),
+    ],
+)
+def test_the_types_inside_a_type_are_mapped_and_nothing_else_changes(
+    made: Callable[[pa.DataType], pa.DataType],
+) -> None:
+    other = mapped_type(made(pa.string()), lambda leaf: pa.binary() if leaf == pa.string() else leaf)
+    assert other.equals(made(pa.binary()), check_metadata=True)
