@@ -182,7 +182,7 @@ def test_a_batch_whose_bytes_arrow_does_not_know_has_the_size_of_its_buffers() -
         lambda kind: pa.map_(pa.int8(), kind, keys_sorted=True),
     ],
 )
-def test_the_types_inside_a_type_are_mapped_and_nothing_else_changes(
+def test_types_inside_a_type_are_mapped_and_nothing_else_changes(
     made: Callable[[pa.DataType], pa.DataType],
 ) -> None:
     other = mapped_type(made(pa.string()), lambda leaf: pa.binary() if leaf == pa.string() else leaf)
