@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import zipfile
@@ -11,6 +12,10 @@ import pytest
 
 from tools import oldest, package
 
+# What the repository holds at its top: its rooms, and the files that tools look for there.
+ROOMS = {"benchmarks", "docs", "examples", "hudiformat", "spec", "tests", "tools"}
+PAGES = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
+TOOLING = {".ci", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", "Makefile", "mkdocs.yml", "pyproject.toml"}
 PROJECT = (package.ROOT / "pyproject.toml").read_text("utf-8")
 
 
@@ -28,6 +33,14 @@ def test_a_version_that_is_not_claimed_is_tried_by_what_the_wheel_needs(tmp_path
         archive.writestr("x.dist-info/METADATA", metadata)
     assert package.requirements(wheel) == ["numpy>=1", "click>=8"]
     assert f"3.{sys.version_info.minor}" in package.claimed()
+
+
+@pytest.mark.skipif(
+    os.environ.get("CI") != "true" and not (package.ROOT / ".git").exists(), reason="this is no checkout by git"
+)
+def test_nothing_strays_at_the_top_of_the_repository() -> None:
+    listed = package.run(["git", "-C", package.ROOT, "ls-files", "--cached", "--others", "--exclude-standard"])
+    assert {line.split("/")[0] for line in listed.splitlines()} == ROOMS | PAGES | TOOLING
 
 
 def sound() -> set[str]:
