@@ -76,7 +76,8 @@ def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema:
     reader = spark.read.schema(schema).options(**_AS_WRITTEN)
     start = f"{_scheme_for_spark(root)}/"
     rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
-    return rows.select(*(_with_nan(functions.col(quoted(one.name)), one.dataType).alias(one.name) for one in schema))
+    floats = {one.name: _with_nan(rows[quoted(one.name)], one.dataType) for one in schema if _has_floats(one.dataType)}
+    return rows.withColumns(floats) if floats else rows
 
 
 def _with_nan(value: Column, kind: DataType) -> Column:
