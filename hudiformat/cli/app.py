@@ -108,9 +108,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         warn(str(error))
     except UnicodeEncodeError as error:  # an argument that is not text, or a file name that the locale does not have
         warn(f"{error}; a locale of UTF-8, or PYTHONUTF8=1, takes all names")
-    except OSError as error:  # from writing to standard output, as on a full disk
-        _discard_stdout()
-        warn(f"cannot write: {error.strerror or error}")
+    except OSError as error:  # from writing: to standard output, as on a full disk, if there is no name
+        if error.filename is None:
+            _discard_stdout()
+        where = "" if error.filename is None else f" {error.filename}"
+        warn(f"cannot write{where}: {error.strerror or error}")
     return UNREADABLE
 
 

@@ -203,7 +203,12 @@ def _complete_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a temporary file that replaces *path* if the block succeeds, and is deleted if it fails.
 
     A pipe or a device is written to: a file in its place would take /dev/null from all programs.
+
+    Raises:
+        StorageError: there is no folder for it.
     """
+    if not path.parent.is_dir():
+        raise StorageError(f"{path}: there is no folder {path.parent}", path=str(path))
     if is_device(path):
         with path.open("wb") as file:
             yield file

@@ -28,10 +28,13 @@ Examples:
   hudiformat plan -o hoodie.parquet.small.file.limit=0 --json TABLE | jq .new_groups
 """
 
+_MOST = 10**11
+"""New rows of a partition: what plans a million file groups takes seconds."""
+
 
 @click.command(epilog=_EPILOG)
 @click.argument("table", type=click.Path())
-@click.option("--inserts", type=click.IntRange(min=0), default=1, show_default=True, help="New rows per partition.")
+@click.option("--inserts", type=click.IntRange(0, _MOST), default=1, show_default=True, help="New rows per partition.")
 @click.option("--partition", metavar="PATH", help='Only this partition path; "" in a table without partitions.')
 @click.option(
     "--engine",

@@ -70,6 +70,11 @@ def test_a_text_that_is_not_an_option_is_wrong_usage(command: Command, table: Pa
     assert "expected KEY=VALUE" in result.err
 
 
+def test_more_rows_than_a_plan_can_name_are_wrong_usage(command: Command, table: Path) -> None:
+    result = command("plan", "--inserts", str(10**21), str(table))
+    assert (result.code, "is not in the range 0<=x<=100000000000" in result.err) == (2, True)
+
+
 def test_a_bucket_index_leaves_nothing_to_plan(command: Command, tmp_path: Path) -> None:
     new_table(tmp_path / "b", options={"hoodie.index.type": "BUCKET"}).insert(rows(("a", 1, "x")))
     result = command("plan", tmp_path / "b")

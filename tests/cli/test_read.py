@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,6 +91,28 @@ def test_a_file_that_cannot_be_completed_is_not_there(command: Command, table: T
     assert result.code == 2
     assert "not a readable base file" in result.err
     assert {path.name for path in tmp_path.iterdir()} == {"t"}
+
+
+def test_a_folder_that_is_not_there_is_named(command: Command, table: Table, tmp_path: Path) -> None:
+    result = command("read", table.path, "-o", str(tmp_path / "none" / "rows.csv"))
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"hudiformat: {tmp_path}/none/rows.csv: there is no folder {tmp_path}/none\n"
+
+
+def test_a_file_that_cannot_be_written_is_named(
+    command: Command, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *given: Any, **more: Any) -> Any:
+        if path.suffix == ".part":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *given, **more)
+
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", refuse)
+    result = command("read", table.path, "-o", str(tmp_path / "rows.csv"))
+    assert result.code == 2
+    assert result.err.startswith(f"hudiformat: cannot write {tmp_path}/.rows.csv.")
+    assert result.err.endswith(".part: Permission denied\n")
 
 
 def test_damage_is_skipped_or_fails_or_gives_a_warning(command: Command, tmp_path: Path) -> None:
