@@ -95,7 +95,7 @@ def _conditions(asked: argparse.Namespace) -> dict[str, str]:
     packages = ", ".join(f"{name} {version(name)}" for name in ("pyarrow", "numpy", "fastavro"))
     return {
         "Machine": f"{_processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start",
-        "Software": f"{platform.system()} {platform.release()}, Python {platform.python_version()}, {packages}",
+        "Software": f"{platform.system()}, Python {platform.python_version()}, {packages}",
         "Peers": "Hudi 1.2.0; " + f"{DEFAULT.name}: {' '.join(DEFAULT.flags)}; {BEST.name}: {asked.java_flags}",
         "Rows": f"{asked.rows:,} mixed ones, other cases in proportion; the best of {asked.rounds} rounds, in turns",
     }
