@@ -190,3 +190,58 @@ def test_every_module_has_a_test_file_of_its_name() -> None:
     modules = [path.relative_to(ROOT) for path in MODULES if path.stem != "__init__"]
     tests = [Path(__file__).parent / path.with_name(f"test_{path.stem.strip('_')}.py") for path in modules]
     assert [str(path) for path in tests if not path.is_file()] == []
+
+
+LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def searches_of_names(function: ast.AST) -> set[int]:
+    """The lines where a loop asks whether a name is among the names of a schema, which are a list.
+
+    Arrow makes that list each time.  With a thousand columns each of a thousand questions takes some ten thousandths
+    of a second: a set, or ``get_field_index``, is asked once and at once.
+    """
+    lists = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and is_list_of_names(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    repeated = [part for loop in ast.walk(function) if isinstance(loop, LOOPS) for part in repeated_in(loop)]
+    return {
+        node.lineno
+        for part in repeated
+        for node in ast.walk(part)
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn)
+        for searched in [node.comparators[0]]
+        if is_list_of_names(searched) or (isinstance(searched, ast.Name) and searched.id in lists)
+    }
+
+
+def is_list_of_names(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in ("names", "column_names")
+
+
+def repeated_in(loop: ast.AST) -> list[ast.AST]:
+    """What a loop does more than once: all but what it goes through."""
+    first = loop.iter if isinstance(loop, ast.For) else getattr(loop, "generators", [None])[0]
+    first = first.iter if isinstance(first, ast.comprehension) else first
+    return [part for child in ast.iter_child_nodes(loop) for part in without(child, first)]
+
+
+def without(node: ast.AST, other: ast.AST | None) -> list[ast.AST]:
+    if isinstance(node, ast.comprehension):
+        return [part for part in ast.iter_child_nodes(node) if part is not other]
+    return [node] if node is not other else []
+
+
+def test_a_thousand_columns_are_not_searched_a_thousand_times() -> None:
+    functions = [
+        (path, node)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    found = {(name_of(path), line) for path, function in functions for line in searches_of_names(function)}
+    assert sorted(found) == []

@@ -165,9 +165,10 @@ def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
 def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
     if not groups[0]:
         raise OptionError("record_key: expected at least one column", option="record_key")
+    there = set(schema.names)
     for group in groups:
         for name in group:
-            if name not in schema.names:
+            if name not in there:
                 raise unknown_column(name, schema.names)
         if len(set(group)) < len(group):
             raise OptionError(f"a column is named twice: {', '.join(group)}")

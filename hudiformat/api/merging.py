@@ -97,9 +97,10 @@ def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> Prepare
     """
     keys, schema = RowKeys.of(plan.config), plan.schema
     names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
-    needless = set(names) - set(fixed)  # with a global index a row matches wherever it belongs
-    keys.check(pa.schema([field for field in schema.arrow if field.name in {*rows.schema.names, *needless}]))
-    given = [name for name in names if name in rows.schema.names]
+    there = set(rows.schema.names)
+    needed = there | (set(names) - set(fixed))  # with a global index a row matches wherever it belongs
+    keys.check(pa.schema([field for field in schema.arrow if field.name in needed]))
+    given = [name for name in names if name in there]
     own = schema.only(given)
     fitted = pa.Table.from_batches([own.fit(one) for one in rows.select(given).to_batches()], own.arrow)
     for name in names:

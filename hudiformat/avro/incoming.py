@@ -25,7 +25,8 @@ def suited(reader: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchRead
     Raises:
         DataError: from the reader, a moment that loses something in the unit that is stored.
     """
-    names = [name for name in reader.schema.names if name in table.names or _PANDAS_INDEX.fullmatch(name) is None]
+    stored = set(table.names)
+    names = [name for name in reader.schema.names if name in stored or _PANDAS_INDEX.fullmatch(name) is None]
     fields = [_suited_field(reader.schema.field(index), table) for index in _indices(reader.schema, names)]
     schema = pa.schema(fields)
     if schema.equals(reader.schema):

@@ -205,17 +205,19 @@ def _struct(names: Sequence[str], columns: Sequence[pa.Array], rows: int, valid:
 
 def _children(rows: pa.StructArray, fields: pa.Schema | pa.StructType, path: str) -> list[pa.Array]:
     """The columns of *fields*, from the fields of *rows*, each in its type."""
-    names = [field.name for field in rows.type]
+    places: dict[str, list[int]] = {}
+    for number, field in enumerate(rows.type):
+        places.setdefault(field.name, []).append(number)
     result = []
     for field in fields:
         inner = f"{path}.{field.name}" if path else field.name
-        count = names.count(field.name)
+        count = len(found := places.get(field.name, []))
         if count > 1:
             raise SchemaError(f"column {inner} is there {count} times: rename or drop one", column=inner)
         if not count and not field.nullable:
             raise SchemaError(f"column {inner} of type {field.type} is required and missing", column=inner)
         if count:
-            array = _checked(_fit(rows.field(names.index(field.name)), field.type, inner), field, rows, inner)
+            array = _checked(_fit(rows.field(found[0]), field.type, inner), field, rows, inner)
         else:
             array = pa.nulls(len(rows), field.type)
         result.append(array)

@@ -122,4 +122,5 @@ def _has_large_groups(metadata: pq.FileMetaData) -> bool:
 
 def _roots(names: Sequence[str], schema: pa.Schema) -> list[str]:
     """The columns that have the fields *names*."""
-    return [name if name in schema.names else name.partition(".")[0] for name in names]
+    roots = set(schema.names)
+    return [name if name in roots else name.partition(".")[0] for name in names]

@@ -179,7 +179,8 @@ def scan_base_rows(
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
         starts = np.cumsum([0, *sizes])
         first = head if where is None or RECORD_KEY in head.names else head.append(pa.field(RECORD_KEY, pa.string()))
-        rest = pa.schema([field for field in schema if field.name not in first.names])
+        early = set(first.names)
+        rest = pa.schema([field for field in schema if field.name not in early])
         for group in _row_groups(source, file, schema, may_hold=may_hold, where=where):
             later = _LaterColumns(path, _batches(file, [group], rest, batch_rows=batch_rows), rest)
             start = int(starts[group])
@@ -236,16 +237,17 @@ def _base_rows(
     head: pa.RecordBatch, read_later: Callable[[], Iterator[pa.RecordBatch]], schema: pa.Schema, start: int
 ) -> BaseRows:
     """Return base rows from *start* on, whose columns are those of *head* and those that *read_later* returns."""
+    early = set(head.schema.names)
 
     def read() -> Iterator[pa.RecordBatch]:
-        if len(schema) <= len(head.schema) and all(name in head.schema.names for name in schema.names):
+        if early.issuperset(schema.names):
             yield batch_of([head[name] for name in schema.names], schema, head.num_rows)
             return
         row = 0
         for batch in read_later():
             part = head.slice(row, batch.num_rows)
             row += batch.num_rows
-            columns = [part[name] if name in part.schema.names else batch[name] for name in schema.names]
+            columns = [part[name] if name in early else batch[name] for name in schema.names]
             yield batch_of(columns, schema, batch.num_rows)
 
     return BaseRows(head, read, np.arange(start, start + head.num_rows))

@@ -27,7 +27,8 @@ def from_texts(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatc
         DataError: from the reader, a text that is not hex.
         pyarrow.ArrowInvalid: from the reader, a text that is not a date.
     """
-    fields = [schema.field(field.name) if field.name in schema.names else field for field in reader.schema]
+    stored = set(schema.names)
+    fields = [schema.field(field.name) if field.name in stored else field for field in reader.schema]
     wanted = pa.schema(fields)
     return reader if wanted == reader.schema else pa.RecordBatchReader.from_batches(wanted, _batches(reader, wanted))
 

@@ -38,19 +38,19 @@ def stored_columns(
         return None
     with opened_base_file(storage, path) as file:
         stored = file.schema_arrow
-        there = [name for name in columns if name in stored.names]
+        there = set(stored.names)
         if any(not shown.field(name).nullable for name in columns if name not in there):
             return None
         if not _has_values_of_path(reader, file, file_slice.partition_path, shown):
             return None
-        return pa.schema([stored.field(name) for name in there])
+        return pa.schema([stored.field(name) for name in columns if name in there])
 
 
 def _has_values_of_path(reader: SliceReader, file: pq.ParquetFile, partition_path: str, shown: pa.Schema) -> bool:
     """Whether each partition column of *shown* has in all rows of the file the value that the path gives."""
     partition_columns = reader.partition_columns
     texts = dict(zip(partition_columns.fields, partition_columns.texts(partition_path), strict=True))
-    wanted = [name for name in partition_columns.from_path if name in shown.names]
+    wanted = set(partition_columns.from_path).intersection(shown.names)
     if not wanted:
         return True
     metadata = file.metadata

@@ -228,8 +228,9 @@ def change_schema(columns: Sequence[str] | None) -> pa.Schema:
     Raises:
         SchemaError: there is no such column.
     """
+    known = frozenset(CHANGE_SCHEMA.names)
     for name in columns or ():
-        if name not in CHANGE_SCHEMA.names:
+        if name not in known:
             raise unknown_column(name, CHANGE_SCHEMA.names, prefix="changes: ")
     return CHANGE_SCHEMA if columns is None else pa.schema([CHANGE_SCHEMA.field(name) for name in columns])
 

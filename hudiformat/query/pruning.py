@@ -49,8 +49,9 @@ class PartitionPruner:
     def known(self, path: str) -> pc.Expression | None:
         """What is true of all rows of the partition at *path*."""
         known: pc.Expression | None = None
+        shown = set(self.schema.names)
         for name, text in zip(self.columns.fields, self.columns.texts(path), strict=True):
-            if name in self.columns.from_path and name in self.schema.names:
+            if name in self.columns.from_path and name in shown:
                 value = typed(text, self.schema.field(name).type)
                 is_value = pc.field(name) == value if value.is_valid else pc.field(name).is_null()
                 known = is_value if known is None else known & is_value

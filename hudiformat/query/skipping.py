@@ -94,8 +94,8 @@ def _columns_with_statistics(state: TableState, pruner: PartitionPruner) -> pa.S
     stored = _stored(pruner)
     if state.context.merger is not None or schema_history(state) is not None:
         return pa.schema([])  # statistics are kept under names that columns may have had
-    names = columns_of(pruner.filter, pruner.schema)
-    return pa.schema([stored.field(name) for name in names if name in stored.names])
+    names, there = columns_of(pruner.filter, pruner.schema), set(stored.names)
+    return pa.schema([stored.field(name) for name in names if name in there])
 
 
 def _by_partition_statistics(

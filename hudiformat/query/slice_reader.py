@@ -116,8 +116,9 @@ class SliceReader:
             SchemaError: the table has no such column, or one is asked for twice.
         """
         full = self.output_schema
+        known = set(full.names)
         for name in columns or ():
-            if name not in full.names:
+            if name not in known:
                 raise unknown_column(name, full.names)
         if len(set(columns or ())) < len(columns or ()):
             raise SchemaError(f"a column is asked for twice: {', '.join(columns or ())}")

@@ -67,7 +67,7 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
             keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
             for path, group, rows in unpacked(batches):
                 for batch in _combined(map(keyed, rows), plan):
-                    kept = _relocated(task, path, batch) if OUT in batch.schema.names else batch
+                    kept = _relocated(task, path, batch) if batch.schema.get_field_index(OUT) >= 0 else batch
                     for located in _located(task, path, group, kept, schema):
                         task.write(located)
                 task.end_groups(path)
@@ -117,7 +117,8 @@ def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.Re
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows as *schema* has them, with KEY, NEW and OUT."""
     fitted = schema.fit(_without_tags(batch))
-    added = {KEY: keys.record_keys(fitted)} | {name: batch[name] for name in (NEW, OUT) if name in batch.schema.names}
+    tags = [name for name in (NEW, OUT) if batch.schema.get_field_index(name) >= 0]
+    added = {KEY: keys.record_keys(fitted)} | {name: batch[name] for name in tags}
     return pa.RecordBatch.from_arrays([*fitted.columns, *added.values()], names=[*fitted.schema.names, *added])
 
 

@@ -98,7 +98,8 @@ class TableSchema:
 
         Source: TableSchemaResolver.appendPartitionColumns, Hudi 1.2.0.
         """
-        missing = [name for name in names if name not in self.arrow.names]
+        known = set(self.arrow.names)
+        missing = [name for name in names if name not in known]
         schema = json.loads(self.avro)
         schema["fields"] += [{"name": name, "type": ["null", "string"], "default": None} for name in missing]
         avro = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
@@ -147,8 +148,9 @@ class TableSchema:
         """Raise a SchemaError when rows of *schema* cannot be written to the table; no row is read."""
         incoming, table = without_meta_fields(schema), self.arrow
         arrow_to_avro(incoming, name="incoming", namespace="hoodie")  # refuses what Avro cannot hold
+        known = set(table.names)
         for name in incoming.names:
-            if name not in table.names:
+            if name not in known:
                 raise SchemaError(
                     f"the column {name!r} is not in the table{did_you_mean(name, table.names)}; its columns are "
                     f"{', '.join(table.names)}",
@@ -286,9 +288,9 @@ class RowKeys:
 
     @staticmethod
     def _columns(rows: pa.RecordBatch | pa.Table, names: tuple[str, ...]) -> list[pa.Array]:
-        columns = []
+        columns, there = [], set(rows.schema.names)
         for name in names:
-            if name not in rows.schema.names:
+            if name not in there:
                 raise DataError(
                     f"the column {name!r}, which the table's keys are made of, is missing"
                     f"{did_you_mean(name, rows.schema.names)}; the columns are {', '.join(rows.schema.names)}",

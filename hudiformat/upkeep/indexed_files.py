@@ -124,7 +124,8 @@ class FileReader:
         if not columns:
             return {}
         schema = self._schema
-        needed = {name if name in schema.names else name.partition(".")[0] for name in columns}
+        roots = set(schema.names)
+        needed = {name if name in roots else name.partition(".")[0] for name in columns}
         some = pa.schema([field for field in schema if field.name in needed], metadata=schema.metadata)
         collector = StatisticsCollector(columns, some)
         for batch in scan_batches(storage, path, some, history=self.slices.history):

@@ -158,8 +158,9 @@ def indexed_columns(state: TableState, schema: TableSchema | None = None) -> tup
     definition = load_definitions(state.storage, state.config).get(COLUMN_STATS)
     names = statistics_of(state, definition, schema)
     columns = (schema or state.schema).arrow_with_meta
+    roots = set(columns.names)
     for name in names:
-        if kind_of(columns, name) is None and name.partition(".")[0] in columns.names:
+        if kind_of(columns, name) is None and name.partition(".")[0] in roots:
             raise UnsupportedFeatureError(
                 f"{state.storage.root}: the metadata table keeps statistics of {name}, and hudiformat computes none of "
                 f"values in lists and maps: set {DROP_KEY}={COLUMN_STATS} to drop the statistics",

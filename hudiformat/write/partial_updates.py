@@ -65,16 +65,15 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
     except SchemaError as error:
         raise _wrong(f"not the schema of a record: {error}") from error
     for field in columns:
-        if field.name not in table.arrow.names or table.arrow.field(field.name).type != field.type:
+        if table.arrow.get_field_index(field.name) < 0 or table.arrow.field(field.name).type != field.type:
             known = ", ".join(f"{column.name} ({column.type})" for column in table.arrow)
-            hint = "" if field.name in table.arrow.names else did_you_mean(field.name, table.arrow.names)
+            hint = did_you_mean(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
             raise _wrong(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
     if table.delete_column in columns.names:  # Hudi writes such a delete as an update
         raise _wrong(f"a row with {table.delete_column} is no partial update: delete by key")
     if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
-        for name in state.config.ordering_fields:
-            if name not in columns.names:
-                raise _wrong(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")
+        for name in sorted(set(state.config.ordering_fields).difference(columns.names)):
+            raise _wrong(f"the ordering column {name!r} is missing; there are {', '.join(columns.names)}")
 
 
 def _wrong(message: str) -> OptionError:

@@ -46,7 +46,7 @@ def without_deletes(rows: KeyedRows, column: str | None) -> KeyedRows:
 
 def ordering_of_deletes(rows: pa.RecordBatch, fields: Sequence[str]) -> pa.Array | None:
     """The ordering values of *rows* as a delete block takes them; None where they have none."""
-    if not fields or not all(name in rows.schema.names for name in fields):
+    if not fields or not set(fields).issubset(rows.schema.names):
         return None
     return delete_ordering([rows[name] for name in fields], fields)
 

@@ -110,7 +110,7 @@ class CheckedColumns:
         arrow = self.schema.arrow
         if rows.schema.equals(arrow):
             return rows
-        names = [name for name in rows.schema.names if self.change is not None or name in arrow.names]
+        names = [name for name in rows.schema.names if self.change is not None or arrow.get_field_index(name) >= 0]
         return pa.Table.from_batches([self.schema.fit(batch.select(names)) for batch in rows.to_batches()], arrow)
 
 
@@ -153,8 +153,9 @@ def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
         SchemaError: such a column changes; the error names it and both types.
     """
     keys, old, new = RowKeys.of(state.config), state.schema.arrow, table.arrow
-    changed = {one.name: one.type for one in old if one.name in new.names and new.field(one.name).type != one.type}
-    refuse_other_flags(pa.schema([one for one in new if one.name not in old.names]))
+    kinds = {one.name: one.type for one in new}
+    changed = {one.name: one.type for one in old if kinds.get(one.name, one.type) != one.type}
+    refuse_other_flags(pa.schema([one for one in new if old.get_field_index(one.name) < 0]))
     for name in (*keys.key_fields, *keys.partition_fields):
         if name in changed and not _has_the_same_text(changed[name], new.field(name).type):
             raise _new_kind(name, changed[name], new, "the keys of the rows that are there would be others")
@@ -190,8 +191,8 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
     if not reader.schema.equals(state.schema.arrow):
         reader = suited(reader, state.schema.arrow)
     checked = check_rows(state, operation, reader.schema)
-    schema = checked.schema
-    names = [name for name in reader.schema.names if operation is not Operation.DELETE or name in schema.arrow.names]
+    schema, given = checked.schema, reader.schema.names
+    names = [*set(given).intersection(schema.arrow.names)] if operation is Operation.DELETE else given
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
     return PreparedRows.of(state.config, rows, checked.change)
 

@@ -77,7 +77,8 @@ def decode(content: bytes | memoryview, written: str, wanted: Wanted) -> pa.Reco
     condition = None if wanted.filter is None else wanted.condition(schema)
     if condition is None:
         return resolve(_read(content, target.names), target)
-    only_tested = [name for name in columns_of(condition, schema) if name not in target.names]
+    shown = set(target.names)
+    only_tested = [name for name in columns_of(condition, schema) if name not in shown]
     read = selected(schema, [*target.names, *only_tested])
     rows = resolve(_read(content, read.names), read)
     return resolve(rows.take(pa.array(rows_where(condition, rows))), target)

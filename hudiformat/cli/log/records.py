@@ -116,7 +116,7 @@ def _batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch | None:
         return block.deletes()
     if columns is None:
         return block.to_arrow()
-    present = avro_to_arrow(block.schema).names
+    present = set(avro_to_arrow(block.schema).names)
     return block.to_arrow(columns=[name for name in columns if name in present])
 
 

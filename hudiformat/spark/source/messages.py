@@ -16,7 +16,7 @@ Message = TypeVar("Message", bound=WriterCommitMessage)
 
 def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
     """The rows with the columns of *schema*; of a delete, others are left out."""
-    names = schema.arrow.names
+    names = set(schema.arrow.names)
     return (schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in batches)
 
 

@@ -116,7 +116,7 @@ def _as_written(schema: StructType, state: TableState) -> pa.Schema:
 
     Spark hands over the schema of its optimized plan, in which a column of one value cannot be, whatever the user said.
     """
-    names = state.schema.arrow.names
+    names = set(state.schema.arrow.names)
     return pa.schema([one if one.name in names else one.with_nullable(True) for one in arrow_schema(schema)])
 
 
