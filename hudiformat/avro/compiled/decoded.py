@@ -97,6 +97,7 @@ class _Memory:
         self._rows = rows
         self._table: Longs = program.table.copy()
         self._frames: Longs = np.zeros((program.frames, layout.FRAME_SIZE // _WORD), np.int64)
+        self._texts: Longs = np.flatnonzero(self._table[:, layout.KIND // _WORD] == layout.TEXT)
         self._buffers: dict[tuple[int, int], Any] = {}
         for frame in range(program.frames):
             self._make_room(frame, min(rows, _PROBED) * (_ITEMS if frame else 1))
@@ -115,6 +116,8 @@ class _Memory:
                 base, room = tail.ctypes.data - int(starts[row]), places.last + layout.PADDING
             elif found > layout.DONE:
                 self._grow(found - 1, int(ends[row] - starts[row]))
+                # Other columns will soon be full too, and after each return a row is decoded again.
+                self._make_texts(min(_MARGIN * last / max(row, 1), 2))
             elif found == layout.DONE and last < self._rows:
                 self._expect()
                 last = self._rows
@@ -139,9 +142,14 @@ class _Memory:
         self._make_room(0, self._rows)
         for frame in range(1, len(self._frames)):
             self._make_room(frame, int(self._frames[frame, 0] * share) + _ITEMS)
-        for operation, row in enumerate(self._table):
-            if row[layout.KIND // _WORD] == layout.TEXT:
-                self._make_bytes(operation, int(row[layout.USED // _WORD] * share) + layout.SPARE)
+        self._make_texts(share)
+
+    def _make_texts(self, share: float) -> None:
+        """Make room in all columns of texts for *share* times as many bytes as they have."""
+        sizes = (self._table[self._texts, layout.USED // _WORD] * share).astype(np.int64) + layout.SPARE
+        is_short = sizes > self._table[self._texts, layout.ROOM // _WORD]
+        for operation, size in zip(self._texts[is_short].tolist(), sizes[is_short].tolist(), strict=True):
+            self._make_bytes(operation, size)
 
     def _make_room(self, frame: int, rows: int) -> None:
         """Make memory for so many rows of a frame."""
@@ -149,15 +157,14 @@ class _Memory:
         if rows <= self._frames[frame, capacity]:
             return
         self._frames[frame, capacity] = rows
-        for operation, row in enumerate(self._table):
+        for operation, row in enumerate(self._program.table.tolist()):  # as it was: what is not to be kept is 0
             if row[layout.FRAME // _WORD] != frame:
                 continue
-            template = self._program.table[operation]
-            if template[layout.VALID // _WORD]:
+            if row[layout.VALID // _WORD]:
                 self._resize(operation, layout.VALID, rows)
                 self._bytes(operation, layout.VALID)[int(self._frames[frame, layout.COUNT]) :] = 1
-            kind = int(row[layout.KIND // _WORD])
-            if kind == layout.LIST and not template[layout.VALUES // _WORD]:
+            kind = row[layout.KIND // _WORD]
+            if kind == layout.LIST and not row[layout.VALUES // _WORD]:
                 continue
             if width := self._width(operation):
                 fresh = (operation, layout.VALUES) not in self._buffers
