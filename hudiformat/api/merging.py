@@ -253,10 +253,10 @@ class _Merge:
         name = field.name
         if clause.values is not None and name in clause.values and name not in self.fixed:
             return value_expression(clause.values[name], field, of=type(clause).__name__)
-        kept = pc.field(_STORED if name in self._of_paths().names else TARGET, name)
+        kept = pc.field(_STORED if self._of_paths().get_field_index(name) >= 0 else TARGET, name)
         if isinstance(clause, Update) and name in self.fixed:
             return kept
-        in_source = name in self.source.rows.schema.names
+        in_source = self.source.rows.schema.get_field_index(name) >= 0
         if in_source and (clause.values is None or name in self.fixed):
             return pc.field(SOURCE, name).cast(field.type)
         return kept

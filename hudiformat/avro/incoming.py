@@ -48,7 +48,7 @@ def _batches(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.Rec
 
 
 def _suited_field(field: pa.Field, table: pa.Schema) -> pa.Field:
-    there = table.field(field.name).type if field.name in table.names else None
+    there = table.field(field.name).type if table.get_field_index(field.name) >= 0 else None
     return field.with_type(_stored(field.type, there))
 
 

@@ -124,8 +124,8 @@ class StatisticsCollector:
 
 def kind_of(schema: pa.Schema, name: str) -> pa.DataType | None:
     """The type of a column, or of a nested field ``a.b``; None if *schema* has none of that name."""
-    first, *others = [name] if name in schema.names else name.split(".")
-    if first not in schema.names:
+    first, *others = [name] if schema.get_field_index(name) >= 0 else name.split(".")
+    if schema.get_field_index(first) < 0:
         return None
     kind = schema.field(first).type
     for part in others:
@@ -137,10 +137,11 @@ def kind_of(schema: pa.Schema, name: str) -> pa.DataType | None:
 
 def field_of(rows: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.ChunkedArray | None:
     """A column, or a nested field ``a.b``; None if the rows have none of that name."""
-    if name in rows.schema.names:
+    schema = rows.schema
+    if schema.get_field_index(name) >= 0:
         return rows.column(name)
     first, *others = name.split(".")
-    if not others or first not in rows.schema.names:
+    if not others or schema.get_field_index(first) < 0:
         return None
     return pc.struct_field(rows.column(first), others)
 

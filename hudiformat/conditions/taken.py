@@ -122,8 +122,8 @@ def _comparison(one: object, schema: pa.Schema) -> pc.Expression:
     if not isinstance(one, tuple) or len(one) != len(("column", "operator", "value")) or not isinstance(one[0], str):
         raise _no_filter(one)
     name, sign, value = one
-    path = [name] if name in schema.names else name.split(".")
-    if path[0] not in schema.names:
+    path = [name] if schema.get_field_index(name) >= 0 else name.split(".")
+    if schema.get_field_index(path[0]) < 0:
         raise unknown_column(name, schema.names)
     compare = _OPERATORS.get(sign.lower() if isinstance(sign, str) else "")
     if compare is None:

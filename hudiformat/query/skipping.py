@@ -176,7 +176,7 @@ def _by_secondary_index(
     definition = None if is_partitioned(definitions.get(RECORD_INDEX)) else definitions.get(name)
     column = definition.fields[0] if definition is not None and len(definition.fields) == 1 else ""
     stored = _stored(pruner)
-    if definition is None or column not in stored.names or not has_secondary_keys(stored.field(column).type):
+    if definition is None or stored.get_field_index(column) < 0 or not has_secondary_keys(stored.field(column).type):
         return set()
     if not (with_logs and _are_unique(state)) or state.context.merger is not None or schema_history(state) is not None:
         return set()

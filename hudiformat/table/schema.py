@@ -311,7 +311,7 @@ def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
 def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
     """The type of the column *path*, which may be inside others; None where there is none."""
     name, *inner = path.split(".")
-    kind = schema.field(name).type if name in schema.names else None
+    kind = schema.field(name).type if schema.get_field_index(name) >= 0 else None
     for one in inner:
         if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
             return None

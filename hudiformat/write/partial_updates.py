@@ -69,7 +69,7 @@ def _check_schema(state: TableState, partial: TableSchema) -> None:
             known = ", ".join(f"{column.name} ({column.type})" for column in table.arrow)
             hint = did_you_mean(field.name, table.arrow.names) if table.arrow.get_field_index(field.name) < 0 else ""
             raise _wrong(f"the table has no column {field.name!r} of type {field.type}{hint}; it has {known}")
-    if table.delete_column in columns.names:  # Hudi writes such a delete as an update
+    if {table.delete_column}.intersection(columns.names):  # Hudi writes such a delete as an update
         raise _wrong(f"a row with {table.delete_column} is no partial update: delete by key")
     if merge_mode(state.config) is MergeMode.EVENT_TIME_ORDERING:
         for name in sorted(set(state.config.ordering_fields).difference(columns.names)):

@@ -33,7 +33,7 @@ _TOLERANCE = 1.1
 
 def deleted_rows(rows: pa.RecordBatch | pa.Table, column: str | None) -> Booleans:
     """Which of *rows* are flagged as deletes in *column*, which they may lack."""
-    if column is None or column not in rows.schema.names:
+    if column is None or rows.schema.get_field_index(column) < 0:
         return np.zeros(rows.num_rows, np.bool_)
     return np.asarray(pc.fill_null(rows[column], False))
 
