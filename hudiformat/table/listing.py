@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from hudiformat.errors import HudiFormatError, warn
-from hudiformat.metadata import listing
+from hudiformat.metadata import Listing
 from hudiformat.storage import FileInfo, Storage
-from hudiformat.timeline import TableConfig, Timeline
 from hudiformat.view import list_partitions
 
 PartitionFiles = tuple[str, list[FileInfo]]
@@ -38,28 +37,23 @@ def list_files(storage: Storage, partition: str | None, *, pruner: Pruner | None
 
 
 def list_metadata_table(
-    storage: Storage,
-    config: TableConfig,
-    timeline: Timeline,
-    partition: str | None,
-    *,
-    pruner: Pruner | None = None,
+    opened: Callable[[], Listing], root: str, partition: str | None, *, pruner: Pruner | None = None
 ) -> Iterable[PartitionFiles] | None:
-    """As :func:`list_files`, from the table's metadata table; None, with a warning, where that cannot be read.
+    """As :func:`list_files`, from the metadata table that *opened* opens; None, with a warning, if it cannot be read.
 
-    *config* and *timeline* are the table's.
+    *root* is the table's.
 
     Source: FileSystemViewManager, TableMetadataFactory, Hudi 1.2.0.
     """
     try:
-        found = listing(storage, config, timeline)
+        found = opened()
         if partition is not None:
             return [(partition, found.files(partition))]
         if pruner is not None:
             return [(path, found.files(path)) for path in found.partitions() if pruner.may_hold(path)]
         return _each_once(list(found))
     except HudiFormatError as error:
-        message = f"{storage.root}: the metadata table is not used, as it cannot be read: {error}"
+        message = f"{root}: the metadata table is not used, as it cannot be read: {error}"
         warn(message)
         return None
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from hudiformat.archive import ArchivedTimes, read_archived
 from hudiformat.errors import CorruptTableError, SchemaError, StorageError
 from hudiformat.merge import RecordMerger
-from hudiformat.metadata import FILES, RECORD_INDEX, is_partitioned, load_definitions
+from hudiformat.metadata import FILES, RECORD_INDEX, Listing, is_partitioned, listing, load_definitions
 from hudiformat.naming import base_name, next_instant
 from hudiformat.options import BY_RECORD_INDEX, IndexType, WriteOptions
 from hudiformat.storage import FileInfo, Storage
@@ -470,10 +470,19 @@ class TableState:
             [(_, self._listed[partition])] = self.files(partition)
         return self._listed[partition]
 
+    def _open_listing(self) -> Listing:
+        return listing(self.storage, self.config, self.timeline)
+
+    @cached_property
+    def _kept_listing(self) -> Listing:
+        """The listing of the metadata table, opened once for who asks for one partition after the other."""
+        return self._open_listing()
+
     def files(self, partition: str | None = None, *, pruner: Pruner | None = None) -> Iterable[PartitionFiles]:
         """The files of one partition path, or of all, or of all that *pruner* keeps."""
         if self.has_metadata_partition(FILES):
-            found = list_metadata_table(self.storage, self.config, self.timeline, partition, pruner=pruner)
+            opened = self._open_listing if partition is None else partial(getattr, self, "_kept_listing")
+            found = list_metadata_table(opened, self.storage.root, partition, pruner=pruner)
             if found is not None:
                 return found
         if partition is None and pruner is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hudiformat import HudiFormatWarning, open_table
+from hudiformat.metadata import listing
 from hudiformat.storage import FileInfo, LocalStorage
 from hudiformat.table.listing import list_files, list_metadata_table
 from tests.metadata_tables import NAME, properties, some_keys, without_metadata_table
@@ -109,13 +111,33 @@ def test_folders_of_other_partitions_are_not_entered(path: Path, folders_seen: l
 def test_the_metadata_table_lists_what_the_folders_hold(path: Path) -> None:
     storage, state = LocalStorage(path), open_table(path).context.state()
     expected = {found: names(files) for found, files in list_files(storage, None)}
-    found = list_metadata_table(storage, state.config, state.timeline, None)
+    opened = partial(listing, storage, state.config, state.timeline)
+    found = list_metadata_table(opened, storage.root, None)
     assert found is not None
     assert {partition: names(files) for partition, files in found} == expected
     for partition, pruner in (("north", None), (None, North())):
-        found = list_metadata_table(storage, state.config, state.timeline, partition, pruner=pruner)
+        found = list_metadata_table(opened, storage.root, partition, pruner=pruner)
         assert found is not None
         assert {partition: names(files) for partition, files in found} == {"north": expected["north"]}
+
+
+def test_the_metadata_table_is_opened_once_for_one_partition_after_the_other(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def seen(storage: LocalStorage, path: str) -> object:
+        opened.append(path)
+        return map_file(storage, path)
+
+    map_file = LocalStorage.map
+    monkeypatch.setattr(LocalStorage, "map", seen)
+    state = open_table(path).context.state()
+    expected = {found: names(files) for found, files in list_files(LocalStorage(path), None)}
+    first = names(state.partition_files("north"))
+    once = len([name for name in opened if "metadata/files" in name])
+    assert (first, names(state.partition_files("south"))) == (expected["north"], expected["south"])
+    assert len([name for name in opened if "metadata/files" in name]) == once > 0
 
 
 def names(files: list[FileInfo]) -> set[str]:
