@@ -20,6 +20,9 @@ from hudiformat.hfile.names import name_of, text_bytes
 from hudiformat.hfile.search import FEW, find_in
 from hudiformat.hfile.trailer import TRAILER_SIZE, HFileTrailer, decode_trailer
 
+_MOST_KEPT = 32 * 1024 * 1024
+"""Bytes of decoded blocks that a reader keeps."""
+
 
 class ByteSource(Protocol):
     """Bytes that can be read in ranges: ``bytes``, a ``memoryview``, or an object that fetches each slice."""
@@ -50,7 +53,7 @@ class HFileReader:
         with all_there():
             self._index, self._meta, self.file_info = self._open()
             self._suffix = suffix_size(self.file_info)
-        self._last: tuple[int, pa.RecordBatch] | None = None
+        self._kept: dict[int, pa.RecordBatch] = {}
 
     @property
     def num_entries(self) -> int:
@@ -84,7 +87,7 @@ class HFileReader:
         """
         count = 0
         for entry in self._entries():
-            batch = self._batch(entry)
+            batch = self._decoded(entry)
             count += batch.num_rows
             yield batch
         if count != self.num_entries:
@@ -193,12 +196,19 @@ class HFileReader:
             yield from self._index.blocks(start)
 
     def _batch(self, entry: IndexEntry) -> pa.RecordBatch:
-        """The entries of a data block; the last block is kept, because look-ups come in the order of keys."""
-        if self._last is None or self._last[0] != entry.offset:
-            block = self._block(entry, BlockType.DATA)
-            with all_there():
-                self._last = entry.offset, decode_entries(block, suffix=self._suffix)
-        return self._last[1]
+        """The entries of a data block; the blocks asked for last are kept: look-ups may come in any order of keys."""
+        batch = self._kept.pop(entry.offset, None)
+        if batch is None:
+            batch = self._decoded(entry)
+            while self._kept and sum(one.nbytes for one in self._kept.values()) + batch.nbytes > _MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+        self._kept[entry.offset] = batch
+        return batch
+
+    def _decoded(self, entry: IndexEntry) -> pa.RecordBatch:
+        block = self._block(entry, BlockType.DATA)
+        with all_there():
+            return decode_entries(block, suffix=self._suffix)
 
     def _block(self, entry: IndexEntry, kind: BlockType) -> Block:
         end = entry.offset + entry.size
