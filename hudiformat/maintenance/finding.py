@@ -27,7 +27,7 @@ class TableFindingKind(Enum):
     LEFTOVER = "leftover"
     """Markers of a write that is over, or a metadata table that the properties do not name."""
     CONTRADICTION = "contradiction"
-    """The metadata table cannot be read, or lists other files than there are: Hudi's readers believe it."""
+    """The metadata table cannot be read, lists other files than there are, or lacks some: Hudi's readers believe it."""
     DUPLICATE = "duplicate"
     """A file group with rows whose keys another file group of the partition has too, from a newer commit."""
 

@@ -1,26 +1,34 @@
-"""Whether the metadata table lists the files that there are: readers that use it see no others, and miss those gone."""
+"""Whether the metadata table lists the files that there are, and whether its own files are there and can be read.
+
+Readers that use it see no other files, and miss those gone.  An index that has lost entries hides rows from queries,
+and has a write add a row that is there already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from hudiformat.errors import HudiFormatError
+from hudiformat.hfile import HFileReader
+from hudiformat.logfile import FindingKind, findings_of
 from hudiformat.maintenance.finding import TableFinding, TableFindingKind
-from hudiformat.metadata import FILES, METADATA_FOLDER, listing
-from hudiformat.naming import BaseFileName, join_path, parse_data_file
+from hudiformat.metadata import FILES, METADATA_FOLDER, RECORD_INDEX, is_partitioned, listing, load_definitions
+from hudiformat.naming import BaseFileName, base_name, join_path, parse_data_file
 from hudiformat.storage import FileInfo
 from hudiformat.table import TableState
 from hudiformat.timeline import Action
-from hudiformat.view import list_partitions
+from hudiformat.upkeep import MetadataTable
+from hudiformat.view import FileSlice, list_partitions
 
 _SHOWN = 3
 
 
-def findings_of_metadata_table(state: TableState) -> Iterator[TableFinding]:
-    """At most one finding: that the metadata table cannot be read, or what it lists wrongly.
+def findings_of_metadata_table(state: TableState, *, contents: bool = True) -> Iterator[TableFinding]:
+    """At most one finding: that the metadata table cannot be read, what it lists wrongly, or which files it has lost.
 
     Of files that readers see, names and sizes are compared; in table version 6 of log files the names alone, as a
-    writer that has died may have added to one.
+    writer that has died may have added to one.  With *contents* the newest files of all its partitions are read.
     """
     if FILES not in state.config.metadata_partitions:
         return
@@ -31,7 +39,7 @@ def findings_of_metadata_table(state: TableState) -> Iterator[TableFinding]:
         return
     folders = list_partitions(state.storage, incomplete=True)
     there = {path: {file.name: file.size for file in files if not file.is_dir} for path, files in folders}
-    wrong = list(_differences(state, listed, there))
+    wrong = [*_differences(state, listed, there), *_of_own_files(state, contents=contents)]
     if wrong:
         more = f", and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         yield TableFinding(TableFindingKind.CONTRADICTION, METADATA_FOLDER, f"{'; '.join(wrong[:_SHOWN])}{more}")
@@ -68,3 +76,69 @@ def _is_seen(state: TableState, name: str) -> bool:
 
 def _has_fixed_size(state: TableState, name: str) -> bool:
     return not state.logs_name_slices or isinstance(parse_data_file(name), BaseFileName)
+
+
+def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
+    """What is wrong with the metadata table's own files."""
+    try:
+        own = MetadataTable.of(state).own
+        named = _named_by_commits(own)
+        for partition in state.config.metadata_partitions:
+            slices = own.slices(partition)
+            if not slices and not (partition == RECORD_INDEX and _may_be_empty(state)):
+                yield f"its partition {partition} has no files"
+            yield from _lost(own, partition, slices, named[partition])
+            for one in slices if contents and partition != FILES else ():  # the list of files has been read
+                yield from _damaged(own, one)
+    except HudiFormatError as error:
+        yield f"it cannot be read: {error}"
+
+
+def _may_be_empty(state: TableState) -> bool:
+    """Whether the record index gets its file groups with the first rows of a partition."""
+    return is_partitioned(load_definitions(state.storage, state.config).get(RECORD_INDEX))
+
+
+def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:
+    """For each partition the files that commits have made: the instant and the size, both of the newest of them."""
+    found: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
+    for write in own.timeline.completed_writes:
+        for stat in own.metadata(write).write_stats:
+            if stat.path is not None:
+                found[stat.partition_path or ""][base_name(stat.path)] = write.time, stat.file_size_in_bytes
+    return found
+
+
+def _lost(
+    own: TableState, partition: str, slices: Sequence[FileSlice], named: Mapping[str, tuple[str, int]]
+) -> Iterator[str]:
+    """The *named* files of a partition with the newest *slices* that are not there, or have lost their end.
+
+    Those of older slices may have been cleaned, and those of a partition that was dropped and built again are gone.
+    """
+    newest = {one.file_id: one.base_instant for one in slices}
+    built = min(newest.values(), default="")
+    sizes = {file.name: file.size for file in own.partition_files(partition)}
+    for name, (instant, size) in named.items() if slices else ():
+        parsed = parse_data_file(name)
+        if parsed is None or instant < newest.get(parsed.file_id, built):
+            continue
+        if name not in sizes:
+            yield f"its file {partition}/{name}, which a commit names, is not there"
+        elif sizes[name] < size:
+            yield f"its file {partition}/{name} has {sizes[name]} of {size} bytes"
+
+
+def _damaged(own: TableState, file_slice: FileSlice) -> Iterator[str]:
+    """The files of a slice that cannot be read."""
+    if file_slice.base_file is not None:
+        path = join_path(file_slice.partition_path, str(file_slice.base_file.name))
+        try:
+            for _ in HFileReader(own.storage.map(path)).blocks():
+                pass
+        except HudiFormatError as error:
+            yield f"its file {path} cannot be read: {error}"
+    for path in file_slice.log_paths:
+        for finding in findings_of(path, storage=own.storage):
+            if finding.kind is not FindingKind.QUIRK:
+                yield f"its file {path} cannot be read: {finding.message}"

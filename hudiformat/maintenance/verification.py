@@ -73,7 +73,7 @@ def verify_state(state: TableState, *, contents: bool = True, keys: bool = False
     yield from _of_files(state, contents=contents)
     yield from findings_of_temporaries(state.storage)
     yield from findings_of_leftovers(state)
-    yield from findings_of_metadata_table(state)
+    yield from findings_of_metadata_table(state, contents=contents)
     if keys:
         yield from findings_of_keys(state)
 

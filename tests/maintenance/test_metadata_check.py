@@ -79,3 +79,76 @@ def test_a_log_file_of_version_6_that_is_not_listed_or_has_grown(tmp_path: Path)
     shutil.copy(log, log.with_name(log.name.replace(".log.1_", ".log.2_")))
     log.write_bytes(log.read_bytes() * 2)
     assert messages(table) == []
+
+
+INDEXES = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.compact.max.delta.commits": "3",
+}
+GROUPS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
+
+
+def own_files(table: Table, partition: str) -> list[Path]:
+    """The files of a partition of the metadata table, the newest last."""
+    files = Path(table.path, ".hoodie/metadata", partition).glob("*record-index-0001*")
+    return sorted(files, key=lambda path: path.name.partition("_")[2])
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Table:
+    """A table with a record index, whose newest log files have the keys of the last two writes."""
+    table = new_table(tmp_path / "t", options=INDEXES)
+    for number in range(2):
+        table.upsert(rows(*((f"{number}-{key}", 1, "x", 1) for key in range(9))))
+    assert messages(table) == []
+    return table
+
+
+@pytest.mark.parametrize("left", [None, 0, 100])
+def test_a_file_of_an_index_that_is_gone_or_has_lost_its_end(indexed: Table, left: int | None) -> None:
+    """The index would hide rows from queries, and have the next write add them once more."""
+    newest = own_files(indexed, "record_index")[-1]
+    size = newest.stat().st_size
+    if left is None:
+        newest.unlink()
+    else:
+        newest.write_bytes(newest.read_bytes()[:left])
+    said = "which a commit names, is not there" if left is None else f"has {left} of {size} bytes"
+    for contents in (True, False):
+        (finding,) = findings_of_metadata_table(indexed.context.state(), contents=contents)
+        assert f"record_index/{newest.name}" in finding.message
+        assert said in finding.message
+        assert ("cannot be read" in finding.message) == (contents and left == 100)
+    indexed.repair(apply=True, dead_after=0)
+    assert indexed.verify() == []
+
+
+def test_a_file_of_an_index_with_other_bytes_is_found_by_reading_it(indexed: Table) -> None:
+    indexed.upsert(rows(("a", 1, "x", 1)))  # merges the log files into a base file before it adds one
+    (base,) = [path for path in own_files(indexed, "record_index") if path.suffix == ".hfile"]
+    data = base.read_bytes()
+    base.write_bytes(bytes(20) + data[20:])
+    (finding,) = findings_of_metadata_table(indexed.context.state())
+    assert f"its file record_index/{base.name} cannot be read: " in finding.message
+    assert list(findings_of_metadata_table(indexed.context.state(), contents=False)) == []
+
+
+def test_an_index_without_files_and_a_commit_that_cannot_be_read(indexed: Table) -> None:
+    folder = Path(indexed.path, ".hoodie/metadata/column_stats")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    assert "its partition column_stats has no files" in messages(indexed)[0]
+    newest = max(Path(indexed.path, ".hoodie/metadata/.hoodie/timeline").glob("*_*.deltacommit"))
+    newest.write_bytes(b"no commit")
+    assert "it cannot be read: " in messages(open_table(indexed.path))[0]
+
+
+def test_files_of_an_index_that_was_dropped_and_built_again_with_fewer_groups(indexed: Table) -> None:
+    indexed.drop_index("record_index")
+    again = open_table(indexed.path, options={**INDEXES, GROUPS: "1"}, clock=indexed.context.clock)
+    again.create_index("record_index")
+    assert own_files(again, "record_index") == []
+    assert messages(again) == []
