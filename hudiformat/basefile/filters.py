@@ -20,7 +20,9 @@ from hudiformat.conditions import columns_of
 def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> list[bool]:
     """Return for each of *guarantees* whether *expression* can match a row for which the guarantee holds.
 
-    For ``v > 5`` and the guarantees ``v < 3``, ``v == 9`` and ``v > 1`` that is False, True and True.
+    For ``v > 5`` and the guarantees ``v < 3``, ``v == 9`` and ``v > 1`` that is False, True and True.  A guarantee that
+    Arrow cannot compare with the expression, as an integer beyond 2**53 with a number of floating point, rules out
+    nothing.
     """
     # Arrow decides in this way which fragments of a data set to open.  None is opened here.
     names = [str(number) for number in range(len(guarantees))]
@@ -29,7 +31,10 @@ def possible(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
     dataset = ds.FileSystemDataset.from_paths(
         names, schema, ds.ParquetFileFormat(), fs.LocalFileSystem(), partitions=list(guarantees)
     )
-    remaining = {fragment.path for fragment in dataset.get_fragments(expression)}
+    try:
+        remaining = {fragment.path for fragment in dataset.get_fragments(expression)}
+    except pa.ArrowException:
+        return [True] if len(names) == 1 else [possible(expression, schema, [one])[0] for one in guarantees]
     return [name in remaining for name in names]
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat import HudiFormatWarning, Table, open_table
+from hudiformat import HudiFormatWarning, SchemaError, Table, open_table
 from hudiformat.basefile import BloomFilter, possible
 from hudiformat.metadata import ColumnRange
 from hudiformat.query.pruning import PartitionPruner
@@ -248,3 +248,13 @@ def test_a_key_is_looked_up_in_the_record_index_where_it_is_in_one_place(tmp_pat
     assert content(table, as_of=before, filter=K == "k2") == [("k2", 1, "w", 2)]
     many = table.scan(filter=K.isin([str(number) for number in range(2000)])).explain()
     assert "record_index" not in many.left_out
+
+
+def test_bounds_that_arrow_cannot_compare_with_the_filter_skip_nothing(tmp_path: Path) -> None:
+    """An integer beyond 2**53 and a number of floating point: rows that can be compared are found, others an error."""
+    options = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+    table = new_table(tmp_path / "t", options=options, partition_by=[])
+    table.upsert(rows(("a", 5, "x", 1), ("b", 2**60 + 1, "x", 2)))
+    assert content(table, ("k",), filter=TS.isin([5.0])) == [("a",)]
+    with pytest.raises(SchemaError, match="not in range"):
+        table.snapshot(filter=[("ts", "=", 5.0)])
