@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.basefile import FILE_NAME, possible
+from hudiformat.blocks import BlockType, LogBlock
 from hudiformat.conditions import fits
 from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
 from hudiformat.logfile import LogReader, naming_log_files
@@ -63,7 +64,7 @@ class ChangeReader:
 
         Raises:
             FilesGoneError: a file of that time has been cleaned away.
-            CorruptTableError: a change-data log contradicts its file group.
+            CorruptTableError: a change-data log is damaged, or contradicts its file group.
             SchemaError: *condition* does not fit the columns.
         """
         for batch in self._changes(self._asked(writes, condition)):
@@ -107,7 +108,7 @@ class ChangeReader:
         """The changes in change-data logs; what these leave out, by their mode, is read from the base files."""
         paths = sorted(stat.cdc_stats or {})
         with naming_log_files(self.storage, paths):
-            batches = [block.to_arrow() for path in paths for block in LogReader(path, storage=self.storage)]
+            batches = [block.to_arrow() for path in paths for block in self._whole_blocks(path)]
         rows = pa.Table.from_batches(batches).combine_chunks()
         operations = rows["op"].to_pylist()
         if "after" in rows.column_names:
@@ -121,6 +122,15 @@ class ChangeReader:
         earlier = self._images(self._slice_before(partition, stat, instant))
         before = [None if op == "i" else _image(earlier, key, stat) for op, key in zip(operations, keys, strict=True)]
         return list(zip(operations, before, after, strict=True))
+
+    def _whole_blocks(self, path: str) -> list[LogBlock]:
+        """The blocks of a change-data log, of which none is lost."""
+        blocks = list(LogReader(path, storage=self.storage))
+        corrupt = next((block for block in blocks if block.type is BlockType.CORRUPT), None)
+        if corrupt is not None or not blocks:
+            why = "it is empty" if corrupt is None else f"at byte {corrupt.offset}: {corrupt.reason}"
+            raise CorruptTableError(f"{self.storage.root}/{path}: the change-data log is damaged: {why}", path=path)
+        return blocks
 
     def _differences(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
         before = self._slice_before(partition, stat, instant)

@@ -39,6 +39,18 @@ def test_a_change_data_log_that_names_a_record_which_is_not_there(logged: tuple[
         table.cdc("000")
 
 
+@pytest.mark.parametrize("kept", [0, -50])
+def test_a_change_data_log_that_is_empty_or_cut(kept: int, tmp_path: Path) -> None:
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options={"hoodie.table.cdc.enabled": "true"})
+    table.insert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    (log,) = (tmp_path / "t" / "x").glob("*.cdc")
+    log.write_bytes(log.read_bytes()[:kept])
+    why = "it is empty" if kept == 0 else "at byte 0: "
+    with pytest.raises(CorruptTableError, match=f"x/{log.name}: the change-data log is damaged: {why}"):
+        table.cdc("000")
+
+
 def test_changes_of_a_table_without_change_data(tmp_path: Path) -> None:
     table = new_table(tmp_path / "table")
     table.insert(rows(("a", 1, "x", 1)))
