@@ -79,24 +79,21 @@ def _has_fixed_size(state: TableState, name: str) -> bool:
 
 
 def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
-    """What is wrong with the metadata table's own files."""
+    """What is wrong with the metadata table's own files, and with the definitions of its indexes."""
     try:
+        definitions = load_definitions(state.storage, state.config)
         own = MetadataTable.of(state).own
         named = _named_by_commits(own)
         for partition in state.config.metadata_partitions:
             slices = own.slices(partition)
-            if not slices and not (partition == RECORD_INDEX and _may_be_empty(state)):
+            # A partitioned record index gets its file groups with the first rows of a partition.
+            if not slices and not (partition == RECORD_INDEX and is_partitioned(definitions.get(RECORD_INDEX))):
                 yield f"its partition {partition} has no files"
             yield from _lost(own, partition, slices, named[partition])
             for one in slices if contents and partition != FILES else ():  # the list of files has been read
                 yield from _damaged(own, one)
     except HudiFormatError as error:
         yield f"it cannot be read: {error}"
-
-
-def _may_be_empty(state: TableState) -> bool:
-    """Whether the record index gets its file groups with the first rows of a partition."""
-    return is_partitioned(load_definitions(state.storage, state.config).get(RECORD_INDEX))
 
 
 def _named_by_commits(own: TableState) -> dict[str, dict[str, tuple[str, int]]]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 
 from hudiformat import services
-from hudiformat.errors import HudiFormatError
-from hudiformat.metadata import METADATA_FOLDER
+from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.metadata import DEFINITIONS_KEY, METADATA_FOLDER, load_definitions
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway, owed_indexes, settle
@@ -38,7 +38,16 @@ def _take_away(state: TableState, why: str, taken: TakenAway) -> None:
         current = replace(state, context=owning, config=load_table_config(state.storage))
         taken.owe(_indexes(current))
         owning.confirm()
+        _take_damaged_definitions(current, taken)
         drop_partitions(current, current.config.metadata_partitions, remove=lambda path: taken.take_folder(path, why))
+
+
+def _take_damaged_definitions(state: TableState, taken: TakenAway) -> None:
+    """Take the definitions of the indexes away where they cannot be read: nothing could be dropped from them."""
+    try:
+        load_definitions(state.storage, state.config)
+    except CorruptTableError as error:
+        taken.take(state.config.properties[DEFINITIONS_KEY], str(error))
 
 
 def _indexes(state: TableState) -> Mapping[str, Sequence[str]]:

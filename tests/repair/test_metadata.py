@@ -46,7 +46,26 @@ def test_damaged_definitions_cost_the_choice_of_columns_alone(tmp_path: Path) ->
     (path / ".hoodie/.index_defs/index.json").write_bytes(b"{")
     age(path)
     table = hf.open_table(path)
-    assert states(table)[0] == (RepairKind.METADATA, StepState.FAILED)
+    before = table.config.metadata_partitions
+    assert states(table) == [DONE, DONE]
+    assert table.config.metadata_partitions == before
+    assert table.verify() == []
+
+
+def test_damaged_definitions_alone_are_found_and_taken_away(tmp_path: Path) -> None:
+    """No write can keep an index up without them."""
+    options = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+    table = new_table(tmp_path / "t", options=options)
+    table.upsert(rows(("a", 1, "x", 1)))
+    definitions = tmp_path / "t" / ".hoodie/.index_defs/index.json"
+    definitions.write_bytes(definitions.read_bytes() + b"more")
+    (finding,) = table.verify()
+    assert "index.json: expected definitions of indexes" in finding.message
+    age(tmp_path / "t")
+    assert states(table) == [DONE, DONE]
+    assert table.verify() == []
+    table.upsert(rows(("a", 2, "x", 2)))
+    assert "column_stats" in table.config.metadata_partitions
 
 
 def test_where_it_is_switched_off_it_is_not_built(tmp_path: Path) -> None:
