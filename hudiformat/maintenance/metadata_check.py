@@ -83,6 +83,7 @@ def _of_own_files(state: TableState, *, contents: bool) -> Iterator[str]:
     try:
         definitions = load_definitions(state.storage, state.config)
         own = MetadataTable.of(state).own
+        _ = own.schema.avro_with_meta  # the newest commit has it; the next one takes it over
         named = _named_by_commits(own)
         for partition in state.config.metadata_partitions:
             slices = own.slices(partition)

@@ -146,6 +146,13 @@ def test_an_index_without_files_and_a_commit_that_cannot_be_read(indexed: Table)
     assert "it cannot be read: " in messages(open_table(indexed.path))[0]
 
 
+def test_a_schema_of_the_metadata_table_that_cannot_be_read(indexed: Table) -> None:
+    """Every write would fail when it takes the schema over."""
+    newest = max(Path(indexed.path, ".hoodie/metadata/.hoodie/timeline").glob("*_*.deltacommit"))
+    newest.write_bytes(newest.read_bytes().replace(b'"HoodieMetadataRecord"', b'"HoodieMetadataRecord#'))
+    assert "it cannot be read: the Avro schema is not JSON" in messages(open_table(indexed.path))[0]
+
+
 def test_files_of_an_index_that_was_dropped_and_built_again_with_fewer_groups(indexed: Table) -> None:
     indexed.drop_index("record_index")
     again = open_table(indexed.path, options={**INDEXES, GROUPS: "1"}, clock=indexed.context.clock)
