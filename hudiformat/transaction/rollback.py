@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hudiformat.blocks import rollback_block
-from hudiformat.errors import CorruptTableError
+from hudiformat.errors import CommitError, CorruptTableError
 from hudiformat.exclusion import forget
 from hudiformat.logfile import LogWriter
 from hudiformat.naming import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
@@ -118,8 +118,15 @@ def roll_back(state: TableState, target: Instant) -> Instant:
     """Delete all that the pending *target* has written, and then the instant itself; the rollback's own instant.
 
     Raises:
+        CommitError: the write has a savepoint, which only a completed one gets: the file that says so is lost.
         StorageError: a file cannot be deleted; the rollback stays pending, and the next writer finishes it.
     """
+    if [done.action for done in state.timeline.completed if done.time == target.time] == [Action.SAVEPOINT]:
+        raise CommitError(
+            f"{state.storage.root}: the write {target} has a savepoint and is not complete: the file of its completion "
+            "is lost. Put a copy of it back, or delete the savepoint to have the write rolled back",
+            path=state.storage.root,
+        )
     requests = tuple(_requests(state, target.time))
     plan = RollbackPlan(InstantInfo(target.time, target.action.value), requests)
     begun = announce(state, Action.ROLLBACK, plan)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, WriteConflictError, open_table
+from hudiformat import CommitError, Table, WriteConflictError, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage
@@ -28,6 +28,22 @@ def test_a_rollback_does_not_touch_what_others_wrote(table: Table) -> None:
         abandoned_task.write_batch(rows(("a", 2, "x", 2), ("b", 2, "x", 2)).to_batches()[0])
         abandoned_task.finish()
     assert tree(Path(table.path)) == before
+
+
+def test_a_write_with_a_savepoint_whose_completion_is_lost_is_not_rolled_back(table: Table) -> None:
+    """The savepoint keeps its files; a rollback took the savepoint for the completion, and writers tried for ever."""
+    table.insert(rows(("a", 1, "x", 1)))
+    commit = table.upsert(rows(("a", 2, "x", 2)))
+    table.savepoint(commit)
+    (lost,) = Path(table.path).rglob(f"{commit.instant}*.deltacommit")
+    lost.unlink()
+    before = data_files(Path(table.path))
+    with pytest.raises(CommitError, match="has a savepoint and is not complete: the file of its completion is lost"):
+        table.upsert(rows(("b", 3, "x", 3)))
+    assert data_files(Path(table.path)) == before
+    table.delete_savepoint(commit)
+    table.upsert(rows(("b", 3, "x", 3)))
+    assert content(table) == [("a", 1, "x", 1), ("b", 3, "x", 3)]
 
 
 def test_a_failed_write_of_hudis_whose_markers_are_gone(own_golden: Callable[[str], Path]) -> None:
