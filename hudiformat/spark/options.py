@@ -86,7 +86,7 @@ class SourceOptions:
     def of_table(self) -> dict[str, str]:
         """The options that the table takes."""
         ours = {*_OURS, *_OPERATION_KEYS, *_SPARKS_OWN}
-        return {key: value for key, value in self.given.items() if key not in ours}
+        return {key: value for key, value in self.given.items() if key.lower() not in ours}
 
     def table(self) -> Table:
         """The table, opened.

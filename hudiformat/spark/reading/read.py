@@ -13,7 +13,7 @@ from hudiformat.naming import checks_arguments, one_or_more
 from hudiformat.query import Moment, moment_text, plan_snapshot
 from hudiformat.shuffle import arrow_schema, in_task, quoted, spark_schema, tasks_at_once
 from hudiformat.spark.errors import reraised
-from hudiformat.spark.options import AS_OF, COLUMNS, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
+from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
 from hudiformat.spark.reading.conditions import pruning
 from hudiformat.spark.reading.native import native_slices, parquet, without_impossible
 from hudiformat.spark.reading.pieces import Piece, SlicePiece, every_column, pieces, read_piece
@@ -30,7 +30,7 @@ def read(
     as_of: Moment | None = None,
     columns: str | Sequence[str] | None = None,
     filter: str | None = None,  # noqa: A002 - the name that the other readers have
-    query: str = SNAPSHOT,
+    query: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The rows of the table at *path*, as they are now or were *as_of* an instant or a date.
@@ -38,7 +38,7 @@ def read(
     *columns* picks columns, the meta fields included; *filter* is a condition of Spark SQL.  Partitions, files and
     columns are pruned by them now, when this is called; what the data frame is asked afterwards prunes row groups and,
     where there are no log files to merge, columns.  *query* is ``snapshot``, ``read_optimized``, ``incremental`` or
-    ``cdc``, whose span *options* name as for the data source.
+    ``cdc``, whose span *options* name as for the data source.  *options* may say all of this too; arguments go first.
 
     Base files that need no merging are read by Spark's own Parquet reader, the other file slices by tasks in Python.
     ``hudiformat.spark.native`` says for which storages: ``auto``, local files and HDFS; ``true``, all; ``false``, none.
@@ -49,18 +49,20 @@ def read(
 
     Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
     """
-    given = {**(options or {}), "path": path, QUERY: query}
+    given = {**(options or {}), "path": path}
+    given |= {} if query is None else {QUERY: query}
     given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
     given |= {} if columns is None else {COLUMNS: ",".join(one_or_more(columns))}
-    asked = SourceOptions(given)
+    of_options = given.pop(FILTER, None)  # Spark applies it
+    where, asked = of_options if filter is None else filter, SourceOptions(given)
     with reraised():
         every = every_column(asked)
         wanted = asked.columns or every.names
-        named = None if filter is None else columns_named(filter, every)
-        needed = every.names if filter is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
-        rows = _rows(spark, asked, needed, None if filter is None else pruning(spark, filter, every))
-    if filter is not None:
-        rows = rows.where(filter)
+        named = None if where is None else columns_named(where, every)
+        needed = every.names if where is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
+        rows = _rows(spark, asked, needed, None if where is None else pruning(spark, where, every))
+    if where is not None:
+        rows = rows.where(where)
     return rows.select(*map(quoted, wanted)) if list(wanted) != needed else rows
 
 

@@ -103,6 +103,19 @@ def test_incremental_queries_and_changes(spark: SparkSession, tmp_path: Path) ->
         hudi_spark.read(spark, golden.path, query="incremental")
 
 
+def test_options_may_say_what_arguments_say(spark: SparkSession, filled: hf.Table) -> None:
+    first = filled.timeline.completed[0].time
+    begin = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.read.begin.instanttime": str(filled.timeline.completed[0].completion_time),
+    }
+    assert [row["v"] for row in hudi_spark.read(spark, filled.path, options=begin).collect()] == [100]
+    assert hudi_spark.read(spark, filled.path, query="snapshot", options=begin).count() == 30
+    some = {"hudiformat.filter": "abs(v) >= 29", "hudiformat.columns": "v", "as.of.instant": first}
+    assert [row["v"] for row in hudi_spark.read(spark, filled.path, options=some).collect()] == [29]
+    assert [row["v"] for row in hudi_spark.read(spark, filled.path, filter="v = 0", options=some).collect()] == [0]
+
+
 def test_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     assert hudi_spark.read(spark, table.path).count() == 0
