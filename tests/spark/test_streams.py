@@ -77,6 +77,19 @@ def test_a_batch_of_no_stream_is_refused(spark: SparkSession, table: hf.Table) -
     assert hudi_spark.write_batch(df, table.path, 0, options=name) is None
 
 
+def test_the_operation_of_a_batch_may_be_an_option(spark: SparkSession, table: hf.Table) -> None:
+    df = spark.createDataFrame([("a", 1)], "id string, ts bigint")
+    options = {
+        "hoodie.datasource.write.streaming.checkpoint.identifier": "mine",
+        "hoodie.datasource.write.operation": "insert",
+    }
+    for number in range(2):
+        hudi_spark.write_batch(df, table.path, number, options=options)
+    assert ids(table) == ["a", "a"]
+    hudi_spark.write_batch(df, table.path, 2, operation="insert_overwrite_table", options=options)
+    assert ids(table) == ["a"]
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("unmeasured")
 def test_a_query_that_is_killed_loses_and_doubles_no_row(java: Path, tmp_path: Path) -> None:

@@ -123,12 +123,13 @@ def write_batch(
     path: str,
     batch_id: int,
     *,
-    operation: str = "upsert",
+    operation: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Commit | None:
     """Write a batch of a stream, in one commit, or pass it over where the table has it; for ``foreachBatch``.
 
     The stream is known by the id of its query, or by ``hoodie.datasource.write.streaming.checkpoint.identifier``.
+    *operation*, or else ``hoodie.datasource.write.operation``, says how the rows are written, by default ``upsert``.
 
     Raises:
         OptionError: there is no such operation, or *df* is of no stream and none is named.
@@ -136,7 +137,8 @@ def write_batch(
 
     Source: HoodieStreamingSink.addBatch, Hudi 1.2.0.
     """
-    asked = SourceOptions({**(options or {}), "path": path, "operation": operation})
+    given = {} if operation is None else {"operation": operation}
+    asked = SourceOptions({**(options or {}), "path": path, **given})
     asked = asked.among(tasks_at_once(df.sparkSession))
     writer = asked.get(WRITER) or _query_id(df.sparkSession)
     if writer is None:
