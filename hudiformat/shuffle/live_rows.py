@@ -38,7 +38,7 @@ def live_rows(
 
     With *where* only those for which it is true.  With *stored* the columns of :func:`as_stored` too.
     """
-    query = SliceQuery(reader, [RECORD_KEY, *columns.names], where)
+    query = SliceQuery(reader, list(dict.fromkeys([RECORD_KEY, *columns.names])), where)
     more = [field.with_name(f"{STORED}{field.name}") for field in query.stored_schema] if stored else []
     tags = [StructField(name, StringType()) for name in (PATH, KEY, group)]
     kind = StructType([*spark_schema(pa.schema([*columns, *more])).fields, *tags])

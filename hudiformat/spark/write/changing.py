@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from hudiformat.api import check_updated
+from hudiformat.basefile import is_meta_field
+from hudiformat.conditions import columns_named
 from hudiformat.naming import checks_arguments
 from hudiformat.options import Operation
 from hudiformat.query import PartitionPruner
@@ -34,6 +37,7 @@ from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.reading.conditions import pruning
 from hudiformat.spark.services import with_tasks
+from hudiformat.spark.write.literals import column_of
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableContext, TableSchema, TableState
 from hudiformat.timeline import WriteStat
@@ -69,8 +73,7 @@ def update(
     def changed(found: DataFrame, plan: WritePlan) -> DataFrame:
         check_updated(set, plan.schema.arrow.names, key_columns(plan))
         kinds = {field.name: field.dataType for field in spark_schema(plan.schema.arrow).fields}
-        values = {name: one if isinstance(one, Column) else functions.lit(one) for name, one in set.items()}
-        columns = {name: values[name].cast(kinds[name]) for name in values}
+        columns = {name: column_of(one, kinds[name], name) for name, one in set.items()}
         # All at once: each value is made of the row as it was.
         return found.select(*(columns[name].alias(name) if name in columns else quoted(name) for name in found.columns))
 
@@ -125,14 +128,21 @@ def _rows_where(
 ) -> DataFrame:
     """The rows of the table as the write finds it, with PATH, KEY and, in OUT, their file groups."""
     reader = plan.slice_reader(context.merger)
-    condition = pruning(spark, where, schema.arrow)
+    condition = pruning(spark, where, reader.output_schema)
     paths = [path for path, _ in list_partitions(open_storage(plan.root))]
     if condition is not None:
         pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
         paths = [path for path in paths if pruner.may_hold(path)]
     slices = slices_of(plan, paths)
-    live = live_rows(spark, plan.root, reader, slices, schema.arrow, group=OUT, where=condition, stored=True)
+    columns = pa.schema([*_meta_fields(where, reader.output_schema), *schema.arrow])
+    live = live_rows(spark, plan.root, reader, slices, columns, group=OUT, where=condition, stored=True)
     return live.where(where)
+
+
+def _meta_fields(where: str, every: pa.Schema) -> list[pa.Field]:
+    """The meta fields that *where* names; all of them where that is not known."""
+    named = columns_named(where, every)
+    return [one for one in every if is_meta_field(one.name) and (named is None or one.name in named)]
 
 
 def _tagged(found: DataFrame, plan: WritePlan, schema: TableSchema, *, deletes: bool) -> DataFrame:

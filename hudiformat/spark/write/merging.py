@@ -14,6 +14,7 @@ from functools import partial, reduce
 from typing import cast
 
 from pyspark.sql import Column, DataFrame, functions
+from pyspark.sql.types import StructField
 
 from hudiformat.api import check_clause
 from hudiformat.conditions import Clause, Delete, Insert, Update
@@ -47,6 +48,7 @@ from hudiformat.shuffle import (
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import open_for_tasks
 from hudiformat.spark.services import with_tasks
+from hudiformat.spark.write.literals import column_of
 from hudiformat.table import RowKeys, TableSchema, TableState
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
@@ -92,7 +94,8 @@ def merge(
             check_clause(clause, schema.arrow.names, _fixed_columns(plan))
         with ExitStack() as stack:
             stack.enter_context(planned_once(source.sparkSession, 0))
-            rows = cached(_one_per_key(_tagged(source, plan, schema), plan), stack)
+            named = _named_alike(source, schema.arrow.names)
+            rows = cached(_one_per_key(_tagged(named, plan, schema), plan), stack)
             reader = plan.slice_reader(context.merger)
             if plan.options.is_global:
                 target = rows_everywhere(rows, plan, reader, schema.arrow, stack, group=OUT)
@@ -117,6 +120,14 @@ def merge(
 def _fixed_columns(plan: WritePlan) -> Sequence[str]:
     """The columns that no clause sets: a row may change its partition where all partitions are looked through."""
     return RowKeys.of(plan.config).key_fields if plan.options.is_global else key_columns(plan)
+
+
+def _named_alike(source: DataFrame, names: Sequence[str]) -> DataFrame:
+    """*source* with columns called as the table calls them, where Spark takes both names for one."""
+    if (source.sparkSession.conf.get("spark.sql.caseSensitive") or "").lower() == "true":
+        return source
+    of_table = {name.lower(): name for name in names if name not in source.columns}
+    return source.toDF(*(name if name in names else of_table.get(name.lower(), name) for name in source.columns))
 
 
 def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
@@ -154,7 +165,7 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
     columns = []
     for field in spark_schema(schema.arrow).fields:
         kept = functions.col(f"{STORED}{field.name}" if field.name in stored else _named(TARGET, field.name))
-        values = [_value(clause, field.name, kept, in_source=field.name in has) for clause in clauses]
+        values = [_value(clause, field, kept, in_source=field.name in has) for clause in clauses]
         value = functions.col(_named(SOURCE, field.name)) if field.name in keys else _chosen(values)
         columns.append(value.cast(field.dataType).alias(field.name))
     is_delete = functions.col(_CLAUSE).isin([n for n, clause in enumerate(clauses) if isinstance(clause, Delete)])
@@ -175,11 +186,12 @@ def _condition(clause: Clause) -> Column:
     return functions.lit(True) if clause.condition is None else _column(clause.condition)
 
 
-def _value(clause: Clause, name: str, kept: Column, *, in_source: bool) -> Column:
+def _value(clause: Clause, field: StructField, kept: Column, *, in_source: bool) -> Column:
     """What a clause puts into a column, in which the table has the value *kept*."""
+    name = field.name
     if not isinstance(clause, Delete):
         if clause.values is not None and name in clause.values:
-            return _column(clause.values[name])
+            return column_of(clause.values[name], field.dataType, name)
         if clause.values is None and in_source:
             return functions.col(_named(SOURCE, name))
     return functions.lit(None) if isinstance(clause, Insert) else kept

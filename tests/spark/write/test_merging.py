@@ -103,6 +103,21 @@ def test_without_values_the_columns_of_the_source_are_taken(spark: SparkSession,
     assert (rows["k1"], rows["new"]) == ((2, 1.0), (2, None))
 
 
+def test_names_of_columns_may_be_in_another_case_as_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", index="SIMPLE")
+    source = changes(spark, ("k1", 2, "p1", 5.0), ("k1", 3, "p1", 6.0), ("new", 2, "p0", 7.0))
+    source = source.toDF("ID", "Ts", "P", "Price")
+    only = Update(condition=expr("source.PRICE = 6"))
+    hudi_spark.merge(source, table.path, when_matched=[only], when_not_matched=[Insert()])
+    assert {key: prices(table)[key] for key in ("k1", "new")} == {"k1": 6.0, "new": 7.0}
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(Exception, match="id"):
+            hudi_spark.merge(source, table.path, when_matched=[Update()])
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
 def test_rows_without_a_clause_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
     table = create(tmp_path / "table")
     source = changes(spark, ("k1", 2, "p1", 5.0), ("new", 2, "p0", 6.0))

@@ -1,0 +1,60 @@
+"""Values of Python as columns of Spark, for a column of the table whose type is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, time
+from typing import Any, cast
+
+from pyspark.sql import Column, functions
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, MapType, StructType, TimestampNTZType
+
+from hudiformat.errors import SchemaError, shown, unknown_column
+
+
+def column_of(value: object, kind: DataType, name: str) -> Column:
+    """*value*, a column or what Python has for one, as a column of type *kind*; *name* is for errors.
+
+    Spark's own literals have no structures and maps, and make of a time without a zone a moment, which the zone of the
+    session then turns into another time.
+
+    Raises:
+        SchemaError: a structure has a field that *kind* does not have, or is no structure.
+    """
+    if hasattr(value, "isNotNull"):  # on Connect columns are of a class of their own
+        return cast("Column", value).cast(kind)
+    if value is None:
+        return functions.lit(None).cast(kind)
+    if isinstance(kind, StructType | MapType | ArrayType):
+        return _nested(value, kind, name).cast(kind)
+    if isinstance(kind, TimestampNTZType) and isinstance(value, datetime) and value.tzinfo is None:
+        return functions.lit(value.isoformat(sep=" ")).cast(kind)
+    if isinstance(value, time) and isinstance(kind, LongType | IntegerType):
+        return functions.lit(_since_midnight(value, kind)).cast(kind)
+    return functions.lit(value).cast(kind)
+
+
+def _nested(value: Any, kind: StructType | MapType | ArrayType, name: str) -> Column:
+    if isinstance(kind, StructType):
+        return _structure(value, kind, name)
+    if isinstance(kind, MapType):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        parts = [(column_of(key, kind.keyType, name), column_of(one, kind.valueType, name)) for key, one in pairs]
+        return functions.create_map(*(part for pair in parts for part in pair))
+    return functions.array(*(column_of(one, kind.elementType, name) for one in value))
+
+
+def _structure(value: Any, kind: StructType, name: str) -> Column:
+    fields = value.asDict() if hasattr(value, "asDict") else value
+    if not isinstance(fields, Mapping):
+        raise SchemaError(f"column {name} of type {kind.simpleString()}: expected a dict, found {shown(value)}")
+    if strange := next((one for one in fields if one not in kind.names), None):
+        raise unknown_column(f"{name}.{strange}", [f"{name}.{one}" for one in kind.names])
+    inner = [column_of(fields.get(one.name), one.dataType, f"{name}.{one.name}").alias(one.name) for one in kind]
+    return functions.struct(*inner)
+
+
+def _since_midnight(value: time, kind: DataType) -> int:
+    """A time of day as Spark shows those of the table: in microseconds, or of 32 bits in milliseconds."""
+    micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    return micros if isinstance(kind, LongType) else micros // 1000
