@@ -8,9 +8,21 @@ from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffle
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
 from hudiformat.shuffle.live_rows import STORED, as_stored, live_rows, one_per_key
-from hudiformat.shuffle.schema import arrow_schema, spark_schema
+from hudiformat.shuffle.schema import arrow_schema, has_time_of_day, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
-from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH, cached, key_columns, paths_of, quoted, with_tags
+from hudiformat.shuffle.tagging import (
+    GROUP,
+    KEY,
+    NEW,
+    OUT,
+    PATH,
+    cached,
+    check_has_paths,
+    key_columns,
+    paths_of,
+    quoted,
+    with_tags,
+)
 from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write_token
 from hudiformat.shuffle.workers import in_task, settle
 
@@ -26,9 +38,11 @@ __all__ = [
     "arrow_schema",
     "as_stored",
     "cached",
+    "check_has_paths",
     "cut_by_rows",
     "decode_stats",
     "encode_stats",
+    "has_time_of_day",
     "in_task",
     "kept_keys",
     "key_columns",

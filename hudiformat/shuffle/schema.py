@@ -19,6 +19,8 @@ _SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
     (spark.FloatType, pa.float32()),
     (spark.DoubleType, pa.float64()),
     (spark.StringType, pa.string()),
+    (spark.CharType, pa.string()),
+    (spark.VarcharType, pa.string()),
     (spark.BinaryType, pa.binary()),
     (spark.DateType, pa.date32()),
     (spark.TimestampType, pa.timestamp("us", tz="UTC")),
@@ -44,6 +46,22 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
 def spark_schema(schema: pa.Schema) -> spark.StructType:
     """The Spark schema of rows that are read as *schema*."""
     return spark.StructType([_spark_field(field) for field in schema])
+
+
+def with_times(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """*batch* with times of day in the columns that have them in *target*, of the numbers that Spark has of them."""
+    for number, one in enumerate(batch.schema):
+        kind = target.field(one.name).type if one.name in target.names else one.type
+        if kind != one.type and has_time_of_day(kind):
+            batch = batch.set_column(number, one.with_type(kind), batch.column(number).cast(kind))
+    return batch
+
+
+def has_time_of_day(kind: pa.DataType) -> bool:
+    """Whether values of *kind* are times of day, or have some."""
+    if pa.types.is_nested(kind):
+        return any(has_time_of_day(kind.field(number).type) for number in range(kind.num_fields))
+    return bool(pa.types.is_time(kind))
 
 
 def _arrow_field(field: spark.StructField, path: str) -> pa.Field:

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.index import numbers_by_path, rows_by_value
+from hudiformat.shuffle.schema import arrow_schema
 from hudiformat.shuffle.workers import in_task, settle
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableSchema
@@ -45,14 +46,28 @@ def with_tags(df: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
 
 
 def paths_of(df: DataFrame, config: TableConfig, schema: TableSchema) -> list[str]:
-    """The partition paths of the rows of *df*, which have the columns of *schema*."""
+    """The partition paths of the rows of *df*, which have the columns of *schema*.
+
+    Raises:
+        DataError: a partition column is missing.
+    """
     names = list(RowKeys.of(config).partition_fields)
+    if not names:
+        return [] if df.isEmpty() else [""]
+    check_has_paths(config, arrow_schema(df.schema))
     rows = (
         df.select(*map(quoted, names))
         .distinct()
         .mapInArrow(in_task(_paths, config, schema.only(names)), f"{PATH} string")
     )
     return sorted({row[0] for row in rows.collect()})
+
+
+def check_has_paths(config: TableConfig, columns: pa.Schema) -> None:
+    """Raise a DataError where rows with these *columns* have no partition path, as one is missing."""
+    keys = RowKeys.of(config)
+    own = [one if one.name in keys.partition_fields else one.with_type(pa.null()) for one in columns]
+    keys.partition_paths(pa.schema(own).empty_table())
 
 
 def _paths(config: TableConfig, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

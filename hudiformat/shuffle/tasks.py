@@ -15,6 +15,7 @@ from hudiformat.naming import WriteToken
 from hudiformat.options import REPLACING, Operation
 from hudiformat.shuffle.batches import gathered
 from hudiformat.shuffle.packing import unpacked
+from hudiformat.shuffle.schema import with_times
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
@@ -116,7 +117,7 @@ def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.Re
 
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows as *schema* has them, with KEY, NEW and OUT."""
-    fitted = schema.fit(_without_tags(batch))
+    fitted = schema.fit(with_times(_without_tags(batch), schema.arrow))
     tags = [name for name in (NEW, OUT) if batch.schema.get_field_index(name) >= 0]
     added = {KEY: keys.record_keys(fitted)} | {name: batch[name] for name in tags}
     return pa.RecordBatch.from_arrays([*fitted.columns, *added.values()], names=[*fitted.schema.names, *added])

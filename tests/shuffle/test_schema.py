@@ -49,6 +49,11 @@ def test_what_spark_has_no_type_for_is_read_as_the_nearest(kind: pa.DataType, re
     assert spark_schema(pa.schema([("x", kind)]))["x"].dataType == read_as
 
 
+@pytest.mark.parametrize("kind", [types.CharType(5), types.VarcharType(5)])
+def test_texts_of_limited_length_are_texts(kind: types.DataType) -> None:
+    assert arrow_schema(types.StructType([types.StructField("x", kind)])).field("x").type == pa.string()
+
+
 @pytest.mark.parametrize("kind", [pa.uint64(), pa.dense_union([pa.field("a", pa.int32())])])
 def test_what_has_no_type_in_spark_is_refused(kind: pa.DataType) -> None:
     with pytest.raises(SchemaError, match=r"'x' of type .* has no type in Spark"):

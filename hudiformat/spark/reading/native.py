@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, StructType
 from hudiformat.errors import SchemaError
 from hudiformat.naming import join_path
 from hudiformat.query import SlicePlan, stored_columns
-from hudiformat.shuffle import quoted, spark_schema
+from hudiformat.shuffle import has_time_of_day, quoted, spark_schema
 from hudiformat.storage import Storage
 from hudiformat.view import FileSlice
 
@@ -120,13 +120,7 @@ def _is_reachable(root: str, asked: str) -> bool:
 def _needs_python(shown: pa.Schema) -> bool:
     """Whether names are alike but for their case, or a column has times of day, which Spark's reader has not."""
     names = [name.lower() for name in shown.names]
-    return len(set(names)) < len(names) or any(_has_time_of_day(field.type) for field in shown)
-
-
-def _has_time_of_day(kind: pa.DataType) -> bool:
-    if pa.types.is_nested(kind):
-        return any(_has_time_of_day(kind.field(number).type) for number in range(kind.num_fields))
-    return bool(pa.types.is_time(kind))
+    return len(set(names)) < len(names) or any(has_time_of_day(field.type) for field in shown)
 
 
 def _is_plain(one: FileSlice, *, with_logs: bool) -> bool:

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
-from hudiformat.shuffle import arrow_schema, kept_keys, spark_schema, write_token
+from hudiformat.shuffle import arrow_schema, check_has_paths, kept_keys, spark_schema, write_token
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
@@ -78,6 +78,8 @@ class HudiDataSource(DataSource):
         operation = self._options.batch_operation(overwrite=overwrite)
         context = table_for(self._options, arrow_schema(schema)).context
         if operation is Operation.DELETE_PARTITION:
+            if self._options.partitions_to_delete is None:
+                check_has_paths(context.config, arrow_schema(schema))
             return PartitionDeleter(self._options, context.config, context.state().schema)
         state = before_write(context.state())
         checked = check_rows(state, operation, _as_written(schema, state))

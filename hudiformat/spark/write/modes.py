@@ -55,11 +55,12 @@ def write(
     ``hoodie.datasource.write.operation`` says how, by default ``upsert``.  The modes are Spark's: ``append``;
     ``overwrite``, which replaces all rows, or with the operation ``insert_overwrite`` those of the partitions that *df*
     has rows for, while the table and its history stay; ``ignore``, which does nothing where there is a table; and
-    ``errorifexists``.  *partition_by* names the partition columns of a new table.
+    ``errorifexists``.  *partition_by* names the partition columns of a new table, and those that another has.
 
     Raises:
         TableExistsError: there is a table, in the mode ``errorifexists``.
-        OptionError: no such mode or operation; or there is no table, and no record key to make one with.
+        OptionError: no such mode or operation; there is no table, and no record key to make one with; or the table has
+            other partition columns than *partition_by*.
         HudiFormatError: whatever else stops the write.
 
     Source: HoodieSparkSqlWriter.write, Hudi 1.2.0.
@@ -103,8 +104,15 @@ def table_for(asked: SourceOptions, schema: pa.Schema, partition_by: Sequence[st
         HudiFormatError: as for :func:`hudiformat.create_table`.
     """
     table = _table(asked)
-    if table is not None:
-        return table
-    with suppress(TableExistsError):  # another writer has just made it
-        create_from_keys(asked.path, schema=schema, options=asked.of_table, partition_by=partition_by)
-    return asked.table()
+    if table is None:
+        with suppress(TableExistsError):  # another writer has just made it
+            create_from_keys(asked.path, schema=schema, options=asked.of_table, partition_by=partition_by)
+        table = asked.table()
+    own = table.context.config.partition_fields
+    if partition_by is not None and tuple(partition_by) != own:
+        raise OptionError(
+            f"partition_by: the partition columns of the table are {', '.join(own) or 'none'}, and cannot be "
+            f"{', '.join(partition_by) or 'none'}",
+            option="partition_by",
+        )
+    return table

@@ -62,6 +62,46 @@ def test_the_modes_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
         hudi_spark.write(first, str(path), mode="upsert", options=KEYS)
 
 
+@pytest.mark.parametrize("columns", ["uuid", ["city", "uuid"], []])
+def test_a_table_keeps_its_partition_columns(spark: SparkSession, tmp_path: Path, columns: str | list[str]) -> None:
+    path, df = str(tmp_path / "trips"), trips(spark, ("a", 1, "x", 1.0))
+    for _ in range(2):
+        hudi_spark.write(df, path, partition_by="city", options=KEYS)
+    with pytest.raises(hf.OptionError, match="the partition columns of the table are city, and cannot be"):
+        hudi_spark.write(df, path, partition_by=columns, options=KEYS)
+    assert len(hf.open_table(path).timeline.completed) == 2
+
+
+def test_a_table_without_partitions_is_one_partition_that_rows_are_of(spark: SparkSession, tmp_path: Path) -> None:
+    hudi_spark.register(spark)
+    path, df = str(tmp_path / "trips"), trips(spark, ("a", 1, "x", 1.0), ("b", 1, "y", 2.0))
+    keys = {name: value for name, value in KEYS.items() if "partitionpath" not in name}
+    gone = {"hoodie.datasource.write.operation": "delete_partition"}
+    for by_source in (False, True):
+        hudi_spark.write(df, path, options=keys)
+        for some, left in ((df.where("fare > 9"), 2), (df.where("fare = 1"), 0)):
+            if by_source:
+                some.write.format("hudiformat").options(**gone).mode("append").save(path)
+            else:
+                hudi_spark.write(some, path, options=gone)
+            assert len(fares(Path(path))) == left
+
+
+def test_rows_without_a_partition_column_delete_no_partition(spark: SparkSession, tmp_path: Path) -> None:
+    hudi_spark.register(spark)
+    path, df = str(tmp_path / "trips"), trips(spark, ("a", 1, "x", 1.0), ("b", 1, "y", 2.0))
+    hudi_spark.write(df, path, options=KEYS)
+    gone = {"hoodie.datasource.write.operation": "delete_partition"}
+    message = "the column 'city', which the table's keys are made of, is missing; the columns are uuid, ts, fare"
+    with pytest.raises(hf.DataError, match=message):
+        hudi_spark.write(df.drop("city"), path, options=gone)
+    with pytest.raises(Exception, match=f"DataError: {message}"):
+        df.drop("city").write.format("hudiformat").options(**gone).mode("append").save(path)
+    named = gone | {"hoodie.datasource.write.partitions.to.delete": "x"}
+    df.drop("city").write.format("hudiformat").options(**named).mode("append").save(path)
+    assert fares(Path(path)) == {"b": 2.0}
+
+
 def test_a_table_can_be_made_of_a_data_frame_or_its_schema(spark: SparkSession, tmp_path: Path) -> None:
     df = trips(spark, ("a", 1, "x", 1.0))
     made = hudi_spark.create_table(df, str(tmp_path / "one"), options=KEYS)
