@@ -8,7 +8,7 @@ from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffle
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
 from hudiformat.shuffle.live_rows import STORED, as_stored, live_rows, one_per_key
-from hudiformat.shuffle.schema import arrow_schema, has_time_of_day, spark_schema
+from hudiformat.shuffle.schema import arrow_schema, as_table_has, fit_shown, has_time_of_day, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
 from hudiformat.shuffle.tagging import (
     GROUP,
@@ -37,11 +37,13 @@ __all__ = [
     "STORED",
     "arrow_schema",
     "as_stored",
+    "as_table_has",
     "cached",
     "check_has_paths",
     "cut_by_rows",
     "decode_stats",
     "encode_stats",
+    "fit_shown",
     "has_time_of_day",
     "in_task",
     "kept_keys",

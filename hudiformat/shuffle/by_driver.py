@@ -17,6 +17,7 @@ from hudiformat.index import KEPT, Kept
 from hudiformat.options import REPLACING, DuplicatePolicy, Operation
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.few_keys import as_message
+from hudiformat.shuffle.schema import fit_shown
 from hudiformat.shuffle.slices import slices_of
 from hudiformat.shuffle.tasks import opens_groups
 from hudiformat.shuffle.workers import in_task
@@ -76,8 +77,9 @@ def few_rows(df: DataFrame, plan: WritePlan, schema: TableSchema, data: pa.Table
         found = collected(df, most) if data is None else data
     if found is None:
         return None
-    fitted = pa.Table.from_batches(map(schema.fit, found.to_batches()), schema.arrow)
-    rows = PreparedRows.of(plan.config, fitted)
+    rows = PreparedRows.of(
+        plan.config, pa.Table.from_batches([fit_shown(schema, batch) for batch in found.to_batches()], schema.arrow)
+    )
     return rows if found.nbytes + _bytes_of_files(plan, rows.paths) <= most else None
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, functions
 
 from hudiformat.index import rows_by_value
+from hudiformat.shuffle.schema import fit_shown
 from hudiformat.shuffle.tagging import KEY, NEW, PATH, is_deleted, quoted, with_tags
 from hudiformat.shuffle.workers import in_task
 from hudiformat.sizing import Parallelism
@@ -81,5 +82,5 @@ def summed(parts: Iterable[tuple[str, int, int]]) -> Counts:
 
 def _with_paths(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        paths = RowKeys.of(plan.config).partition_paths(schema.fit(batch.drop_columns(_COUNT)))
+        paths = RowKeys.of(plan.config).partition_paths(fit_shown(schema, batch.drop_columns(_COUNT)))
         yield pa.RecordBatch.from_arrays([paths, batch[_COUNT]], names=[PATH, _COUNT])

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from hudiformat.errors import SchemaError
+from hudiformat.errors import DataError, SchemaError
+from hudiformat.table import TableSchema
 
 _SIMPLE: tuple[tuple[type[spark.DataType], pa.DataType], ...] = (
     (spark.BooleanType, pa.bool_()),
@@ -48,13 +49,53 @@ def spark_schema(schema: pa.Schema) -> spark.StructType:
     return spark.StructType([_spark_field(field) for field in schema])
 
 
-def with_times(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
-    """*batch* with times of day in the columns that have them in *target*, of the numbers that Spark has of them."""
-    for number, one in enumerate(batch.schema):
-        kind = target.field(one.name).type if one.name in target.names else one.type
-        if kind != one.type and has_time_of_day(kind):
-            batch = batch.set_column(number, one.with_type(kind), batch.column(number).cast(kind))
-    return batch
+def as_table_has(columns: pa.Schema, table: pa.Schema) -> pa.Schema:
+    """*columns* of a data frame with the types of *table* where Spark shows these as those of the data frame."""
+    return pa.schema(
+        [
+            one.with_type(_as_stored(one.type, table.field(one.name).type)) if one.name in table.names else one
+            for one in columns
+        ]
+    )
+
+
+def fit_shown(schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """*batch*, which Spark has given, as :meth:`TableSchema.fit` does: what Spark has no type for is as in the table.
+
+    Raises:
+        DataError: a value that the column of the table cannot hold.
+        SchemaError: as for :meth:`TableSchema.fit`.
+    """
+    wanted = as_table_has(batch.schema, schema.arrow)
+    for number, (own, one) in enumerate(zip(batch.schema, wanted, strict=True)):
+        if own.type != one.type:
+            batch = batch.set_column(number, one, _cast(batch.column(number), one))
+    return schema.fit(batch)
+
+
+def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
+    try:
+        return values.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column {field.name} of type {field.type} in the table: {error}", column=field.name) from None
+
+
+def _as_stored(given: pa.DataType, own: pa.DataType) -> pa.DataType:
+    """*own* where Spark shows it as *given*, else *given*; so are the types inside of nested ones."""
+    if given == own or pa.types.is_null(given):
+        return given
+    if pa.types.is_struct(given) and pa.types.is_struct(own):
+        inner = {one.name: one.type for one in own.fields}
+        return pa.struct([one.with_type(_as_stored(one.type, inner.get(one.name, one.type))) for one in given.fields])
+    if pa.types.is_list(given) and pa.types.is_list(own):
+        return pa.list_(given.value_field.with_type(_as_stored(given.value_type, own.value_type)))
+    if pa.types.is_map(given) and pa.types.is_map(own):
+        return pa.map_(given.key_type, given.item_field.with_type(_as_stored(given.item_type, own.item_type)))
+    if pa.types.is_nested(own):
+        return given
+    is_moment = pa.types.is_timestamp(given) and given.tz  # in the zone of the session
+    known = pa.timestamp(given.unit, "UTC") if is_moment else given
+    return own if arrow_schema(spark_schema(pa.schema([("", own)]))).field(0).type == known != own else given
 
 
 def has_time_of_day(kind: pa.DataType) -> bool:

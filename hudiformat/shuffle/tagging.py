@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudiformat.index import numbers_by_path, rows_by_value
-from hudiformat.shuffle.schema import arrow_schema
+from hudiformat.shuffle.schema import arrow_schema, fit_shown
 from hudiformat.shuffle.workers import in_task, settle
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableSchema
@@ -72,7 +72,7 @@ def check_has_paths(config: TableConfig, columns: pa.Schema) -> None:
 
 def _paths(config: TableConfig, schema: TableSchema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        paths = RowKeys.of(config).partition_paths(schema.fit(batch))
+        paths = RowKeys.of(config).partition_paths(fit_shown(schema, batch))
         yield pa.RecordBatch.from_arrays([paths], names=[PATH])
 
 
@@ -129,8 +129,8 @@ def tag_rows(plan: WritePlan, keys: TableSchema, batches: Iterable[pa.RecordBatc
 
 def _tags(plan: WritePlan, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Path, file group and record key of rows, of which *batch* has what keys are made of."""
-    fitted, keys = schema.fit(batch), RowKeys.of(plan.config)
-    record_keys, paths = keys.record_keys(fitted), keys.partition_paths(fitted)
+    rows, keys = fit_shown(schema, batch), RowKeys.of(plan.config)
+    record_keys, paths = keys.record_keys(rows), keys.partition_paths(rows)
     groups = pa.repeat("", batch.num_rows)
     if plan.uses_buckets:
         numbers = numbers_by_path(open_storage(plan.root), plan, record_keys, dict(rows_by_value(paths)))

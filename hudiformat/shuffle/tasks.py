@@ -15,7 +15,7 @@ from hudiformat.naming import WriteToken
 from hudiformat.options import REPLACING, Operation
 from hudiformat.shuffle.batches import gathered
 from hudiformat.shuffle.packing import unpacked
-from hudiformat.shuffle.schema import with_times
+from hudiformat.shuffle.schema import fit_shown
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
@@ -63,7 +63,7 @@ def write_rows(plan: WritePlan, schema: TableSchema, batches: Iterable[pa.Record
     with WriteTask(plan, write_token()) as task:
         if opens_groups(plan):
             for batch in last_of_each_key(batches) if plan.combines else batches:
-                task.write_batch(schema.fit(_without_tags(batch)))
+                task.write_batch(fit_shown(schema, _without_tags(batch)))
         else:
             keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
             for path, group, rows in unpacked(batches):
@@ -117,10 +117,10 @@ def _combined(rows: Iterable[pa.RecordBatch], plan: WritePlan) -> Iterable[pa.Re
 
 def _with_keys(keys: RowKeys, schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows as *schema* has them, with KEY, NEW and OUT."""
-    fitted = schema.fit(with_times(_without_tags(batch), schema.arrow))
+    rows = fit_shown(schema, _without_tags(batch))
     tags = [name for name in (NEW, OUT) if batch.schema.get_field_index(name) >= 0]
-    added = {KEY: keys.record_keys(fitted)} | {name: batch[name] for name in tags}
-    return pa.RecordBatch.from_arrays([*fitted.columns, *added.values()], names=[*fitted.schema.names, *added])
+    added = {KEY: keys.record_keys(rows)} | {name: batch[name] for name in tags}
+    return pa.RecordBatch.from_arrays([*rows.columns, *added.values()], names=[*rows.schema.names, *added])
 
 
 def _without_tags(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
 from hudiformat.errors import DataError
+from hudiformat.shuffle import fit_shown
 from hudiformat.table import TableSchema
 
 Message = TypeVar("Message", bound=WriterCommitMessage)
@@ -17,7 +18,9 @@ Message = TypeVar("Message", bound=WriterCommitMessage)
 def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
     """The rows with the columns of *schema*; of a delete, others are left out."""
     names = set(schema.arrow.names)
-    return (schema.fit(batch.select([name for name in batch.schema.names if name in names])) for batch in batches)
+    return (
+        fit_shown(schema, batch.select([name for name in batch.schema.names if name in names])) for batch in batches
+    )
 
 
 def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:

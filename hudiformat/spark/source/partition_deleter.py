@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from hudiformat.api import Table
+from hudiformat.shuffle import fit_shown
 from hudiformat.spark.errors import brief
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.source.messages import results_of
@@ -39,7 +40,7 @@ class PartitionDeleter(DataSourceArrowWriter):
         found: set[str] = set()
         for batch in iterator:
             if self._named is None:
-                rows = self._keys.fit(batch.select(self._keys.arrow.names))
+                rows = fit_shown(self._keys, batch.select(self._keys.arrow.names))
                 found.update(RowKeys.of(self._config).partition_paths(rows).unique().to_pylist())
         return Paths(sorted(found))
 

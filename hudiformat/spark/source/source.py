@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
-from hudiformat.shuffle import arrow_schema, check_has_paths, kept_keys, spark_schema, write_token
+from hudiformat.shuffle import arrow_schema, as_table_has, check_has_paths, kept_keys, spark_schema, write_token
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
@@ -118,8 +118,9 @@ def _as_written(schema: StructType, state: TableState) -> pa.Schema:
 
     Spark hands over the schema of its optimized plan, in which a column of one value cannot be, whatever the user said.
     """
-    names = set(state.schema.arrow.names)
-    return pa.schema([one if one.name in names else one.with_nullable(True) for one in arrow_schema(schema)])
+    table = state.schema.arrow
+    every = as_table_has(arrow_schema(schema), table)
+    return pa.schema([one if table.get_field_index(one.name) >= 0 else one.with_nullable(True) for one in every])
 
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:

@@ -11,7 +11,15 @@ from hudiformat.errors import OptionError
 from hudiformat.naming import checks_arguments
 from hudiformat.options import REPLACING, Operation
 from hudiformat.services import write_and_serve
-from hudiformat.shuffle import QUERY_ID, arrow_schema, cut_by_rows, tasks_at_once, write_everywhere, write_shuffled
+from hudiformat.shuffle import (
+    QUERY_ID,
+    arrow_schema,
+    as_table_has,
+    cut_by_rows,
+    tasks_at_once,
+    write_everywhere,
+    write_shuffled,
+)
 from hudiformat.spark.errors import reraised
 from hudiformat.spark.options import WRITER, SourceOptions, open_for_tasks
 from hudiformat.spark.services import with_tasks
@@ -174,7 +182,7 @@ def write_by(
     context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
-        checked = check_rows(state, operation, arrow_schema(df.schema))
+        checked = check_rows(state, operation, as_table_has(arrow_schema(df.schema), state.schema.arrow))
         schema = checked.schema
         rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import datetime, time, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,6 +134,47 @@ def test_what_is_no_structure_of_the_column_is_refused(
     table.insert(pa.Table.from_pylist([{"k": "a"}], schema=schema))
     with pytest.raises(hf.SchemaError, match=message):
         hudi_spark.update(spark, table.path, {"st": value})
+
+
+NO_TYPE_IN_SPARK = {
+    "at": (pa.timestamp("ms", "UTC"), datetime(2024, 1, 1, 12, tzinfo=timezone.utc)),
+    "local": (pa.timestamp("ms"), datetime(2024, 1, 1, 12)),  # noqa: DTZ001
+    "fixed": (pa.binary(2), b"ab"),
+    "t": (pa.time64("us"), time(1, 2, 3)),
+    "li": (pa.list_(pa.field("element", pa.struct([("t", pa.time32("ms"))]))), [{"t": time(1)}, None]),
+}
+
+
+@each_kind
+@pytest.mark.parametrize("by_source", [False, True])
+def test_columns_of_types_that_spark_lacks_stay_as_they_are(
+    spark: SparkSession, tmp_path: Path, table_type: str, options: dict[str, str], *, by_source: bool
+) -> None:
+    hudi_spark.register(spark)
+    kinds = {name: kind for name, (kind, _) in NO_TYPE_IN_SPARK.items()}
+    schema = pa.schema({"k": pa.string(), "ts": pa.int64(), "p": pa.string(), "v": pa.int64(), **kinds})
+    table = new_table(tmp_path / "t", schema=schema, table_type=table_type, options=options)
+    values = {name: value for name, (_, value) in NO_TYPE_IN_SPARK.items()}
+    wide = [{"k": f"k{number}", "ts": 1, "p": "ab"[number % 2], "v": number, **values} for number in range(6)]
+    table.insert(pa.Table.from_pylist(wide, schema))
+    before = table.snapshot(columns=schema.names).sort_by("k").to_pylist()
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        hudi_spark.update(spark, table.path, {"v": 9}, "v = 1", options=options)
+        hudi_spark.delete_where(spark, table.path, "v = 2", options=options)
+        source = spark.createDataFrame([("k3", 2, "b", 9)], "k string, ts long, p string, v long")
+        hudi_spark.merge(source, table.path, when_matched=[hudi_spark.Update()], options=options)
+        found = hudi_spark.read(spark, table.path, columns=schema.names, filter="k = 'k4'")
+        found = found.withColumn("v", functions.lit(9))
+        if by_source:
+            found.write.format("hudiformat").mode("append").options(**options).save(table.path)
+        else:
+            hudi_spark.upsert(found, table.path, options=options)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    new = {"k1": {"v": 9}, "k3": {"v": 9, "ts": 2}, "k4": {"v": 9}}
+    expected = [row | new.get(row["k"], {}) for row in before if row["k"] != "k2"]
+    assert hf.open_table(table.path).snapshot(columns=schema.names).sort_by("k").to_pylist() == expected
 
 
 def test_key_columns_and_unknown_ones_are_refused(spark: SparkSession, tmp_path: Path) -> None:
