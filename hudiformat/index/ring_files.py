@@ -79,7 +79,7 @@ def _is_in_use(storage: Storage, path: str, rings: Sequence[HashRing]) -> bool:
 
 
 def _names(storage: Storage, path: str) -> list[str]:
-    return [one.name for one in storage.list(join_path(RINGS_FOLDER, path)) if not one.is_dir]
+    return [one.name for one in storage.list(_folder(path)) if not one.is_dir]
 
 
 def _read(storage: Storage, path: str, instant: str) -> HashRing:
@@ -88,4 +88,9 @@ def _read(storage: Storage, path: str, instant: str) -> HashRing:
 
 
 def _file(path: str, instant: str, suffix: str) -> str:
-    return join_path(join_path(RINGS_FOLDER, path), f"{instant}{suffix}")
+    return join_path(_folder(path), f"{instant}{suffix}")
+
+
+def _folder(path: str) -> str:
+    """The folder of a partition's rings: that of all, where the table has no partitions."""
+    return join_path(RINGS_FOLDER, path) if path else RINGS_FOLDER

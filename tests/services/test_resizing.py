@@ -38,6 +38,7 @@ GROWS = {
     "hoodie.parquet.max.file.size": "10000",
     "hoodie.bucket.index.split.threshold": "0.1",
 }
+RINGS = ".hoodie/.bucket_index/consistent_hashing_metadata"
 SHRINKS = {"hoodie.bucket.index.min.num.buckets": "1", "hoodie.bucket.index.merge.threshold": "10"}
 
 
@@ -86,6 +87,23 @@ def test_buckets_are_split_and_merged_again(tmp_path: Path, version: int, metada
     table.clean()
     assert table.verify() == []
     assert commit.action == "replacecommit"
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_the_buckets_of_a_table_without_partitions_are_split_and_merged_too(tmp_path: Path, version: int) -> None:
+    table = ringed(tmp_path / "t", partition_by=[], version=version)
+    before = content(table)
+    assert counts(table) == {"": 2}
+    assert [one.name for one in table.context.storage.list(RINGS)] == ["00000000000000.hashing_meta"]
+    opened(table, GROWS).schedule_clustering()
+    table.rollback(table.timeline.pending[0])
+    assert [one.name for one in table.context.storage.list(RINGS)] == ["00000000000000.hashing_meta"]
+    assert opened(table, GROWS).cluster()
+    assert (counts(table), content(table)) == ({"": 4}, before)
+    table.upsert(some(0, 5, 3))
+    assert opened(table, SHRINKS).cluster()
+    assert (counts(table), len(content(table))) == ({"": 1}, 200)
+    assert table.verify() == []
 
 
 def test_rows_of_a_bucket_are_sorted_where_that_is_asked_for(tmp_path: Path) -> None:
