@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, time
 from typing import Any, cast
 
-from pyspark.sql import Column, functions
+from pyspark.sql import Column, Row, functions
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, MapType, StructType, TimestampNTZType
 
 from hudiformat.errors import SchemaError, shown, unknown_column
@@ -19,7 +19,7 @@ def column_of(value: object, kind: DataType, name: str) -> Column:
     session then turns into another time.
 
     Raises:
-        SchemaError: a structure has a field that *kind* does not have, or is no structure.
+        SchemaError: a structure has a field that *kind* does not have; or a nested value is none of *kind*.
     """
     if hasattr(value, "isNotNull"):  # on Connect columns are of a class of their own
         return cast("Column", value).cast(kind)
@@ -38,20 +38,37 @@ def _nested(value: Any, kind: StructType | MapType | ArrayType, name: str) -> Co
     if isinstance(kind, StructType):
         return _structure(value, kind, name)
     if isinstance(kind, MapType):
-        pairs = value.items() if isinstance(value, Mapping) else value
-        parts = [(column_of(key, kind.keyType, name), column_of(one, kind.valueType, name)) for key, one in pairs]
+        parts = [
+            (column_of(key, kind.keyType, name), column_of(one, kind.valueType, name))
+            for key, one in _pairs(value, kind, name)
+        ]
         return functions.create_map(*(part for pair in parts for part in pair))
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        raise _unfit(value, kind, name, "a list")
     return functions.array(*(column_of(one, kind.elementType, name) for one in value))
 
 
 def _structure(value: Any, kind: StructType, name: str) -> Column:
-    fields = value.asDict() if hasattr(value, "asDict") else value
+    fields = value.asDict() if isinstance(value, Row) else value
     if not isinstance(fields, Mapping):
-        raise SchemaError(f"column {name} of type {kind.simpleString()}: expected a dict, found {shown(value)}")
+        raise _unfit(value, kind, name, "a dict")
     if strange := next((one for one in fields if one not in kind.names), None):
         raise unknown_column(f"{name}.{strange}", [f"{name}.{one}" for one in kind.names])
     inner = [column_of(fields.get(one.name), one.dataType, f"{name}.{one.name}").alias(one.name) for one in kind]
     return functions.struct(*inner)
+
+
+def _pairs(value: Any, kind: MapType, name: str) -> list[tuple[Any, Any]]:
+    try:
+        return list(dict(value).items())
+    except (TypeError, ValueError):
+        raise _unfit(value, kind, name, "a dict") from None
+
+
+def _unfit(value: object, kind: DataType, name: str, expected: str) -> SchemaError:
+    return SchemaError(
+        f"column {name} of type {kind.simpleString()}: expected {expected}, found {shown(value)}", column=name
+    )
 
 
 def _since_midnight(value: time, kind: DataType) -> int:

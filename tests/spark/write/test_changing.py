@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, time, timezone
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,55 +84,6 @@ def test_all_rows_are_updated_without_a_condition_and_texts_are_values(spark: Sp
     table = filled(tmp_path / "t", *KINDS[1])
     hudi_spark.update(spark, table.path, {"v": None, "ts": functions.expr("ts + length(k)")})
     assert {(ts, v) for _, ts, _, v in content(table)} == {(3, None), (4, None)}
-
-
-VALUES = {
-    "local": (pa.timestamp("us"), datetime(2024, 1, 1, 12, 0, 0, 5)),  # noqa: DTZ001
-    "st": (pa.struct([("x", pa.int32()), ("at", pa.timestamp("us"))]), {"x": 2, "at": datetime(2024, 1, 1, 12)}),  # noqa: DTZ001
-    "m": (pa.map_(pa.string(), pa.int64()), {"a": 1, "b": None}),
-    "nothing": (pa.map_(pa.string(), pa.int64()), {}),
-    "li": (pa.list_(pa.struct([("x", pa.int32())])), [{"x": 1}, {}, None]),
-    "empty": (pa.list_(pa.struct([("x", pa.int32())])), []),
-    "t": (pa.time64("us"), time(1, 2, 3, 4)),
-    "t32": (pa.time32("ms"), time(1, 2, 3, 4000)),
-    "by": (pa.binary(), b"xy"),
-    "x": (pa.decimal128(10, 2), Decimal("1.25")),
-}
-
-
-@pytest.mark.parametrize("by", ["update", "merge"])
-def test_values_of_each_type_are_those_that_one_process_writes(spark: SparkSession, tmp_path: Path, by: str) -> None:
-    schema = pa.schema({"k": pa.string(), **{name: kind for name, (kind, _) in VALUES.items()}})
-    tables = [hf.create_table(tmp_path / name, name="t", schema=schema, record_key="k") for name in ("one", "other")]
-    for table in tables:
-        table.insert(pa.Table.from_pylist([{"k": "a"}, {"k": "b"}], schema=schema))
-    values = {name: value for name, (_, value) in VALUES.items()}
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
-        if by == "update":
-            hudi_spark.update(spark, tables[0].path, values, "k = 'a'")
-        else:
-            source = spark.createDataFrame([("a",)], "k string")
-            hudi_spark.merge(source, tables[0].path, when_matched=[hudi_spark.Update(values)])
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-    tables[1].update(values, where="k = 'a'")
-    found = [table.snapshot(columns=schema.names).sort_by("k").to_pylist() for table in tables]
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [(7, "column st of type struct<x:int>: expected a dict, found int 7"), ({"y": 1}, "no column 'st.y'.*st.x")],
-)
-def test_what_is_no_structure_of_the_column_is_refused(
-    spark: SparkSession, tmp_path: Path, value: object, message: str
-) -> None:
-    schema = pa.schema({"k": pa.string(), "st": pa.struct([("x", pa.int32())])})
-    table = hf.create_table(tmp_path / "t", name="t", schema=schema, record_key="k")
-    table.insert(pa.Table.from_pylist([{"k": "a"}], schema=schema))
-    with pytest.raises(hf.SchemaError, match=message):
-        hudi_spark.update(spark, table.path, {"st": value})
 
 
 NO_TYPE_IN_SPARK = {
