@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.conditions import as_expression
-from hudiformat.errors import OptionError
+from hudiformat.errors import DataError, OptionError
 from hudiformat.query import (
     CHANGE_SCHEMA,
     ChangeReader,
@@ -130,7 +130,25 @@ def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of a piece in the schema that was declared to Spark.
 
     Where there is nothing to read, Spark makes up one task with a partition of its own.
+
+    Raises:
+        DataError: a value is none of the type that was declared.
     """
     if isinstance(piece, SlicePiece | ChangePiece):
         for batch in piece.read():
-            yield batch.select(target.names).cast(target)
+            yield _as_declared(batch.select(target.names), target)
+
+
+def _as_declared(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    try:
+        return rows.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        changed = [
+            f"{one.name} of {one.type}"
+            for one, other in zip(rows.schema, target, strict=True)
+            if one.type != other.type
+        ]
+        raise DataError(
+            f"the schema that was given does not fit the table's columns {', '.join(changed)}: {error}; leave it "
+            "out, or give the table's types"
+        ) from None

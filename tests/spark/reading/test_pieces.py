@@ -67,6 +67,14 @@ def test_an_incremental_query_has_to_begin_somewhere(spark: SparkSession, table:
         reader.load(table.path).count()
 
 
+def test_a_schema_that_the_rows_do_not_fit_is_refused_by_name(spark: SparkSession, table: hf.Table) -> None:
+    write(things(spark, 6), table)
+    reader = spark.read.format("hudiformat")
+    assert reader.schema("id string, p long").load(table.path).count() == 6
+    with pytest.raises(Exception, match="DataError: the schema that was given does not fit .* id of string: .*'k"):
+        reader.schema("id int, p int").load(table.path).collect()
+
+
 def test_queries_of_one_frame_do_not_filter_one_another_whatever_spark_hands_down(
     spark: SparkSession, table: hf.Table
 ) -> None:
