@@ -51,12 +51,8 @@ def spark_schema(schema: pa.Schema) -> spark.StructType:
 
 def as_table_has(columns: pa.Schema, table: pa.Schema) -> pa.Schema:
     """*columns* of a data frame with the types of *table* where Spark shows these as those of the data frame."""
-    return pa.schema(
-        [
-            one.with_type(_as_stored(one.type, table.field(one.name).type)) if one.name in table.names else one
-            for one in columns
-        ]
-    )
+    own = {one.name: one.type for one in table}
+    return pa.schema([one.with_type(_as_stored(one.type, own.get(one.name, one.type))) for one in columns])
 
 
 def fit_shown(schema: TableSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
