@@ -52,7 +52,8 @@ def _structure(value: Any, kind: StructType, name: str) -> Column:
     fields = value.asDict() if isinstance(value, Row) else value
     if not isinstance(fields, Mapping):
         raise _unfit(value, kind, name, "a dict")
-    if strange := next((one for one in fields if one not in kind.names), None):
+    known = set(kind.names)
+    if strange := next((one for one in fields if one not in known), None):
         raise unknown_column(f"{name}.{strange}", [f"{name}.{one}" for one in kind.names])
     inner = [column_of(fields.get(one.name), one.dataType, f"{name}.{one.name}").alias(one.name) for one in kind]
     return functions.struct(*inner)
