@@ -19,8 +19,7 @@ class TableFindingKind(Enum):
 
     Or a temporary file, or a spill folder on this machine, of a process that was killed."""
     MISSING = "missing"
-    """A file of the newest slice of its group that a commit names and that is not there, or an empty log file: its rows
-    are lost."""
+    """A file of the newest slice of its group that a commit names and that is not there: its rows are lost."""
     DAMAGED = "damaged"
     """A file that cannot be read, as a whole or in a part."""
     PARTITION = "partition"

@@ -38,7 +38,6 @@ class _Named:
 
     name: BaseFileName | LogFileName
     path: str
-    size: int
 
 
 def verify_table(context: TableContext, *, contents: bool = True, keys: bool = False) -> Iterator[TableFinding]:
@@ -85,7 +84,7 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
     history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
     for partition, entries in list_partitions(state.storage, incomplete=True):
-        files = [found for entry in entries if (found := _parsed(partition, entry.name, entry.size))]
+        files = [found for entry in entries if (found := _parsed(partition, entry.name))]
         yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
         slices = latest_slices(build_slices(partition, entries, state.visibility))
         yield from _missing(slices, files, named.pop(partition, {}))
@@ -114,20 +113,13 @@ def stored_schema(state: TableState) -> pa.Schema:
 
 
 def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
-    """The files of a partition that commits have *named*, each with its instant, and that are not among its *files*.
-
-    A log file that a commit names has a block at least: one that is empty has lost all of them.
-    """
+    """The files of a partition that commits have *named*, each with its instant, and that are not among its *files*."""
     newest = {item.file_id: item.base_instant for item in slices}
-    sizes = {file.path: file.size for file in files}
+    there = {file.path for file in files}
     for path, instant in named.items():
-        file = _parsed("", base_name(path), 0)
-        if file is None or instant < newest.get(file.name.file_id, ""):
-            continue
-        if path not in sizes:
+        file = _parsed("", base_name(path))
+        if file is not None and path not in there and instant >= newest.get(file.name.file_id, ""):
             yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
-        elif not sizes[path] and isinstance(file.name, LogFileName):
-            yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is empty", (instant,))
 
 
 def _named_by_commits(state: TableState) -> dict[str, dict[str, str]]:
@@ -177,9 +169,9 @@ def _of_slice(
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
 
 
-def _parsed(partition: str, name: str, size: int) -> _Named | None:
+def _parsed(partition: str, name: str) -> _Named | None:
     try:
         parsed = LogFileName.parse(name) if name.startswith(".") else BaseFileName.parse(name)
     except NameFormatError:
         return None  # not Hudi's, or no data
-    return _Named(parsed, join_path(partition, name), size)
+    return _Named(parsed, join_path(partition, name))

@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
-
-from hudiformat.blocks import LogBlock, delete_block, encode_block
+from hudiformat.blocks import LogBlock, encode_block
 from hudiformat.logfile import FindingKind, LogFinding, content_error, parts_of, positions_error
-from hudiformat.naming import LogFileName
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.steps import Job, RepairKind, RepairStep
 from hudiformat.repair.taking_away import TakenAway
@@ -75,17 +72,7 @@ def _salvaged(storage: Storage, path: str) -> _Salvaged:
             start = part.offset or 0
             kept.append(bytes(data[start : start + (part.size or 0)]))
         is_odd = False
-    return _Salvaged(b"".join(kept) or _without_rows(path), tuple(lost), hidden)
-
-
-def _without_rows(path: str) -> bytes:
-    """A block that changes nothing: a log file without a block would be taken for one that has lost its rows unseen.
-
-    The file groups of metadata tables begin with such a block in Hudi, too.
-    """
-    folder, _, name = path.rpartition("/")
-    instant = LogFileName.parse(name).instant
-    return encode_block(delete_block(pa.array([], pa.string()), instant=instant, partition_path=folder))
+    return _Salvaged(b"".join(kept), tuple(lost), hidden)
 
 
 def _anew(block: LogBlock) -> bytes:

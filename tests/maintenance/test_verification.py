@@ -61,17 +61,6 @@ def test_a_missing_file(table: Table) -> None:
     assert table.verify()[0].message == "its partition is not there"
 
 
-@pytest.mark.parametrize("contents", [True, False])
-def test_a_log_file_that_is_empty_has_lost_its_blocks(table: Table, *, contents: bool) -> None:
-    """As one is after a power cut; a file without a block has none that is damaged."""
-    (log,) = files(table, "x/.*log*")
-    log.write_bytes(b"")
-    assert found(table, contents=contents) == [("MISSING", f"x/{log.name}")]
-    assert table.verify()[0].message == "a commit names it, and it is empty"
-    table.compact()
-    assert found(table, contents=contents) == []
-
-
 def test_files_of_old_slices_may_be_gone(table: Table) -> None:
     table.compact()
     for old in files(table, "x/.*log*"):

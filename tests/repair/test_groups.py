@@ -121,18 +121,6 @@ def test_a_log_file_that_is_missing_costs_its_rows(tmp_path: Path) -> None:
     assert content(table) == [("a", 1, "x", 1), ("b", 3, "x", 3)]
 
 
-@pytest.mark.parametrize("version", [6, 9])
-def test_a_log_file_that_is_empty_costs_its_rows(version: int, tmp_path: Path) -> None:
-    table = made(tmp_path / "t", version=version)
-    table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
-    commit = table.upsert(rows(("a", 2, "x", 2)))
-    table.upsert(rows(("b", 3, "x", 3)))
-    first, _ = log_files(tmp_path / "t")
-    first.write_bytes(b"")
-    assert one_step(table).lost == f"0 inserts, 1 updates and 0 deletes of {commit.instant}"
-    assert content(table) == [("a", 1, "x", 1), ("b", 3, "x", 3)]
-
-
 def test_damaged_log_files_of_such_a_group_are_read_as_far_as_they_can(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     table.bulk_insert(rows(("a", 1, "x", 1)))

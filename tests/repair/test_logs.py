@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from hudiformat import RepairKind, StepState, Table, open_table
-from hudiformat.logfile import LogReader, verify_log
+from hudiformat import RepairKind, StepState, Table
+from hudiformat.logfile import verify_log
 from hudiformat.repair.alive import Patience
 from hudiformat.repair.logs import plan_logs
 from hudiformat.repair.steps import Job
 from hudiformat.repair.taking_away import TakenAway
 from tests.cli.support import DATA, DELETES, EVOLVED, HIDDEN, UNDECODABLE
-from tests.repair.breaking import age, log_files
-from tests.tables import content, new_table, rows
+from tests.repair.breaking import age
+from tests.tables import new_table, rows
 
 PATH = "x/.a_1.log.1_0-0-0"
 
@@ -48,22 +46,6 @@ def test_blocks_that_can_be_read_stay_as_they_are(tmp_path: Path) -> None:
     assert Path(table.path, PATH).read_bytes() == DATA + EVOLVED
     assert verify_log(Path(table.path, PATH)) == []
     assert len(taken.files) == 1
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_where_nothing_can_be_read_a_block_is_left_that_changes_nothing(version: int, tmp_path: Path) -> None:
-    """Of an empty file nobody knows whether a repair has left it: verifying takes it for one that has lost its rows."""
-    table = made(tmp_path / "t", version)
-    table.upsert(rows(("a", 2, "x", 2)))
-    (log,) = log_files(tmp_path / "t")
-    log.write_bytes(log.read_bytes()[:100])
-    age(tmp_path / "t")
-    (step,) = table.repair(apply=True).steps
-    assert (step.kind, step.state) == (RepairKind.LOG, StepState.DONE)
-    (block,) = LogReader(log)
-    assert block.deletes().num_rows == 0
-    assert open_table(table.path).verify() == []
-    assert content(table) == [("a", 1, "x", 1)]
 
 
 def test_blocks_that_queries_skip_come_back(tmp_path: Path) -> None:
