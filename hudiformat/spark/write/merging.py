@@ -8,6 +8,7 @@ conditions and values the columns are called ``source.<name>`` and ``target.<nam
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, reduce
@@ -126,8 +127,9 @@ def _named_alike(source: DataFrame, names: Sequence[str]) -> DataFrame:
     """*source* with columns called as the table calls them, where Spark takes both names for one."""
     if (source.sparkSession.conf.get("spark.sql.caseSensitive") or "").lower() == "true":
         return source
-    of_table = {name.lower(): name for name in names if name not in source.columns}
-    return source.toDF(*(name if name in names else of_table.get(name.lower(), name) for name in source.columns))
+    given, own = source.columns, set(names)
+    of_table = {name.lower(): name for name in own.difference(given)}
+    return source.toDF(*(name if name in own else of_table.get(name.lower(), name) for name in given))
 
 
 def _tagged(source: DataFrame, plan: WritePlan, schema: TableSchema) -> DataFrame:
@@ -159,8 +161,8 @@ def _found(joined: DataFrame, clauses: Sequence[Clause], schema: TableSchema, pl
     is_new = functions.col(OUT).isNull()
     number = _first([(is_new == isinstance(clause, Insert)) & _condition(clause) for clause in clauses])
     chosen = joined.withColumn(_CLAUSE, number).where(functions.col(_CLAUSE).isNotNull())
-    keys, given = _fixed_columns(plan), joined.columns
-    has = [field.name for field in schema.arrow if given.count(field.name) > 1]
+    keys, given = _fixed_columns(plan), Counter(joined.columns)
+    has = {field.name for field in schema.arrow if given[field.name] > 1}
     stored = () if not plan.options.is_global else RowKeys.of(plan.config).partition_fields
     columns = []
     for field in spark_schema(schema.arrow).fields:
