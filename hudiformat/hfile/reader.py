@@ -200,10 +200,19 @@ class HFileReader:
         batch = self._kept.pop(entry.offset, None)
         if batch is None:
             batch = self._decoded(entry)
-            while self._kept and sum(one.nbytes for one in self._kept.values()) + batch.nbytes > _MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
+            self._make_room(batch.nbytes)
         self._kept[entry.offset] = batch
         return batch
+
+    def _make_room(self, size: int) -> None:
+        """Let go of blocks, the oldest first; other threads may look up keys meanwhile."""
+        kept = list(self._kept.items())
+        size += sum(batch.nbytes for _, batch in kept)
+        for offset, batch in kept:
+            if size <= _MOST_KEPT:
+                return
+            self._kept.pop(offset, None)
+            size -= batch.nbytes
 
     def _decoded(self, entry: IndexEntry) -> pa.RecordBatch:
         block = self._block(entry, BlockType.DATA)

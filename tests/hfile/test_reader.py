@@ -119,6 +119,19 @@ def test_a_look_up_reads_one_data_block() -> None:
     assert end - start < 1100
 
 
+def test_look_ups_in_any_order_read_a_block_once_while_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Watched(BLOCKS)
+    reader = HFileReader(source)
+    source.ranges.clear()
+    for key in ("key 00250", "key 00010", "key 00251", "key 00011"):
+        assert reader.get(key) == f"value {int(key[4:])}".encode()
+    assert len(source.ranges) == 2
+    monkeypatch.setattr("hudiformat.hfile.reader._MOST_KEPT", 1)
+    for key in ("key 00400", "key 00250", "key 00400"):
+        assert reader.get(key) == f"value {int(key[4:])}".encode()
+    assert len(source.ranges) == 5
+
+
 def test_a_key_before_the_first_costs_nothing() -> None:
     source = Watched(BLOCKS)
     reader = HFileReader(source)
