@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import itertools
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +34,7 @@ def _run(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def settle() -> None:
-    """Keep Python's garbage collector away from imported code; to be called as a task begins.
+    """Make ready a worker of Spark's, as a task begins: nothing waits for the kernel or for the garbage collector.
 
     After each task of a worker, PySpark's daemon collects garbage, for which it goes through all objects: 50 to 100 ms
     with this package and its libraries, more than a small task takes, and the worker's next task waits for it.  So what
@@ -40,5 +43,29 @@ def settle() -> None:
     Source: pyspark/daemon.py, the loop of a worker.
     """
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if main is not None and main.name == _DAEMON and next(_tasks) < _FIRST_TASKS:
+    if main is None or main.name != _DAEMON:
+        return
+    _acknowledge_at_once()
+    if next(_tasks) < _FIRST_TASKS:
         gc.freeze()
+
+
+def _acknowledge_at_once() -> None:
+    """Have Linux acknowledge at once what has come from Spark by TCP, which else keeps a task waiting for 40 ms.
+
+    The JVM sends a task's code, then its rows, with Nagle's algorithm: few rows are not sent before the code is
+    acknowledged, and the kernel delays that, as Python has nothing to answer yet.  Nobody but the kernel of the reader
+    can end this from here; no API of PySpark gives the socket, so all of the process are told.
+
+    Source: BasePythonRunner of Spark 4, whose sockets keep the default; SPARK-51667 is the same of another connection.
+    """
+    if not hasattr(socket, "TCP_QUICKACK"):  # other systems wait less, or cannot be told
+        return
+    descriptors = Path("/proc/self/fd")
+    for each in descriptors.iterdir() if descriptors.exists() else ():
+        with suppress(OSError):  # what is no socket, or none of TCP
+            connection = socket.socket(fileno=int(each.name))
+            try:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+            finally:
+                connection.detach()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import gc
 import itertools
+import os
+import socket
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
@@ -53,6 +55,53 @@ def test_elsewhere_nothing_is_put_aside() -> None:
     kept: list[object] = [[]]
     settle()
     assert looked_at(kept)
+
+
+def connected() -> tuple[socket.socket, socket.socket]:
+    """The two ends of a connection, of which the first delays its acknowledgements, as after an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = socket.create_connection(server.getsockname())
+        there, _ = server.accept()
+    here.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+    return here, there
+
+
+def quick(connection: socket.socket) -> bool:
+    return bool(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK))
+
+
+LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux can be told to acknowledge at once")
+
+
+@LINUX
+@pytest.mark.usefixtures("in_worker")
+def test_what_spark_sends_is_acknowledged_at_once_and_other_descriptors_stay_as_they_are(tmp_path: Path) -> None:
+    here, there = connected()
+    left, right = socket.socketpair()  # of no TCP
+    with here, there, left, right, (tmp_path / "file").open("w+") as file:
+        assert not quick(here)
+        settle()
+        assert quick(here)
+        for sender, receiver in ((here, there), (left, right)):
+            sender.sendall(b"rows")
+            assert receiver.recv(4) == b"rows"
+        assert file.write("rows") == 4
+        assert os.fstat(file.fileno()).st_nlink == 1
+
+
+@LINUX
+def test_elsewhere_connections_stay_as_they_are() -> None:
+    here, there = connected()
+    with here, there:
+        settle()
+        assert not quick(here)
+
+
+@pytest.mark.usefixtures("in_worker")
+def test_systems_that_cannot_be_told_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "TCP_QUICKACK", raising=False)
+    monkeypatch.setattr(Path, "iterdir", None)
+    settle()
 
 
 def frozen(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
