@@ -24,7 +24,7 @@ from hudiformat.shuffle.tagging import (
     with_tags,
 )
 from hudiformat.shuffle.tasks import QUERY_ID, decode_stats, encode_stats, write_token
-from hudiformat.shuffle.workers import in_task, settle
+from hudiformat.shuffle.workers import Settling, in_task, settle
 
 __all__ = [
     "GROUP",
@@ -35,6 +35,7 @@ __all__ = [
     "PATH",
     "QUERY_ID",
     "STORED",
+    "Settling",
     "arrow_schema",
     "as_stored",
     "as_table_has",

@@ -33,6 +33,17 @@ def _run(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
     return task(batches)
 
 
+class Settling:
+    """A reader of a data source, which settles a worker as it arrives there.
+
+    It arrives before what it is to read, for which Spark waits before it calls a method.
+    """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        settle()
+
+
 def settle() -> None:
     """Make ready a worker of Spark's, as a task begins: nothing waits for the kernel or for the garbage collector.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 import gc
 import itertools
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import hudiformat
-from hudiformat.shuffle import in_task, settle, workers
+from hudiformat.shuffle import Settling, in_task, settle, workers
 
 pytest.importorskip("pyspark.sql")
 
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
 
 ROOT = Path(hudiformat.__file__).parent
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if ".mapInArrow(" in path.read_text()]
+SPARKS_READERS = {"DataSourceReader", "DataSourceStreamReader"}
+READERS = [
+    path
+    for path in sorted(ROOT.rglob("*.py"))
+    if re.search(r"^class .*\bDataSource(Stream)?Reader\b", path.read_text(), re.MULTILINE)
+]
+
+
+class Reader(Settling):
+    """What it reads."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
 
 
 @pytest.fixture
@@ -87,6 +102,24 @@ def test_what_spark_sends_is_acknowledged_at_once_and_other_descriptors_stay_as_
             assert receiver.recv(4) == b"rows"
         assert file.write("rows") == 4
         assert os.fstat(file.fileno()).st_nlink == 1
+
+
+@LINUX
+@pytest.mark.usefixtures("in_worker")
+def test_a_reader_settles_the_worker_that_it_arrives_in() -> None:
+    here, there = connected()
+    with here, there:
+        assert copy.copy(Reader("rows")).what == "rows"
+        assert quick(here)
+
+
+@pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_reader_does(path: Path) -> None:
+    classes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
+    bases = [[ast.unparse(base) for base in each.bases] for each in classes]
+    found = [each for each in bases if set(each) & SPARKS_READERS]
+    assert found
+    assert all(each[0] == "Settling" for each in found)
 
 
 @LINUX

@@ -27,7 +27,15 @@ from pyspark.sql.types import StructType
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.options import REPLACING, Operation, SortMode
 from hudiformat.services import before_write, serve
-from hudiformat.shuffle import arrow_schema, as_table_has, check_has_paths, kept_keys, spark_schema, write_token
+from hudiformat.shuffle import (
+    Settling,
+    arrow_schema,
+    as_table_has,
+    check_has_paths,
+    kept_keys,
+    spark_schema,
+    write_token,
+)
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import SourceOptions
 from hudiformat.spark.reading.pieces import Piece, output_schema, pieces, read_piece
@@ -131,7 +139,7 @@ def _needs(version: str, feature: str) -> UnsupportedFeatureError:
     )
 
 
-class HudiReader(DataSourceReader):
+class HudiReader(Settling, DataSourceReader):
     """Reads a table, a task per piece of the query.
 
     The pieces are planned beforehand: for a NotImplementedError from ``partitions``, which our UnsupportedFeatureError

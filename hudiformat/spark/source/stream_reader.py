@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from hudiformat.errors import OptionError
 from hudiformat.query import Span, completion_times
+from hudiformat.shuffle import Settling
 from hudiformat.spark.errors import brief, brief_iterator
 from hudiformat.spark.options import QUERY, START, SourceOptions
 from hudiformat.spark.reading.pieces import pieces_within, read_piece
@@ -24,7 +25,7 @@ _EARLIEST, _LATEST = "earliest", "latest"
 _BEFORE_ALL = "000"
 
 
-class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class HudiStreamReader(Settling, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a table as it grows; ``maxCommitsPerTrigger`` limits how much of it is read at a time."""
 
     def __init__(self, options: SourceOptions, target: pa.Schema) -> None:
