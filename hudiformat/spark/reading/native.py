@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -48,8 +47,7 @@ def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[File
         stored = stored_columns(plan.query.reader, storage, one, shown.names)
         return stored is not None and _fits(stored, wanted)
 
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return [one for one, native in zip(with_base, pool.map(is_native, with_base), strict=True) if native]
+    return _those(is_native, with_base, storage)
 
 
 def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
@@ -67,8 +65,15 @@ def without_impossible(slices: Sequence[FileSlice], plan: SlicePlan, storage: St
         wanted, _ = query.reader.row_groups(storage, one, with_logs=query.with_logs, may_hold=query.filter)
         return wanted > 0
 
+    return _those(may_hold, slices, storage)
+
+
+def _those(asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], storage: Storage) -> list[FileSlice]:
+    """Those of *slices* for which *asked* is true; of remote ones several are read at a time."""
+    if storage.capabilities.map:  # threads would only wait for each other here
+        return list(filter(asked, slices))
     with ThreadPoolExecutor(_THREADS) as pool:
-        return [one for one, wanted in zip(slices, pool.map(may_hold, slices), strict=True) if wanted]
+        return [one for one, wanted in zip(slices, pool.map(asked, slices), strict=True) if wanted]
 
 
 def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:
@@ -76,22 +81,23 @@ def parquet(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema:
     reader = spark.read.schema(schema).options(**_AS_WRITTEN)
     start = f"{_scheme_for_spark(root)}/"
     rows = reader.parquet(*(start + join_path(one.partition_path, str(_name(one))) for one in slices))
-    floats = {one.name: _with_nan(rows[quoted(one.name)], one.dataType) for one in schema if _has_floats(one.dataType)}
+    floats = {one.name: _with_nan(quoted(one.name), one.dataType) for one in schema if _has_floats(one.dataType)}
     return rows.withColumns(floats) if floats else rows
 
 
-def _with_nan(value: Column, kind: DataType) -> Column:
-    """*value*, so made that no condition on floating-point numbers in it reaches the scan, where Spark would lose rows.
+def _with_nan(name: str, kind: DataType) -> Column:
+    """The column *name*, so made that no condition on floating-point numbers in it reaches the scan: Spark loses rows.
 
     To Spark NaN is above all numbers, but it is no bound of a row group that Arrow has written: ``n > 5`` would skip
     those whose other numbers are lower.  Conditions on elements of arrays and maps do not reach it anyway.
     """
     if isinstance(kind, DoubleType | FloatType):
-        return functions.nanvl(value, functions.lit(math.nan).cast(kind))
-    if isinstance(kind, StructType):
-        for field in kind:
-            if _has_floats(field.dataType):
-                value = value.withField(quoted(field.name), _with_nan(value.getField(field.name), field.dataType))
+        # As text: each call of a function of Spark's goes to the JVM and back.
+        return functions.expr(f"nanvl({name}, cast('NaN' as {kind.simpleString()}))")
+    value = functions.col(name)
+    for field in kind if isinstance(kind, StructType) else ():
+        if _has_floats(field.dataType):
+            value = value.withField(quoted(field.name), _with_nan(f"{name}.{quoted(field.name)}", field.dataType))
     return value
 
 
