@@ -35,10 +35,11 @@ def read(
 ) -> DataFrame:
     """The rows of the table at *path*, as they are now or were *as_of* an instant or a date.
 
-    *columns* picks columns, the meta fields included; *filter* is a condition of Spark SQL.  Partitions, files and
-    columns are pruned by them now, when this is called; what the data frame is asked afterwards prunes row groups and,
-    where there are no log files to merge, columns.  *query* is ``snapshot``, ``read_optimized``, ``incremental`` or
-    ``cdc``, whose span *options* name as for the data source.  *options* may say all of this too; arguments go first.
+    *columns* picks columns, the meta fields included, and ``[]`` none, which is enough to count the rows; *filter* is a
+    condition of Spark SQL.  Partitions, files and columns are pruned by them now, when this is called; what the data
+    frame is asked afterwards prunes row groups and, where there are no log files to merge, columns.  *query* is
+    ``snapshot``, ``read_optimized``, ``incremental`` or ``cdc``, whose span *options* name as for the data source.
+    *options* may say all of this too; arguments go first.
 
     Base files that need no merging are read by Spark's own Parquet reader, the other file slices by tasks in Python.
     ``hudiformat.spark.native`` says for which storages: ``auto``, local files and HDFS; ``true``, all; ``false``, none.
@@ -52,18 +53,26 @@ def read(
     given = {**(options or {}), "path": path}
     given |= {} if query is None else {QUERY: query}
     given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
-    given |= {} if columns is None else {COLUMNS: ",".join(one_or_more(columns))}
+    picked = None if columns is None else one_or_more(columns)
+    given |= {COLUMNS: ",".join(picked)} if picked else {}
     of_options = given.pop(FILTER, None)  # Spark applies it
     where, asked = of_options if filter is None else filter, SourceOptions(given)
     with reraised():
         every = every_column(asked)
-        wanted = asked.columns or every.names
+        wanted = [] if picked == [] else asked.columns or every.names
         named = None if where is None else columns_named(where, every)
         needed = every.names if where is not None and named is None else list(dict.fromkeys([*wanted, *(named or ())]))
+        needed = needed or [_smallest(every)]  # rows without columns cannot come from Python
         rows = _rows(spark, asked, needed, None if where is None else pruning(spark, where, every))
     if where is not None:
         rows = rows.where(where)
     return rows.select(*map(quoted, wanted)) if list(wanted) != needed else rows
+
+
+def _smallest(every: pa.Schema) -> str:
+    """The name of a column of numbers that are as short as any, or else of the first column."""
+    sizes: dict[str, int] = {field.name: field.type.bit_width for field in every if pa.types.is_primitive(field.type)}
+    return min(sizes, key=sizes.__getitem__, default=str(every.names[0]))
 
 
 def _rows(spark: SparkSession, asked: SourceOptions, columns: list[str], condition: pc.Expression | None) -> DataFrame:

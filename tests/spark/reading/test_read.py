@@ -85,6 +85,27 @@ def test_columns_come_in_their_order(spark: SparkSession, filled: hf.Table) -> N
         hudi_spark.read(spark, filled.path, columns=["nope"])
 
 
+@pytest.mark.parametrize(
+    ("condition", "count"), [(None, 30), ("p = 'a'", 10), ("v = 100", 1), ("p = 'z'", 0), ("upper(p) = 'C'", 10)]
+)
+def test_no_columns_are_enough_to_count_rows(
+    spark: SparkSession, filled: hf.Table, condition: str | None, count: int
+) -> None:
+    found = hudi_spark.read(spark, filled.path, columns=[], filter=condition)
+    assert found.columns == []
+    assert found.count() == count
+    options = {"hudiformat.columns": "v", "hudiformat.spark.native": "false"}
+    assert hudi_spark.read(spark, filled.path, columns=[], filter=condition, options=options).count() == count
+
+
+@pytest.mark.parametrize("query", ["snapshot", "incremental", "cdc"])
+def test_rows_of_each_query_are_counted_without_columns(spark: SparkSession, tmp_path: Path, query: str) -> None:
+    golden = hf.open_table(unpack("v9-mor-cdc-h120", tmp_path).table)
+    begin = {} if query == "snapshot" else {"hoodie.datasource.read.begin.instanttime": "000"}
+    every = hudi_spark.read(spark, golden.path, query=query, options=begin).count()
+    assert hudi_spark.read(spark, golden.path, query=query, columns=[], options=begin).count() == every > 0
+
+
 def test_a_moment_before(spark: SparkSession, filled: hf.Table) -> None:
     first = filled.timeline.completed[0].time
     found = hudi_spark.read(spark, filled.path, as_of=first)
