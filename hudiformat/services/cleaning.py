@@ -163,7 +163,7 @@ class _Planner:
         """Each partition path, and the paths of its files that go."""
         visibility = self.state.visibility
         everything = replace(visibility, replaced={})
-        saved, compacting = self._saved_files(), self._compacting()
+        saved, compacting, busy = self._saved_files(), self._compacting(), self.state.busy_groups
         for path, files in self._listed():
             unwanted: list[FileSlice] = []
             slices = build_slices(path, files, everything)
@@ -171,6 +171,8 @@ class _Planner:
                 replaced_by = visibility.replaced.get((path, file_id))
                 if replaced_by is None:
                     unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
+                elif (path, file_id) in busy:  # the plan is still to read it, although no query does
+                    continue
                 elif self.earliest is None or replaced_by < self.earliest.time:
                     unwanted += group
             names = [item.file_names + _change_logs(item, files) for item in unwanted]

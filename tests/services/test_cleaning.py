@@ -135,6 +135,7 @@ def take(step: str, table: Table, number: int) -> None:
 @example(steps=["save", "compact", "update", "forget"], table_type="MERGE_ON_READ", commits=1)
 @example(steps=["empty", "update"], table_type="MERGE_ON_READ", commits=2)
 @example(steps=["compact", "update"], table_type="MERGE_ON_READ", commits=2)
+@example(steps=["schedule", "empty", "compact"], table_type="MERGE_ON_READ", commits=1)
 def test_what_a_table_object_remembers_leaves_nothing_to_clean(steps: list[str], table_type: str, commits: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = of_kind(Path(folder, "t"), table_type, commits)
