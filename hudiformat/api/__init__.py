@@ -3,7 +3,7 @@
 from hudiformat.api.changing import check_updated
 from hudiformat.api.create import create_table
 from hudiformat.api.from_keys import create_from_keys
-from hudiformat.api.merging import check_clause
+from hudiformat.api.merging import check_clause, refuse_without_key
 from hudiformat.api.stats import SMALL_FILE_LIMIT
 from hudiformat.api.table import Table, open_table
 
@@ -15,4 +15,5 @@ __all__ = [
     "create_from_keys",
     "create_table",
     "open_table",
+    "refuse_without_key",
 ]

@@ -25,7 +25,7 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
         HudiFormatError: as for a delete by keys.
     """
     keys = RowKeys.of(state.config)
-    names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields, *keys.carried]))
     return write_rows(state, operation=Operation.DELETE, data=_with_stored(*rows_of_state(state, names, where)))
 
 
@@ -39,7 +39,7 @@ def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter 
     schema = state.schema.arrow
     keys = RowKeys.of(state.config)
     check_updated(values, schema.names, [*keys.key_fields, *keys.partition_fields])
-    rows, stored = rows_of_state(state, schema.names, where)
+    rows, stored = rows_of_state(state, list(dict.fromkeys([*schema.names, *keys.carried])), where)
     return write_rows(state, operation=Operation.UPSERT, data=_with_stored(_changed(rows, values), stored))
 
 

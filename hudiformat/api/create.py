@@ -47,6 +47,7 @@ from hudiformat.timeline import (
     has_table,
     update_table_config,
 )
+from hudiformat.transaction import carried
 from hudiformat.upkeep import refuse_partitioned_index, set_up_metadata_table
 
 
@@ -68,7 +69,8 @@ def create_table(
     """A new, empty table at *path*: a local path, a URI as ``s3://bucket/table``, or what ``open_storage`` returns.
 
     The columns *record_key* identify records; of two with one key the one with the higher values in the
-    columns *ordering* wins, without *ordering* the newer.  *partition_by* are the columns whose values name the
+    columns *ordering* wins, without *ordering* the newer.  With ``record_key=[]`` each row that is inserted gets a key
+    of its own, in the meta field ``_hoodie_record_key``.  *partition_by* are the columns whose values name the
     folders.  *version* is 9, 8 as Hudi 1.0 makes, or 6 as Hudi 0.14 and 0.15 do; below 9 there is one ordering column,
     and several partition columns need several of the record key.  *options* are Hudi's keys.  Those that every writer
     of the table has to agree on, which index it has and how many buckets, stay in its properties, where Hudi looks for
@@ -154,7 +156,7 @@ def _refuse_unsupported(table_type: str, version: int) -> None:
 
 
 def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
-    RowKeys.of(config).check(schema)
+    RowKeys.of(config).check(carried(config, schema))
     if config.has_ambiguous_keys:
         raise UnsupportedFeatureError(
             f"{AMBIGUOUS_KEYS} cannot be written: name a second key column, or one partition column",
@@ -163,8 +165,6 @@ def _check_keys(config: TableConfig, schema: pa.Schema) -> None:
 
 
 def _check_columns(schema: pa.Schema, *groups: Sequence[str]) -> None:
-    if not groups[0]:
-        raise OptionError("record_key: expected at least one column", option="record_key")
     there = set(schema.names)
     for group in groups:
         for name in group:
@@ -199,6 +199,11 @@ def _index_properties(options: Mapping[str, str], record_key: Sequence[str]) -> 
     chosen = parse_write_options(options)
     if chosen.index_type is not IndexType.BUCKET:
         return {"hoodie.index.type": chosen.index_type.value} if "hoodie.index.type" in options else {}
+    if not record_key:
+        raise UnsupportedFeatureError(
+            "hoodie.index.type=BUCKET hashes the record key: name its columns, or choose another index",
+            feature="buckets without a record key",
+        )
     return {
         "hoodie.index.type": chosen.index_type.value,
         "hoodie.bucket.index.num.buckets": str(chosen.num_buckets),

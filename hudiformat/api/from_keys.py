@@ -39,25 +39,19 @@ def create_from_keys(
 ) -> Table:
     """A new, empty table at *path*, as Hudi's keys in *options* describe it, with Hudi's defaults for the others.
 
-    ``hoodie.datasource.write.recordkey.field`` is needed.  Without ``hoodie.table.name`` the table has the name of its
-    folder.  The table type is COPY_ON_WRITE by default.  *partition_by* takes the place of
-    ``hoodie.datasource.write.partitionpath.field``.
+    Without ``hoodie.datasource.write.recordkey.field`` each row gets a key of its own.  Without ``hoodie.table.name``
+    the table has the name of its folder.  The table type is COPY_ON_WRITE by default.  *partition_by* takes the place
+    of ``hoodie.datasource.write.partitionpath.field``.
 
     Raises:
-        OptionError: the record key is not named, a value is none, or two keys say different things.
+        OptionError: a value is none, or two keys say different things.
         HudiFormatError: as for :func:`hudiformat.create_table`.
     """
-    record_key = _fields(options, _RECORD_KEY)
-    if not record_key:
-        raise OptionError(
-            f"{path}: there is no table, and no record key to make one with: set {_RECORD_KEY[0]} to its columns",
-            option=_RECORD_KEY[0],
-        )
     return create_table(
         path,
         name=_text(options, _NAME) or _name_of(path),
         schema=schema,
-        record_key=record_key,
+        record_key=_fields(options, _RECORD_KEY),
         ordering=_fields(options, _ORDERING),
         partition_by=_fields(options, _PARTITION_BY) if partition_by is None else partition_by,
         table_type=(_text(options, _TABLE_TYPE) or "COPY_ON_WRITE").upper(),

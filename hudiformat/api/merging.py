@@ -21,16 +21,16 @@ import pyarrow.compute as pc
 from hudiformat.api.projecting import projected, value_expression
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
-from hudiformat.errors import DataError, OptionError, SchemaError, shown, unknown_column
+from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, shown, unknown_column
 from hudiformat.index import GROUP, PATH, ExistingRows, Integers, KeyedRows
 from hudiformat.merge import KeyIndex, combined_rows
 from hudiformat.options import Operation
 from hudiformat.query import SliceQuery
 from hudiformat.storage import Storage
-from hudiformat.table import RowKeys, TableSchema, TableState
+from hudiformat.table import RowKeys, TableSchema, TableState, as_reader
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
-from hudiformat.write import PreparedRows, WriteTask, as_reader, check_rows, local_task, suited
+from hudiformat.write import PreparedRows, WriteTask, check_rows, local_task, suited
 
 SOURCE, TARGET, _STORED = "source", "target", "stored"
 
@@ -42,6 +42,7 @@ def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> 
         SchemaError: a clause names a column that the table does not have, or one that keys are made of.
         DataError: several source rows have one key, and no ordering column decides; or as for an upsert.
     """
+    refuse_without_key(state)
     checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
     keys = RowKeys.of(state.config)
     is_global = state.options.is_global
@@ -59,6 +60,16 @@ def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> 
     return write_and_commit(
         state.context, Operation.UPSERT, write_files, seen=state, in_tasks=False, change=checked.change
     )
+
+
+def refuse_without_key(state: TableState) -> None:
+    """Raise an UnsupportedFeatureError where the rows of a source have no key to match by."""
+    if not state.config.record_key_fields:
+        raise UnsupportedFeatureError(
+            f"{state.storage.root}: merge matches rows by their record key, and the table has none: update and delete "
+            "rows by a condition, or upsert rows that a query has shown, with their meta fields",
+            feature="merge without a record key",
+        )
 
 
 def checked_clauses(*groups: object) -> list[Clause]:

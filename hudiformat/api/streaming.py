@@ -17,17 +17,16 @@ import pyarrow.compute as pc
 
 from hudiformat.errors import DataError, WriteConflictError, shown
 from hudiformat.options import Operation, SortMode
-from hudiformat.table import RowKeys, TableState
+from hudiformat.table import RowKeys, TableState, as_reader
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.write import (
     CheckedColumns,
     PreparedRows,
-    as_reader,
     check_rows,
     combine_parts,
+    incoming,
     local_task,
-    suited,
     write_rows,
 )
 
@@ -80,8 +79,7 @@ def _reader(data: Any) -> pa.RecordBatchReader:
 
 
 def _write_large(state: TableState, operation: Operation, reader: pa.RecordBatchReader) -> tuple[Commit, TableState]:
-    if not reader.schema.equals(state.schema.arrow):
-        reader = suited(reader, state.schema.arrow)
+    reader = incoming(state, operation, reader)
     checked = check_rows(state, operation, reader.schema)
     rows = iter([reader])
 

@@ -31,7 +31,13 @@ _TYPES = ("MERGE_ON_READ", "COPY_ON_WRITE")
 @click.argument("table", type=click.Path())
 @click.option("--column", "columns", multiple=True, metavar="NAME=TYPE", help="A column, in this order.")
 @click.option("--like", type=click.Path(), metavar="FILE", help="The columns of a file of rows or an Avro schema.")
-@click.option("--record-key", required=True, callback=split, metavar="A,B", help="The columns that tell records apart.")
+@click.option(
+    "--record-key",
+    required=True,
+    callback=split,
+    metavar="A,B",
+    help="The columns that tell records apart; '' for none.",
+)
 @click.option("--ordering", callback=split, metavar="A,B", help="Of two records with one key the higher one wins.")
 @click.option("--partition-by", callback=split, metavar="A,B", help="The columns whose values name folders.")
 @click.option(
@@ -68,7 +74,7 @@ def create(
             table,
             name=name or table.rstrip("/").rpartition("/")[2],
             schema=schema,
-            record_key=record_key,
+            record_key=[one for one in record_key if one],
             ordering=ordering or (),
             partition_by=partition_by or (),
             table_type=table_type,

@@ -8,6 +8,7 @@ from hudiformat.shuffle.by_tasks import write_found, write_placed, write_shuffle
 from hudiformat.shuffle.describing import phase
 from hudiformat.shuffle.global_lookup import LOCATIONS, location, routed, rows_everywhere, write_everywhere
 from hudiformat.shuffle.live_rows import STORED, as_stored, live_rows, one_per_key
+from hudiformat.shuffle.made_keys import with_made_keys
 from hudiformat.shuffle.schema import arrow_schema, as_table_has, fit_shown, has_time_of_day, spark_schema
 from hudiformat.shuffle.slices import newest_slices, slices_of
 from hudiformat.shuffle.tagging import (
@@ -63,6 +64,7 @@ __all__ = [
     "slices_of",
     "spark_schema",
     "tasks_at_once",
+    "with_made_keys",
     "with_tags",
     "write_everywhere",
     "write_found",

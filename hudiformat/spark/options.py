@@ -6,12 +6,14 @@ Spark hands options over in lower case.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hudiformat.api import Table, open_table
+from hudiformat.basefile import RECORD_KEY
 from hudiformat.errors import OptionError
 from hudiformat.options import REPLACING, Operation
+from hudiformat.timeline import TableConfig
 
 AS_OF = "as.of.instant"
 QUERY = "hoodie.datasource.query.type"
@@ -171,6 +173,15 @@ class SourceOptions:
                 option="operation",
             )
         return operation or Operation.INSERT_OVERWRITE_TABLE
+
+    def for_rows(self, operation: Operation, config: TableConfig, names: Sequence[str]) -> Operation:
+        """*operation*, or where none is named a bulk insert of rows that have no key, as in Hudi: they are all new.
+
+        Source: HoodieSparkSqlWriter.deduceOperation, Hudi 1.2.0.
+        """
+        are_new = not config.record_key_fields and RECORD_KEY not in names
+        is_left_open = operation is Operation.UPSERT and self._operation() is None
+        return Operation.BULK_INSERT if are_new and is_left_open else operation
 
     def _operation(self) -> Operation | None:
         text = next((self.given[key] for key in _OPERATION_KEYS if key in self.given), None)

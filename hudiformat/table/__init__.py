@@ -9,7 +9,7 @@ from hudiformat.table.new_table import check_table_name, new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.table.schema import RowKeys, SchemaChange, TableSchema, column_type
+from hudiformat.table.schema import CARRIED, CARRIED_NAMES, RowKeys, SchemaChange, TableSchema, as_reader, column_type
 from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
@@ -25,6 +25,8 @@ from hudiformat.table.versions import config_of_other_layout, config_of_version
 
 __all__ = [
     "AMBIGUOUS_KEYS",
+    "CARRIED",
+    "CARRIED_NAMES",
     "LATEST_SCHEMA",
     "MOST_ATTEMPTS",
     "WRITABLE_VERSIONS",
@@ -40,6 +42,7 @@ __all__ = [
     "TableContext",
     "TableSchema",
     "TableState",
+    "as_reader",
     "check_table_name",
     "column_type",
     "config_of_other_layout",

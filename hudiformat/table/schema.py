@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from hudiformat.basefile import (
     DELETED_FIELD,
     META_FIELDS,
     OPERATION,
+    PARTITION_PATH,
     RECORD_KEY,
     is_meta_field,
     meta_schema,
@@ -33,11 +35,13 @@ from hudiformat.timeline import KeyGenerator, TableConfig
 class TableSchema:
     """The schema of a table's own columns; ``avro`` is JSON as in the commit metadata.
 
-    ``keeps_operations``: the files have the meta field of the operation too.
+    ``keeps_operations``: the files have the meta field of the operation too.  ``with_keys``: the rows of a write bring
+    their record keys and partition paths, last, in the meta fields for them: see ``transaction.made_keys``.
     """
 
     avro: str
     keeps_operations: bool = False
+    with_keys: bool = False
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema, table_name: str) -> TableSchema:
@@ -61,8 +65,8 @@ class TableSchema:
 
     @property
     def arrow(self) -> pa.Schema:
-        """The table's own columns."""
-        return _own_columns(self.avro)
+        """The table's own columns, and what rows ``with_keys`` bring."""
+        return pa.schema([*_own_columns(self.avro), *CARRIED]) if self.with_keys else _own_columns(self.avro)
 
     @property
     def arrow_with_meta(self) -> pa.Schema:
@@ -106,10 +110,11 @@ class TableSchema:
         return replace(self, avro=avro) if missing else self
 
     def only(self, names: list[str]) -> TableSchema:
-        """The schema of some of the columns, in the order of *names*."""
+        """The schema of some of the columns, in the order of *names*; rows ``with_keys`` bring them nevertheless."""
         schema = json.loads(self.avro)
         fields = {field["name"]: field for field in schema["fields"]}
-        avro = json.dumps(schema | {"fields": [fields[name] for name in names]}, separators=(",", ":"))
+        chosen = [fields[name] for name in names if not (self.with_keys and is_meta_field(name))]
+        avro = json.dumps(schema | {"fields": chosen}, separators=(",", ":"))
         return replace(self, avro=avro)
 
     def evolved(self, rows: pa.Schema, options: EvolutionOptions) -> TableSchema:
@@ -140,7 +145,8 @@ class TableSchema:
             DataError: a row that ``_hoodie_operation`` calls a delete.
         """
         _refuse_deletes(batch)
-        own = batch.select([name for name in batch.schema.names if not is_meta_field(name)])
+        carried = CARRIED_NAMES if self.with_keys else ()
+        own = batch.select([name for name in batch.schema.names if not is_meta_field(name) or name in carried])
         self.check(own.schema)
         return resolve(own, self.arrow)
 
@@ -158,6 +164,29 @@ class TableSchema:
                 )
         empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in incoming], schema=incoming)
         resolve(empty, table)
+
+
+def as_reader(data: Any) -> pa.RecordBatchReader:
+    """The batches of anything that speaks Arrow's C stream: tables, batches, readers, data frames.
+
+    Raises:
+        DataError: *data* does not.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):  # not by its stream: pyarrow 19.0.0 dies of views that come out of one
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid as error:  # a stream of one column's values
+            raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
+    hint = "; pa.Table.from_pylist(rows) makes a table of a list of dicts" if isinstance(data, list) else ""
+    raise DataError(
+        f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}{hint}"
+    )
 
 
 def _refuse_deletes(batch: pa.RecordBatch) -> None:
@@ -203,6 +232,10 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 
+CARRIED_NAMES = (RECORD_KEY, PARTITION_PATH)
+CARRIED = pa.schema([pa.field(name, pa.string()) for name in CARRIED_NAMES])
+"""What rows bring to a table without a record key."""
+
 _SUPPORTED_GENERATORS = (KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION, None)
 
 
@@ -224,7 +257,7 @@ class RowKeys:
         """The key generator of a table.
 
         Raises:
-            UnsupportedFeatureError: the table has another key generator than those supported, or no record key.
+            UnsupportedFeatureError: the table has another key generator than those supported.
         """
         if config.key_generator not in _SUPPORTED_GENERATORS:
             name = config.key_generator_class or config.key_generator.name
@@ -232,15 +265,19 @@ class RowKeys:
             raise UnsupportedFeatureError(
                 f"keys made by {name}; supported are {supported}", feature=f"key generator {name}"
             )
-        if not config.record_key_fields:
-            raise UnsupportedFeatureError("writing to a table without a record key", feature="no record key")
+        fields = config.record_key_fields
         return cls(
-            key_fields=config.record_key_fields,
+            key_fields=fields or (RECORD_KEY,),
             partition_fields=config.partition_fields,
-            complex_form=config.uses_complex_keys,
+            complex_form=bool(fields) and config.uses_complex_keys,
             hive_style=config.hive_style_partitioning,
             url_encode=config.url_encode_partitioning,
         )
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The meta fields in which rows bring their keys; none where the table has columns for them."""
+        return CARRIED_NAMES if self.key_fields == (RECORD_KEY,) else ()
 
     def record_keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """The record key of each row.
@@ -264,6 +301,11 @@ class RowKeys:
             DataError: a partition column is missing.
             SchemaError: a partition column of a type whose text Hudi does not define.
         """
+        if self.carried and rows.schema.get_field_index(PARTITION_PATH) >= 0:
+            [known] = self._columns(rows, (PARTITION_PATH,))
+            if known.null_count:
+                known = pc.coalesce(known, self.partition_paths(rows.drop_columns([PARTITION_PATH])))
+            return known
         if not self.partition_fields:
             offsets = np.zeros(rows.num_rows + 1, np.int32)  # of which the system makes no memory
             return pa.StringArray.from_buffers(rows.num_rows, pa.py_buffer(offsets), pa.py_buffer(b""))

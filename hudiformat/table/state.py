@@ -25,7 +25,6 @@ from hudiformat.table.effective import as_restored
 from hudiformat.table.internal_schema import LATEST_SCHEMA
 from hudiformat.table.listing import PartitionFiles, Pruner, list_files, list_metadata_table
 from hudiformat.table.operations import keeps_operations
-from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.table.schema import TableSchema
 from hudiformat.timeline import (
     PROPERTIES_FILE,
@@ -50,11 +49,13 @@ from hudiformat.timeline import (
 from hudiformat.view import (
     FileSlice,
     FormerSlices,
+    PendingGroup,
     Visibility,
     build_slices,
     latest_slices,
     list_partitions,
     paused_collection,
+    pending_groups,
 )
 
 _DELETING = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)

@@ -205,6 +205,7 @@ def refuse_unwritable(state: TableState) -> None:
             config.table_type is TableType.COPY_ON_WRITE and state.context.merger is not None
         ),
         "tables without meta fields": not config.populate_meta_fields,
+        "buckets without a record key": options.index_type is IndexType.BUCKET and not config.record_key_fields,
         f"change data in the mode {config.cdc_supplemental_logging_mode}": (
             config.cdc_enabled and config.cdc_supplemental_logging_mode not in {mode.value for mode in CdcMode}
         ),

@@ -21,6 +21,14 @@ from hudiformat.transaction.files import (
     marked_files,
     marked_instants,
 )
+from hudiformat.transaction.made_keys import (
+    batches_with_keys,
+    carried,
+    keeps_keys,
+    new_prefix,
+    stored_columns,
+    with_keys,
+)
 from hudiformat.transaction.partitions import enter_partition, partition_metadata
 from hudiformat.transaction.plan import SizingProfile, WritePlan, partial_schema, plan_of_service, write_plan
 from hudiformat.transaction.publishing import announce, check_publishable, publish, refuse_new_indexes
@@ -49,7 +57,9 @@ __all__ = [
     "WritePlan",
     "announce",
     "base_file_stat",
+    "batches_with_keys",
     "begin_write",
+    "carried",
     "changing",
     "check_awaited",
     "check_publishable",
@@ -67,10 +77,12 @@ __all__ = [
     "exclusive",
     "files_of",
     "finish_restores",
+    "keeps_keys",
     "log_commit",
     "log_instants",
     "marked_files",
     "marked_instants",
+    "new_prefix",
     "newest_batch",
     "partial_schema",
     "partition_metadata",
@@ -81,8 +93,10 @@ __all__ = [
     "roll_back_failed_writes",
     "run_restore",
     "stage",
+    "stored_columns",
     "sweep_before_archiving",
     "sync_deletions",
+    "with_keys",
     "write_and_commit",
     "write_plan",
 ]

@@ -2,6 +2,7 @@
 
 from hudiformat.view.former_slices import FormerSlices
 from hudiformat.view.partitions import PARTITION_METADATA_FILE, list_partitions, paused_collection
+from hudiformat.view.pending import PendingGroup, pending_groups
 from hudiformat.view.slices import BaseFile, FileSlice, LogFile, Visibility, build_slices, latest_slices
 from hudiformat.view.totals import SliceTotals
 
@@ -11,10 +12,12 @@ __all__ = [
     "FileSlice",
     "FormerSlices",
     "LogFile",
+    "PendingGroup",
     "SliceTotals",
     "Visibility",
     "build_slices",
     "latest_slices",
     "list_partitions",
     "paused_collection",
+    "pending_groups",
 ]

@@ -45,6 +45,7 @@ def partial_rows(state: TableState, partial: TableSchema, found: pa.Schema) -> T
 def _refuse(state: TableState) -> None:
     config, options = state.config, state.options
     refused = {
+        "tables without a record key": not config.record_key_fields,
         "COPY_ON_WRITE tables": config.table_type is TableType.COPY_ON_WRITE,
         f"tables of version {config.version}": config.version < _VERSION,
         "a bucket index, which does not say whether a row is there": options.index_type is IndexType.BUCKET,

@@ -17,21 +17,24 @@ import pyarrow.compute as pc
 
 from hudiformat.avro.incoming import suited
 from hudiformat.basefile import refuse_other_flags
-from hudiformat.errors import DataError, SchemaError
+from hudiformat.errors import SchemaError
 from hudiformat.index import Integers, KeyedRows, LocatedRows, Tagger, route
 from hudiformat.merge import RowSource, combined_rows
 from hudiformat.naming import WriteToken
 from hudiformat.options import Operation, SortMode
 from hudiformat.storage import CompleteFiles, Storage, open_storage
-from hudiformat.table import (
-    RowKeys,
-    SchemaChange,
-    TableSchema,
-    TableState,
-    refuse_unwritable,
-)
+from hudiformat.table import RowKeys, SchemaChange, TableSchema, TableState, as_reader, refuse_unwritable
 from hudiformat.timeline import TableConfig, TableType, WriteStat
-from hudiformat.transaction import Commit, GroupTarget, WritePlan, check_awaited, partial_schema, write_and_commit
+from hudiformat.transaction import (
+    Commit,
+    GroupTarget,
+    WritePlan,
+    check_awaited,
+    partial_schema,
+    stored_columns,
+    with_keys,
+    write_and_commit,
+)
 from hudiformat.upkeep import refuse_changes_of_indexed
 from hudiformat.write.partial_updates import partial_rows
 from hudiformat.write.partition import Handle, PartitionWriter, close_handles
@@ -69,6 +72,10 @@ class PreparedRows:
         """
         keys = RowKeys.of(config)
         return cls(rows, keys.record_keys(rows), keys.partition_paths(rows), change)
+
+    def stored(self, plan: WritePlan) -> PreparedRows:
+        """The rows with the columns that are stored."""
+        return self if plan.config.record_key_fields else replace(self, rows=stored_columns(plan, self.rows))
 
     def take(self, indices: Integers) -> PreparedRows:
         """The rows at *indices*, in that order."""
@@ -126,8 +133,11 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     refuse_unwritable(state)
     keys = RowKeys.of(state.config)
     keys.check(schema)
+    carries = not state.config.record_key_fields
     if operation is Operation.DELETE:
-        table = state.schema.only(list(dict.fromkeys([*keys.key_fields, *keys.partition_fields])))
+        own = replace(state.schema, with_keys=carries)
+        names = dict.fromkeys([*keys.key_fields, *keys.partition_fields])
+        table = own.only([name for name in names if not carries or schema.get_field_index(name) >= 0])
         table.check(pa.schema([schema.field(name) for name in table.arrow.names]))
         return CheckedColumns(table)
     partial = partial_schema(operation, state.options)
@@ -137,9 +147,10 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
         return CheckedColumns(table)
     table = state.schema.evolved(schema, state.options.evolution)
     table.check(schema)
-    keys.check(table.arrow)
+    rows = replace(table, with_keys=carries)
+    keys.check(rows.arrow)
     refuse_new_kinds(state, table)
-    return CheckedColumns(table, SchemaChange(state.schema, table))
+    return CheckedColumns(rows, SchemaChange(state.schema, table))
 
 
 def refuse_new_kinds(state: TableState, table: TableSchema) -> None:
@@ -187,14 +198,24 @@ def prepare(state: TableState, operation: Operation, data: Any) -> PreparedRows:
     Raises:
         SchemaError, DataError: the rows cannot be written.
     """
-    reader = as_reader(data)
-    if not reader.schema.equals(state.schema.arrow):
-        reader = suited(reader, state.schema.arrow)
+    reader = incoming(state, operation, data)
     checked = check_rows(state, operation, reader.schema)
     schema, given = checked.schema, reader.schema.names
     names = [*set(given).intersection(schema.arrow.names)] if operation is Operation.DELETE else given
     rows = pa.Table.from_batches([schema.fit(batch.select(names)) for batch in reader], schema.arrow)
     return PreparedRows.of(state.config, rows, checked.change)
+
+
+def incoming(state: TableState, operation: Operation, data: Any) -> pa.RecordBatchReader:
+    """The rows of *data* as they come, with types that can be stored, and with keys where no column of the table has.
+
+    Raises:
+        DataError: *data* are no rows, or the rows of a delete do not say which they are.
+    """
+    reader = as_reader(data)
+    if not reader.schema.equals(state.schema.arrow):
+        reader = suited(reader, state.schema.arrow)
+    return reader if state.config.record_key_fields else with_keys(state, operation, reader)
 
 
 def write_prepared(
@@ -238,29 +259,6 @@ def _sorted(rows: PreparedRows) -> PreparedRows:
         pa.table({"path": rows.paths, "key": rows.keys}), [("path", "ascending"), ("key", "ascending")]
     )
     return rows.take(np.asarray(order).astype(np.int64))
-
-
-def as_reader(data: Any) -> pa.RecordBatchReader:
-    """The batches of anything that speaks Arrow's C stream: tables, batches, readers, data frames.
-
-    Raises:
-        DataError: *data* does not.
-    """
-    if isinstance(data, pa.RecordBatchReader):
-        return data
-    if isinstance(data, pa.Table):  # not by its stream: pyarrow 19.0.0 dies of views that come out of one
-        return data.to_reader()
-    if isinstance(data, pa.RecordBatch):
-        return pa.RecordBatchReader.from_batches(data.schema, [data])
-    if hasattr(data, "__arrow_c_stream__"):
-        try:
-            return pa.RecordBatchReader.from_stream(data)
-        except pa.ArrowInvalid as error:  # a stream of one column's values
-            raise DataError(f"expected rows, found {type(data).__name__}: {error}") from error
-    hint = "; pa.Table.from_pylist(rows) makes a table of a list of dicts" if isinstance(data, list) else ""
-    raise DataError(
-        f"expected rows with __arrow_c_stream__ (such as a pyarrow.Table), found {type(data).__name__}{hint}"
-    )
 
 
 class WriteTask:
@@ -312,8 +310,7 @@ class WriteTask:
             DataError, UnsupportedFeatureError: as for :meth:`write_batch`.
         """
         plan = self.plan
-        if plan.combines:
-            rows = combined(plan, rows)
+        rows = (combined(plan, rows) if plan.combines else rows).stored(plan)
         if plan.looks_everywhere:
             routes = route(plan, self._storage, rows.rows, rows.keys, rows.paths)
             for (path, file_id), keys in routes.moved.items():
@@ -330,7 +327,7 @@ class WriteTask:
             DataError: a record key is null or empty, or exists where it must not.
             UnsupportedFeatureError: as for :meth:`write`.
         """
-        keyed = KeyedRows(batch, self._keys.record_keys(batch))
+        keyed = KeyedRows(stored_columns(self.plan, batch), self._keys.record_keys(batch))
         for located in self.tagger.locate(keyed, self._keys.partition_paths(batch)):
             self.write(located)
 

@@ -113,7 +113,6 @@ FLAGGED = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.string()))
 REFUSED: dict[str, Refused] = {
     "no name": ({"name": ""}, OptionError, "needs a name"),
     "a name with a space": ({"name": "my table"}, OptionError, "a table needs a name of letters, digits and _"),
-    "no record key": ({"record_key": []}, OptionError, "at least one column"),
     "an unknown record key": ({"record_key": ["q"]}, SchemaError, "no column 'q'; the columns are k, ts, p, v"),
     "an unknown ordering column": ({"ordering": ["q"]}, SchemaError, "no column 'q'"),
     "an unknown partition column": ({"partition_by": ["q"]}, SchemaError, "no column 'q'"),

@@ -57,7 +57,6 @@ def test_partition_columns_may_be_named_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"hoodie.datasource.write.recordkey.field": ""}, OptionError, "set hoodie.datasource.write.recordkey.field"),
         ({"hoodie.datasource.write.recordkey.field": "id"}, SchemaError, "no column 'id'"),
         ({"hoodie.write.table.version": "nine"}, OptionError, "expected a number, found 'nine'"),
         ({"hoodie.write.table.version": "5"}, UnsupportedFeatureError, "tables of version 5 cannot be written"),
@@ -83,3 +82,9 @@ def test_a_table_that_is_there_is_left(tmp_path: Path) -> None:
     create_from_keys(tmp_path / "t", schema=SCHEMA, options=KEYS)
     with pytest.raises(TableExistsError):
         create_from_keys(tmp_path / "t", schema=pa.schema([SCHEMA.field("k")]), options=KEYS)
+
+
+def test_without_a_record_key_each_row_gets_a_key(tmp_path: Path) -> None:
+    table = create_from_keys(tmp_path / "t", schema=SCHEMA, options={"hoodie.table.name": "t"})
+    assert table.config.record_key_fields == ()
+    assert "hoodie.table.recordkey.fields" not in table.config.properties

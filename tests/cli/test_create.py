@@ -75,3 +75,10 @@ def test_what_makes_no_table(command: Command, tmp_path: Path, arguments: list[s
     assert (result.code, result.out) == (2, "")
     assert message in result.err
     assert not (tmp_path / "t").exists()
+
+
+def test_without_a_record_key_each_row_gets_a_key(command: Command, tmp_path: Path) -> None:
+    assert command("create", tmp_path / "t", "--record-key", "", "--column", "v=int").code == 0
+    table = open_table(tmp_path / "t")
+    table.insert(pa.table({"v": pa.array([1, 1], pa.int32())}))
+    assert len(set(table.snapshot()["_hoodie_record_key"].to_pylist())) == 2

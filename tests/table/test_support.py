@@ -162,7 +162,6 @@ def test_rows_without_meta_fields_have_the_keys_that_are_made_of_their_columns()
         ("hoodie.table.partial.update.mode", "IGNORE_DEFAULTS", "partial update mode"),
         ("hoodie.table.keygenerator.type", "TIMESTAMP", "key generator TIMESTAMP"),
         ("hoodie.table.keygenerator.class", "com.example.Mine", "key generator com.example.Mine"),
-        ("hoodie.table.recordkey.fields", None, "no record key"),
     ],
 )
 def test_tables_that_cannot_be_written_are_refused_before_anything_is_written(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
@@ -11,12 +11,20 @@ from pyspark.sql.datasource import WriterCommitMessage
 from hudiformat.errors import DataError
 from hudiformat.shuffle import fit_shown
 from hudiformat.table import TableSchema
+from hudiformat.transaction import batches_with_keys
 
 Message = TypeVar("Message", bound=WriterCommitMessage)
 
 
-def fitted(batches: Iterator[pa.RecordBatch], schema: TableSchema) -> Iterator[pa.RecordBatch]:
-    """The rows with the columns of *schema*; of a delete, others are left out."""
+def fitted(
+    batches: Iterable[pa.RecordBatch], schema: TableSchema, instant: str, *, keeps_keys: bool
+) -> Iterator[pa.RecordBatch]:
+    """The rows with the columns of *schema*; of a delete, others are left out.
+
+    Where the table has no record key, new ones are made after *instant*, unless rows bring theirs and *keep* them.
+    """
+    if schema.with_keys:
+        batches = batches_with_keys(batches, instant, keeps=keeps_keys)
     names = set(schema.arrow.names)
     return (
         fit_shown(schema, batch.select([name for name in batch.schema.names if name in names])) for batch in batches

@@ -49,8 +49,10 @@ from hudiformat.transaction import (
     Transaction,
     WritePlan,
     begin_write,
+    carried,
     decode_write_stats,
     encode_write_stats,
+    keeps_keys,
     read_staged,
     stage,
 )
@@ -89,11 +91,13 @@ class HudiDataSource(DataSource):
             if self._options.partitions_to_delete is None:
                 check_has_paths(context.config, arrow_schema(schema))
             return PartitionDeleter(self._options, context.config, context.state().schema)
+        operation = self._options.for_rows(operation, context.config, schema.names)
+        keeps = keeps_keys(context.config, operation, schema.names)
         state = before_write(context.state())
         checked = check_rows(state, operation, _as_written(schema, state))
         write = begin_write(context, operation, state, change=checked.change)
         write.hand_over()  # this process only plans: Spark sends the writer to its tasks, and then to the commit
-        return HudiWriter(write, checked.schema, context)
+        return HudiWriter(write, checked.schema, context, keeps_keys=keeps)
 
     @brief
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
@@ -113,8 +117,9 @@ class HudiDataSource(DataSource):
             raise UnsupportedFeatureError("output mode complete; use append", feature="output mode complete")
         options = self._options
         state = table_for(options, arrow_schema(schema)).context.state()
+        keeps = keeps_keys(state.config, options.operation, schema.names)
         checked = check_rows(state, options.operation, _as_written(schema, state))
-        return HudiStreamWriter(options, checked.schema)
+        return HudiStreamWriter(options, checked.schema, keeps_keys=keeps)
 
     @property
     def _options(self) -> SourceOptions:
@@ -128,7 +133,8 @@ def _as_written(schema: StructType, state: TableState) -> pa.Schema:
     """
     table = state.schema.arrow
     every = as_table_has(arrow_schema(schema), table)
-    return pa.schema([one if table.get_field_index(one.name) >= 0 else one.with_nullable(True) for one in every])
+    own = pa.schema([one if table.get_field_index(one.name) >= 0 else one.with_nullable(True) for one in every])
+    return carried(state.config, own)
 
 
 def _needs(version: str, feature: str) -> UnsupportedFeatureError:
@@ -173,10 +179,11 @@ class TaskResult(WriterCommitMessage):
 class HudiWriter(DataSourceArrowWriter):
     """Writes a table: tasks write or stage, the commit publishes."""
 
-    def __init__(self, write: Transaction, schema: TableSchema, context: TableContext) -> None:
+    def __init__(self, write: Transaction, schema: TableSchema, context: TableContext, *, keeps_keys: bool) -> None:
         self._write = write
         self._schema = schema
         self._context = context
+        self._keeps_keys = keeps_keys
 
     @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -185,7 +192,7 @@ class HudiWriter(DataSourceArrowWriter):
 
     def _written(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         plan, token = self._write.plan, write_token()
-        rows = fitted(iterator, self._schema)
+        rows = fitted(iterator, self._schema, plan.instant, keeps_keys=self._keeps_keys)
         if not _tasks_write(plan):
             storage = open_storage(plan.root)
             return TaskResult(staged=stage(storage, plan.instant, token, self._schema.arrow, rows))

@@ -47,15 +47,16 @@ class HudiStreamWriter(DataSourceStreamArrowWriter):
     ``hoodie.datasource.write.streaming.checkpoint.identifier``.
     """
 
-    def __init__(self, options: SourceOptions, schema: TableSchema) -> None:
+    def __init__(self, options: SourceOptions, schema: TableSchema, *, keeps_keys: bool) -> None:
         self._options = options
         self._schema = schema
+        self._keeps_keys = keeps_keys
 
     @brief
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         query = _query_id()
         storage = open_storage(self._options.path)
-        rows = fitted(iterator, self._schema)
+        rows = fitted(iterator, self._schema, query, keeps_keys=self._keeps_keys)
         return StagedRows(stage(storage, _folder(query), write_token(), self._schema.arrow, rows), query)
 
     @brief

@@ -41,7 +41,7 @@ from hudiformat.spark.write.literals import column_of
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableContext, TableSchema, TableState
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, write_and_commit
+from hudiformat.transaction import Commit, WritePlan, carried, write_and_commit
 from hudiformat.view import list_partitions
 from hudiformat.write import check_rows
 
@@ -108,7 +108,7 @@ def _changed(
     context = with_tasks(spark, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
-        checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
+        checked = check_rows(state, Operation.UPSERT, carried(state.config, state.schema.arrow))
 
         def write_files(plan: WritePlan) -> Iterator[WriteStat]:
             with ExitStack() as stack:
@@ -134,7 +134,8 @@ def _rows_where(
         pruner = PartitionPruner(reader.partition_columns, reader.output_schema, condition)
         paths = [path for path in paths if pruner.may_hold(path)]
     slices = slices_of(plan, paths)
-    columns = pa.schema([*_meta_fields(where, reader.output_schema), *schema.arrow])
+    named = [one for one in _meta_fields(where, reader.output_schema) if schema.arrow.get_field_index(one.name) < 0]
+    columns = pa.schema([*named, *schema.arrow])
     live = live_rows(spark, plan.root, reader, slices, columns, group=OUT, where=condition, stored=True)
     return live.where(where)
 

@@ -17,6 +17,7 @@ from hudiformat.shuffle import (
     as_table_has,
     cut_by_rows,
     tasks_at_once,
+    with_made_keys,
     write_everywhere,
     write_shuffled,
 )
@@ -182,9 +183,10 @@ def write_by(
     context = with_tasks(df.sparkSession, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
-        checked = check_rows(state, operation, as_table_has(arrow_schema(df.schema), state.schema.arrow))
+        rows = with_made_keys(df, state, operation)
+        checked = check_rows(state, operation, as_table_has(arrow_schema(rows.schema), state.schema.arrow))
         schema = checked.schema
-        rows = df.select(*schema.arrow.names) if operation is Operation.DELETE else df
+        rows = rows.select(*schema.arrow.names) if operation is Operation.DELETE else rows
 
         def write_files(plan: WritePlan) -> Iterator[WriteStat]:
             by_tasks = write_everywhere if plan.options.is_global else write_shuffled

@@ -17,7 +17,7 @@ from typing import cast
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import StructField
 
-from hudiformat.api import check_clause
+from hudiformat.api import check_clause, refuse_without_key
 from hudiformat.conditions import Clause, Delete, Insert, Update
 from hudiformat.errors import DataError
 from hudiformat.naming import checks_arguments
@@ -110,6 +110,7 @@ def merge(
             return write_found(found, plan, schema, slices)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
+        refuse_without_key(state)
         checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
         by_tasks = partial(write_files, checked.schema)
         return write_and_commit(context, Operation.UPSERT, by_tasks, seen=state, change=checked.change)

@@ -30,7 +30,7 @@ def create_table(rows: DataFrame | StructType, path: str, *, options: Mapping[st
 
     Raises:
         TableExistsError: there is a table at *path*.
-        OptionError: ``hoodie.datasource.write.recordkey.field`` is missing, or another option is wrong.
+        OptionError: an option is wrong.
         SchemaError: a column that Avro cannot hold, or a key column that is not there.
 
     Source: hudiformat.create_table.
@@ -59,8 +59,7 @@ def write(
 
     Raises:
         TableExistsError: there is a table, in the mode ``errorifexists``.
-        OptionError: no such mode or operation; there is no table, and no record key to make one with; or the table has
-            other partition columns than *partition_by*.
+        OptionError: no such mode or operation, or the table has other partition columns than *partition_by*.
         HudiFormatError: whatever else stops the write.
 
     Source: HoodieSparkSqlWriter.write, Hudi 1.2.0.
@@ -78,6 +77,7 @@ def write(
         table = table_for(asked, arrow_schema(df.schema), partition_by)
         if operation is Operation.DELETE_PARTITION:
             return delete_partitions(df.sparkSession, path, _to_delete(df, table, asked), options=asked.of_table)
+        operation = asked.for_rows(operation, table.config, df.columns)
     return write_by(df, path, operation, asked.of_table)
 
 
@@ -100,7 +100,7 @@ def table_for(asked: SourceOptions, schema: pa.Schema, partition_by: Sequence[st
     """The table that is written to; made, where there is none.
 
     Raises:
-        OptionError: no path, an unknown option, a bad value, or no record key to make a table with.
+        OptionError: no path, an unknown option, or a bad value.
         HudiFormatError: as for :func:`hudiformat.create_table`.
     """
     table = _table(asked)

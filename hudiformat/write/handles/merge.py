@@ -287,10 +287,10 @@ class MergeHandle:
     def _key(self) -> str:
         """The column of changes that has their keys: the meta field, where they are no texts of the table's own."""
         config, schema = self._plan.config, self._plan.schema.arrow
-        (name, *others) = config.record_key_fields
-        if others or config.uses_complex_keys or not pa.types.is_string(schema.field(name).type):
+        names = config.record_key_fields
+        if len(names) != 1 or config.uses_complex_keys or not pa.types.is_string(schema.field(names[0]).type):
             return RECORD_KEY
-        return name
+        return names[0]
 
     def _gathered(self, file: OpenBaseFile) -> Changes:
         plan = self._plan

@@ -113,10 +113,16 @@ def test_a_table_can_be_made_of_a_data_frame_or_its_schema(spark: SparkSession, 
         hudi_spark.create_table(df, str(tmp_path / "one"), options=KEYS)
 
 
-def test_without_a_record_key_there_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(hf.OptionError, match="no record key to make one with: set hoodie.datasource.write.recordkey"):
-        hudi_spark.write(trips(spark, ("a", 1, "x", 1.0)), str(tmp_path / "trips"))
-    assert not (tmp_path / "trips").exists()
+def test_without_a_record_key_each_row_gets_a_key(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "trips")
+    for _ in range(2):
+        hudi_spark.write(trips(spark, ("a", 1, "x", 1.0)), path)
+        state = hf.open_table(path).context.state()
+        assert state.metadata(state.timeline.completed_writes[-1]).operation_type == "BULK_INSERT"
+    found = hf.open_table(path).snapshot()
+    assert len(set(found["_hoodie_record_key"].to_pylist())) == found.num_rows == 2
+    hudi_spark.write(hudi_spark.read(spark, path).limit(1), path)  # an upsert of a row that was read
+    assert hf.open_table(path).snapshot().num_rows == 2
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

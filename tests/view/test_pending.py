@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hudiformat.table.pending import PendingGroup, pending_groups
 from hudiformat.timeline import (
     Action,
     ClusteringGroup,
@@ -15,6 +14,7 @@ from hudiformat.timeline import (
     SliceInfo,
     State,
 )
+from hudiformat.view.pending import PendingGroup, pending_groups
 
 COMPACTION = Instant("2", Action.COMPACTION, State.INFLIGHT)
 CLUSTERING = Instant("3", Action.CLUSTERING, State.REQUESTED)
