@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from hudiformat.api.projecting import projected, value_expression
+from hudiformat.api.projecting import fit_rows, projected, value_expression
 from hudiformat.conditions import Filter
 from hudiformat.errors import SchemaError, unknown_column
+from hudiformat.index import KeyedRows, LocatedRows
+from hudiformat.merge import combined_rows
 from hudiformat.options import Operation
 from hudiformat.query import rows_of_state
 from hudiformat.table import RowKeys, TableState
-from hudiformat.transaction import Commit
-from hudiformat.write import write_rows
+from hudiformat.timeline import WriteStat
+from hudiformat.transaction import Commit, WritePlan, carried, stored_columns, write_and_commit
+from hudiformat.write import check_rows, local_task
 
 
 def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableState]:
@@ -25,8 +29,9 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
         HudiFormatError: as for a delete by keys.
     """
     keys = RowKeys.of(state.config)
-    names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields, *keys.carried]))
-    return write_rows(state, operation=Operation.DELETE, data=_with_stored(*rows_of_state(state, names, where)))
+    names = [name for name in dict.fromkeys([*keys.key_fields, *keys.partition_fields]) if name not in keys.carried]
+    columns = carried(state.config, state.schema.only(names).arrow)
+    return _write(state, Operation.DELETE, columns, where, lambda rows: rows)
 
 
 def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter | None) -> tuple[Commit, TableState]:
@@ -39,8 +44,37 @@ def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter 
     schema = state.schema.arrow
     keys = RowKeys.of(state.config)
     check_updated(values, schema.names, [*keys.key_fields, *keys.partition_fields])
-    rows, stored = rows_of_state(state, list(dict.fromkeys([*schema.names, *keys.carried])), where)
-    return write_rows(state, operation=Operation.UPSERT, data=_with_stored(_changed(rows, values), stored))
+    return _write(state, Operation.UPSERT, carried(state.config, schema), where, partial(_changed, values=values))
+
+
+def _write(
+    state: TableState,
+    operation: Operation,
+    columns: pa.Schema,
+    where: Filter | None,
+    change: Callable[[pa.Table], pa.Table],
+) -> tuple[Commit, TableState]:
+    """Write what *change* makes of the rows for which *where* is true to the file groups that they are in.
+
+    No record key is looked up: a row with the same key in another file group stays as it is.  The rows are read once
+    the write has begun: what another writer commits after that is a conflict.
+    """
+    checked = check_rows(state, operation, columns)
+    keys = RowKeys.of(state.config)
+
+    def write_files(plan: WritePlan) -> list[WriteStat]:
+        with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
+            for one, shown, stored in rows_of_state(state.again(), columns.names, where):
+                rows = fit_rows(_with_stored(change(shown), stored), checked.schema).combine_chunks()
+                record_keys = keys.record_keys(rows)
+                kept = combined_rows(rows, [record_keys], plan.ordering_fields) if plan.combines else None
+                if kept is not None:
+                    rows, record_keys = rows.take(pa.array(kept)), record_keys.take(pa.array(kept))
+                for batch in stored_columns(plan, rows).to_batches():
+                    task.write(LocatedRows(one.partition_path, KeyedRows(batch, record_keys), (one.file_id,)))
+            return task.finish()
+
+    return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=checked.change)
 
 
 def check_updated(names: Iterable[str], known: Sequence[str], keys: Sequence[str]) -> None:

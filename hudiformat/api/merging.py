@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudiformat.api.projecting import projected, value_expression
+from hudiformat.api.projecting import fit_rows, projected, value_expression
 from hudiformat.basefile import RECORD_KEY
 from hudiformat.conditions import Clause, Delete, Filter, Insert, Update, as_filter
 from hudiformat.errors import DataError, OptionError, SchemaError, UnsupportedFeatureError, shown, unknown_column
@@ -27,7 +27,7 @@ from hudiformat.merge import KeyIndex, combined_rows
 from hudiformat.options import Operation
 from hudiformat.query import SliceQuery
 from hudiformat.storage import Storage
-from hudiformat.table import RowKeys, TableSchema, TableState, as_reader
+from hudiformat.table import RowKeys, TableState, as_reader
 from hudiformat.timeline import WriteStat
 from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.write import PreparedRows, WriteTask, check_rows, local_task, suited
@@ -257,7 +257,7 @@ class _Merge:
         schema = self.plan.schema
         values = [self._value(clause, field) for field in schema.arrow]
         rows = projected(joined, values, schema.arrow.names, of=type(clause).__name__)
-        return _fitted(rows, schema)
+        return fit_rows(rows, schema)
 
     def _value(self, clause: Update | Insert, field: pa.Field) -> pc.Expression:
         """What a clause puts into a column."""
@@ -294,7 +294,3 @@ def _holds(clause: Clause, joined: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
     if not pa.types.is_boolean(holds.type):
         raise SchemaError(f"{type(clause).__name__}: expected a condition, found {expression} of type {holds.type}")
     return np.asarray(pc.fill_null(holds, False))
-
-
-def _fitted(rows: pa.Table, schema: TableSchema) -> pa.Table:
-    return pa.Table.from_batches([schema.fit(batch) for batch in rows.to_batches()], schema.arrow)

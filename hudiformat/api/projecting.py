@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudiformat.errors import SchemaError
+from hudiformat.table import TableSchema
 
 
 def value_expression(value: object, field: pa.Field, *, of: str) -> pc.Expression:
@@ -55,3 +56,12 @@ def projected(rows: pa.Table, values: Sequence[pc.Expression], names: Sequence[s
         return declared.to_table(use_threads=False)
     except (pa.ArrowException, ValueError) as error:
         raise SchemaError(f"{of}: {error}") from None
+
+
+def fit_rows(rows: pa.Table, schema: TableSchema) -> pa.Table:
+    """*rows*, which have the columns of *schema*, with its types.
+
+    Raises:
+        DataError: a value that does not fit its column.
+    """
+    return pa.Table.from_batches([schema.fit(batch) for batch in rows.to_batches()], schema.arrow)

@@ -216,8 +216,8 @@ def rows_of_state(
     state: TableState,
     columns: Sequence[str],
     filter: Filter | None,  # noqa: A002
-) -> tuple[pa.Table, pa.Table]:
-    """The newest rows of the table as it is in *state*, for a write that begins from there.
+) -> Iterator[tuple[FileSlice, pa.Table, pa.Table]]:
+    """The newest rows of the table as it is in *state*, by file slice, for a write that begins from there.
 
     With them the columns of theirs that partition paths are made of, as the files have them: a path need not show the
     value that made it.
@@ -227,10 +227,10 @@ def rows_of_state(
     """
     reader = slice_reader(state)
     query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
-    planned = _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter)))
-    pairs = list(query.batches_with_stored(state.storage, planned.slices))
-    stored = pa.Table.from_batches([one for _, one in pairs], query.stored_schema)
-    return pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
+    for one in _sliced(state, query, state.slices(pruner=_pruner(reader, query.filter))).slices:
+        pairs = list(query.batches_with_stored(state.storage, [one]))
+        stored = pa.Table.from_batches([part for _, part in pairs], query.stored_schema)
+        yield one, pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
 
 
 def read_rows(context: TableContext, plan: Callable[[], SlicePlan]) -> pa.Table:

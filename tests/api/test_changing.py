@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from hudiformat import DataError, Delete, FilterError, Insert, OptionError, SchemaError, Table, Update
+from hudiformat import (
+    DataError,
+    Delete,
+    FilterError,
+    Insert,
+    OptionError,
+    SchemaError,
+    Table,
+    Update,
+    WriteConflictError,
+    open_table,
+)
+from hudiformat.api import changing
+from hudiformat.query import rows_of_state
 from tests.tables import SCHEMA, content, new_table, rows
 
 KINDS = [("MERGE_ON_READ", "SIMPLE"), ("COPY_ON_WRITE", "SIMPLE"), ("MERGE_ON_READ", "BUCKET")]
@@ -153,3 +167,51 @@ def test_a_row_keeps_an_empty_text_in_a_required_partition_column_which_its_path
     table.delete(where="k = 'b'")
     assert content(table) == [("a", 1, None, 9)]
     assert table.verify(keys=True) == []
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE", "RECORD_INDEX"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_with_one_key_are_changed_where_they_are(tmp_path: Path, kind: str, index: str) -> None:
+    options = {"hoodie.index.type": index, "hoodie.parquet.small.file.limit": "0"}
+    if index == "RECORD_INDEX":
+        options |= {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true"}
+    table = new_table(tmp_path / "t", table_type=kind, options=options)
+    table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2)))
+    table.bulk_insert(rows(("a", 2, "x", 3), ("c", 1, "x", 4)))
+    table.update({"v": pc.field("v") * 10})
+    assert content(table) == [("a", 1, "x", 10), ("a", 2, "x", 30), ("b", 1, "x", 20), ("c", 1, "x", 40)]
+    assert table.update({"v": 7}, where="v = 10").num_writes == 1
+    assert content(table) == [("a", 1, "x", 7), ("a", 2, "x", 30), ("b", 1, "x", 20), ("c", 1, "x", 40)]
+    assert table.delete(where="v = 30").num_deletes == 1
+    assert content(table) == [("a", 1, "x", 7), ("b", 1, "x", 20), ("c", 1, "x", 40)]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_the_first_of_two_rows_with_one_key_in_one_file_is_changed(tmp_path: Path, kind: str) -> None:
+    table = new_table(tmp_path / "t", table_type=kind, options={"hoodie.index.type": "SIMPLE"})
+    table.bulk_insert(rows(("a", 1, "x", 1), ("b", 1, "x", 2), ("a", 1, "x", 3)))
+    table.update({"v": pc.field("v") * 10})
+    assert content(table) == [("a", 1, "x", 3), ("a", 1, "x", 30), ("b", 1, "x", 20)]
+    table.delete(where="k = 'a'")
+    assert content(table) == [("a", 1, "x", 3), ("b", 1, "x", 20)]
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_an_update_that_is_overtaken_is_a_conflict_and_is_repeated(tmp_path: Path, retries: int) -> None:
+    options = {"hoodie.index.type": "SIMPLE", "hoodie.write.num.retries.on.conflict.failures": f"{retries}"}
+    options |= {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
+    options |= {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
+    table = new_table(tmp_path / "t", ordering=[], options=options)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "x", 1)))
+    other = open_table(table.path, options=options)
+
+    def overtaken(*arguments: Any) -> Any:
+        yield from rows_of_state(*arguments)
+        if len(table.timeline.completed_writes) == 1:
+            other.upsert(rows(("a", 1, "x", 5)))
+
+    with pytest.MonkeyPatch.context() as patch, nullcontext() if retries else pytest.raises(WriteConflictError):
+        patch.setattr(changing, "rows_of_state", overtaken)
+        table.update({"v": pc.field("v") + 100})
+    added = 100 * retries
+    assert content(table) == [("a", 1, "x", 5 + added), ("b", 1, "x", 1 + added)]
