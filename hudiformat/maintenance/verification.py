@@ -80,7 +80,7 @@ def verify_state(state: TableState, *, contents: bool = True, keys: bool = False
 
 def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
     """The data files that are orphaned, missing or, with *contents*, damaged."""
-    context, named = state.context, _named_by_commits(state)
+    context, (named, changes) = state.context, _named_by_commits(state)
     history = schema_history(state) if contents else None
     for_tasks: list[FileSlice] = []
     for partition, entries in list_partitions(state.storage, incomplete=True):
@@ -88,6 +88,7 @@ def _of_files(state: TableState, *, contents: bool) -> Iterator[TableFinding]:
         yield from findings_of_orphans(state.timeline, [(file.path, file.name.instant) for file in files])
         slices = latest_slices(build_slices(partition, entries, state.visibility))
         yield from _missing(slices, files, named.pop(partition, {}))
+        yield from _missing_changes(files, changes.get(partition, {}))
         if contents and context.run_each is None:
             for item in slices:
                 yield from _of_slice(state.storage, stored_schema(state), history, item)
@@ -122,19 +123,35 @@ def _missing(slices: Sequence[FileSlice], files: Sequence[_Named], named: Mappin
             yield TableFinding(TableFindingKind.MISSING, path, "a commit names it, and it is not there", (instant,))
 
 
-def _named_by_commits(state: TableState) -> dict[str, dict[str, str]]:
-    """For each partition the files that completed writes of the active timeline have made, and the newest's instant.
+def _missing_changes(files: Sequence[_Named], named: Mapping[str, str]) -> Iterator[TableFinding]:
+    """The change logs that are not there although their base files, which a clean deletes together with them, are.
 
+    *named* has the base file of each change log.
+    """
+    there = {file.path for file in files}
+    for path, base in named.items():
+        file = _parsed("", base_name(path))
+        if base in there and path not in there and file is not None:
+            message = "a commit names it, and it is not there: change queries over the commit fail"
+            yield TableFinding(TableFindingKind.MISSING, path, message, (file.name.instant,))
+
+
+def _named_by_commits(state: TableState) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """For each partition what completed writes of the active timeline have made.
+
+    First the files, with the instant of the newest write that names them, then the change logs, with their base files.
     Those of file groups that were replaced since are left out.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
+    changes: dict[str, dict[str, str]] = defaultdict(dict)
     replaced = state.visibility.replaced
     for write in state.timeline.completed_writes:
         for stat in _stats(state, write):
             partition, file_id = stat.partition_path or "", stat.file_id or ""
             if stat.path is not None and (partition, file_id) not in replaced:
                 found[partition][stat.path] = write.time
-    return found
+                changes[partition] |= dict.fromkeys(stat.cdc_stats or (), stat.path)
+    return found, changes
 
 
 def _stats(state: TableState, write: Instant) -> Iterator[WriteStat]:

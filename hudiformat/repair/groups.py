@@ -40,6 +40,8 @@ def groups_of(findings: Iterable[TableFinding]) -> dict[Group, list[TableFinding
         name = parse_data_file(base_name(finding.path))
         if name is None or finding.path.startswith(".hoodie/"):
             continue
+        if isinstance(name, LogFileName) and name.is_cdc:
+            continue  # the rows are whole, and nothing has the changes
         is_base = isinstance(name, BaseFileName)
         if finding.kind is TableFindingKind.MISSING or (finding.kind is TableFindingKind.DAMAGED and is_base):
             found.setdefault((finding.path.rpartition("/")[0], name.file_id), []).append(finding)

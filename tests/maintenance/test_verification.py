@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import Table, TableFindingKind, open_table
+import hudiformat as hf
+from hudiformat import StorageError, Table, TableFindingKind, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
-from tests.tables import NAMES, new_table, rows, unpack
+from tests.tables import NAMES, content, new_table, rows, unpack
 
 
 @pytest.fixture
@@ -94,3 +95,21 @@ def test_what_never_completed_and_what_is_nobodys(table: Table) -> None:
     ((kind, orphan),) = found(table)
     assert kind == "ORPHAN"
     assert write.plan.instant in orphan
+
+
+@pytest.mark.parametrize("newest", [False, True])
+def test_a_missing_change_log(tmp_path: Path, newest: bool) -> None:
+    options = {"hoodie.index.type": "SIMPLE", "hoodie.table.cdc.enabled": "true", "hoodie.metadata.enable": "false"}
+    table = new_table(tmp_path / "t", table_type="COPY_ON_WRITE", options=options)
+    for moment in range(1, 4):
+        table.upsert(rows(("a", moment, "x", moment)))
+    log = files(table, "x/.*.cdc")[newest]
+    log.unlink()
+    assert found(table) == found(table, contents=False) == [("MISSING", f"x/{log.name}")]
+    with pytest.raises(StorageError, match="No such file"):
+        table.cdc("0")
+    assert hf.repair_table(table.path, apply=True, dead_after=0).steps == ()
+    assert content(table) == [("a", 3, "x", 3)]
+    for base in files(table, f"x/*{log.name.split('_')[1].split('.')[0]}.parquet"):
+        base.unlink()  # as a clean does, for one that is not the newest
+    assert found(table) == ([("MISSING", f"x/{base.name}")] if newest else [])
