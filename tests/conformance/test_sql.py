@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hudiformat as hf
-from tests.conformance.hudi import RealHudi
+from tests.conformance.hudi import RealHudi, RealHudiError
 
 WRITE = {
     "hoodie.table.name": "doubles",
@@ -76,3 +76,53 @@ def test_rows_with_one_key_are_updated_and_deleted_where_they_are(hudi: RealHudi
         ours = hf.open_table(shutil.copytree(before, tmp_path / f"ours-{number}"))
         change(ours)
         assert content(hudi.read(ours.path)) == content(ours.snapshot()) == expected, statement
+
+
+def conditions(hudi: RealHudi, path: str, condition: str) -> Any:
+    code = f"spark.read.format('hudi').load({path!r}).where({condition!r}).orderBy('k').collect()"
+    return hudi.eval_(f"result = [(row.k, row.p) for row in {code}]")
+
+
+def test_null_and_empty_partition_values_are_null(hudi: RealHudi, tmp_path: Path) -> None:
+    options = {**WRITE, "hoodie.datasource.write.table.type": "COPY_ON_WRITE"}
+    hudi.write(rows(("a", 1, "", "1"), ("b", 1, None, "2"), ("c", 1, "x", "3")), tmp_path / "t", options)
+    table = hf.open_table(tmp_path / "t")
+    assert table.partitions() == ["__HIVE_DEFAULT_PARTITION__", "x"]
+    for condition, found in {
+        "p is null": [["a", None], ["b", None]],
+        "p is not null": [["c", "x"]],
+        "p <> 'x'": [],
+        "p = 'x'": [["c", "x"]],
+    }.items():
+        assert conditions(hudi, table.path, condition) == found, condition
+        ours = table.snapshot(columns=["k", "p"], filter=condition).sort_by("k")
+        assert [list(row.values()) for row in ours.to_pylist()] == found, condition
+    for text in ("", "__HIVE_DEFAULT_PARTITION__"):  # Hudi makes a path of the condition, and asks no row
+        assert conditions(hudi, table.path, f"p = '{text}'") == [["a", text], ["b", text]]
+        assert table.snapshot(filter=f"p = '{text}'").num_rows == 0
+
+
+def test_a_required_partition_column_with_an_empty_text(hudi: RealHudi, tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), pa.field("p", pa.string(), nullable=False)])
+    columns: dict[str, Any] = {"record_key": "k", "ordering": "ts", "partition_by": "p", "table_type": "COPY_ON_WRITE"}
+    table = hf.create_table(tmp_path / "t", name="t", schema=schema, options={"hoodie.index.type": "SIMPLE"}, **columns)
+    table.insert(pa.table({"k": ["a"], "ts": [1], "p": [""]}, schema=schema))
+    assert table.snapshot()["p"].to_pylist() == [None]
+    with pytest.raises(RealHudiError, match="NullPointerException"):
+        hudi.read(table.path)
+    table.evolve(nullable="p")
+    assert hudi.read(table.path)["p"].to_pylist() == hf.open_table(table.path).snapshot()["p"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize("column", ["k", "ts", "p", "v"])
+def test_rows_whose_columns_differ_in_case_only_are_refused(hudi: RealHudi, tmp_path: Path, column: str) -> None:
+    options = {**WRITE, "hoodie.datasource.write.table.type": "COPY_ON_WRITE"}
+    hudi.write(rows(("a", 1, "x", "1")), tmp_path / "t", options)
+    others = rows(("a", 2, "x", "2"))
+    others = others.rename_columns([name.upper() if name == column else name for name in others.column_names])
+    with pytest.raises(RealHudiError, match="MissingSchemaFieldException"):
+        hudi.write(others, tmp_path / "t", {**options, "hoodie.datasource.write.operation": "upsert"})
+    table = hf.open_table(tmp_path / "t", options={"hoodie.index.type": "SIMPLE"})
+    with pytest.raises((hf.SchemaError, hf.DataError)):
+        table.upsert(others)
+    assert content(table.snapshot()) == [("a", 1, "x", "1")]

@@ -140,6 +140,13 @@ def read_piece(piece: object, target: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _as_declared(rows: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    for field, column in zip(target, rows.columns, strict=True):
+        if not field.nullable and column.null_count:  # as of a path that was made of an empty text
+            raise DataError(
+                f"column {field.name} is required, and its partition path gives null in {column.null_count} rows; make "
+                f"it nullable: Table.evolve(nullable={field.name!r})",
+                column=field.name,
+            )
     try:
         return rows.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import hudiformat as hf
 from tests.rows import assert_same_rows
 from tests.spark.reading.test_native import as_spark_has, readers
-from tests.tables import new_table, rows, unpack
+from tests.tables import SCHEMA, new_table, rows, unpack
 
 pytest.importorskip("pyspark.sql")
+
+from pyspark.errors import PySparkException
 
 import hudiformat.spark as hudi_spark
 
@@ -171,3 +174,16 @@ def test_the_data_source_takes_the_same_as_options(spark: SparkSession, filled: 
         source.option("hudiformat.filter", "abs(v) = 1").load(filled.path).count()
     with pytest.raises(Exception, match="no column 'nope'"):
         source.option("hudiformat.columns", "nope").load(filled.path).count()
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_required_partition_column_that_is_null(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    schema = SCHEMA.set(2, pa.field("p", pa.string(), nullable=False))
+    table = new_table(tmp_path / "t", schema=schema, table_type=kind, options={"hoodie.index.type": "SIMPLE"})
+    table.insert(rows(("a", 1, "", 1), ("b", 1, "x", 1), schema=schema))
+    with pytest.raises(PySparkException, match=r"column p is required, and its partition path gives null in 1 rows"):
+        hudi_spark.read(spark, table.path).collect()
+    table.evolve(nullable="p")
+    found = hudi_spark.read(spark, table.path)
+    assert sorted((row.k, row.p) for row in found.collect()) == [("a", None), ("b", "x")]
+    assert [row.k for row in found.where("p is null").collect()] == ["a"]
