@@ -20,7 +20,7 @@ import pyarrow.csv as csv_files
 import pyarrow.json as json_files
 import pyarrow.parquet as pq
 
-from hudiformat.cli.json_texts import as_texts, from_texts
+from hudiformat.cli.json_texts import as_texts, from_texts, rewritten
 from hudiformat.cli.printing.values import rows_of
 from hudiformat.errors import DataError, HudiFormatError, StorageError
 from hudiformat.parquet import read_batches
@@ -118,6 +118,7 @@ def _read_csv(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
 
 
 def _read_jsonl(file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchReader:
+    file = rewritten(file, schema)
     head = file.read(_HEAD)
     if not head.strip():
         return pa.RecordBatchReader.from_batches(schema, [])

@@ -1,27 +1,113 @@
-"""Values that JSON has as texts, dates and hex digits, to values of Arrow: the way back of what commands print."""
+"""Values that JSON has as texts, dates and hex digits, to values of Arrow: the way back of what commands print.
+
+pyarrow reads no maps from JSON, and no numbers from texts.  So lines are rewritten before it reads them: the objects of
+maps as lists of entries, and the texts "NaN", "Infinity" and "-Infinity" as the numbers that pyarrow takes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.errors import DataError
 
+_NO_NUMBERS = (b'NaN"', b'Infinity"')
+_FLOATS = ("NaN", "Infinity", "-Infinity")
+
+
+def rewritten(file: IO[bytes], schema: pa.Schema) -> IO[bytes]:
+    """Return the lines of *file* as pyarrow reads them, with the columns of *schema*.
+
+    A line that is no object is left as it is, for pyarrow to refuse.
+    """
+    row = pa.struct(list(schema))
+    has_maps = _has(row, pat.is_map)
+    if not has_maps and not _has(row, pat.is_floating):
+        return file
+    return io.BufferedReader(_Lines(_rewritten_line(line, row, always=has_maps) for line in file))
+
+
+def _has(kind: pa.DataType, is_wanted: Any) -> bool:
+    """Whether *kind*, or a type in it, is one for which *is_wanted* is true."""
+    children = (kind.field(number).type for number in range(kind.num_fields))
+    return bool(is_wanted(kind)) or any(_has(child, is_wanted) for child in children)
+
+
+def _rewritten_line(line: bytes, row: pa.StructType, *, always: bool) -> bytes:
+    if not always and not any(text in line for text in _NO_NUMBERS):
+        return line
+    try:
+        found = json.loads(line.decode(), parse_float=_finite)
+    except ValueError:
+        return line
+    if not isinstance(found, dict):
+        return line
+    return json.dumps(_as_read(found, row), ensure_ascii=False).encode() + b"\n"
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+def _as_read(value: Any, kind: pa.DataType) -> Any:
+    """*value* as pyarrow's reader takes it for a column of *kind*; one that does not fit stays as it is."""
+    if pat.is_floating(kind):
+        return float(value) if isinstance(value, str) and value in _FLOATS else value
+    if pat.is_map(kind) and isinstance(value, dict):
+        return [{"key": key, "value": _as_read(item, kind.item_type)} for key, item in value.items()]
+    if pat.is_struct(kind) and isinstance(value, dict):
+        kinds = {field.name: field.type for field in kind}
+        return {name: _as_read(item, kinds[name]) if name in kinds else item for name, item in value.items()}
+    if pat.is_list(kind) and isinstance(value, list):
+        return [_as_read(item, kind.value_type) for item in value]
+    return value
+
+
+class _Lines(io.RawIOBase):
+    """Lines as a file."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        super().__init__()
+        self._lines = iter(lines)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = memoryview(next(self._lines, b""))
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
 
 def as_texts(kind: pa.DataType) -> pa.DataType:
-    """Return *kind* with strings for dates and bytes, at any depth: pyarrow takes a text of JSON for the bytes."""
+    """Return *kind* with strings for dates and bytes, and lists of entries for maps, at any depth.
+
+    pyarrow takes a text of JSON for the bytes.
+    """
     if pat.is_date(kind) or _is_bytes(kind):
         return pa.string()
     if pat.is_struct(kind):
         return pa.struct([field.with_type(as_texts(field.type)) for field in kind])
+    if pat.is_map(kind):
+        return pa.list_(pa.struct([("key", kind.key_type), ("value", as_texts(kind.item_type))]))
     return pa.list_(kind.value_field.with_type(as_texts(kind.value_type))) if pat.is_list(kind) else kind
 
 
 def from_texts(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Return the rows of *reader* with dates and bytes for texts, where *schema* has them.
+    """Return the rows of *reader* with dates, bytes and maps for what :func:`as_texts` made of them in *schema*.
 
     Raises:
         DataError: from the reader, a text that is not hex.
@@ -59,6 +145,8 @@ def _from_text(value: Any, kind: pa.DataType) -> Any:
         return bytes.fromhex(value)
     if pat.is_struct(kind):
         return {field.name: _from_text(value[field.name], field.type) for field in kind}
+    if pat.is_map(kind):
+        return [(entry["key"], _from_text(entry["value"], kind.item_type)) for entry in value]
     return [_from_text(item, kind.value_type) for item in value] if pat.is_list(kind) else value
 
 

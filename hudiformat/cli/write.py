@@ -32,8 +32,9 @@ def write(
 ) -> int:
     """Write the rows of INPUT, a .parquet, .arrow, .csv or .jsonl file, or - for standard input, in one commit.
 
-    Columns of CSV and JSON files are read as what they are in the table: of JSON, dates are texts and bytes hex
-    digits, as read prints them, and a line may lack columns that others have; of CSV, only an empty field is null.
+    Columns of CSV and JSON files are read as what they are in the table: of JSON, dates are texts, bytes hex
+    digits and maps objects, as read prints them, and a line may lack columns that others have; of CSV, only an empty
+    field is null.
     """
     with printed_warnings():  # such as a metadata table that is dropped, or services that fail
         opened = open_table(table, options=dict(map(key_and_value, options)))
