@@ -18,7 +18,7 @@ from hudiformat.conditions import fits
 from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError, unknown_column
 from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.naming import BaseFileName, LogFileName, base_name, join_path
-from hudiformat.query.gone import explaining
+from hudiformat.query.gone import explaining, refuse_cleaned_groups
 from hudiformat.query.images import avro_images, row_images
 from hudiformat.query.incremental import Write
 from hudiformat.query.pruning import filtered
@@ -94,9 +94,11 @@ class ChangeReader:
     def _of_write(self, instant: Instant, metadata: CommitMetadata) -> Iterator[list[_Change]]:
         # First the deletes: an overwrite may write a key again.
         for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-            for file_slice in self._slices_before(partition, instant):
-                if file_slice.file_id in file_ids:
-                    yield [("d", image, None) for image in row_images(self._read(file_slice))]
+            replaced = [one for one in self._slices_before(partition, instant) if one.file_id in file_ids]
+            if missing := set(file_ids).difference(one.file_id for one in replaced):
+                refuse_cleaned_groups(self.storage, self.reader.config, partition, missing)
+            for file_slice in replaced:
+                yield [("d", image, None) for image in row_images(self._read(file_slice))]
         for partition, stats in metadata.partition_to_write_stats.items():
             for stat in stats:
                 if stat.cdc_stats:

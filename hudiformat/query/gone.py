@@ -139,13 +139,33 @@ def why_gone(storage: Storage, config: TableConfig, missing: Sequence[str]) -> s
     for path in missing:
         for clean, deleted in cleaned_files(storage, config, timeline):
             if path in deleted:
-                return f"{path} was deleted by the clean {clean.time}: ask again, for a later moment if one was named"
+                return _cleaned(path, clean)
         instant = _instant_of(path)
         if instant is not None and _is_undone(timeline, instant):
             return f"{path} is of the write {instant}, which was rolled back: ask again"
         if is_of_any_write(config, path) and not _is_of_commit(storage, config, timeline, base_name(path)):
             return f"{path} was of a write that was given up or rolled back: ask again"
     return None
+
+
+def refuse_cleaned_groups(storage: Storage, config: TableConfig, partition: str, file_ids: Container[str]) -> None:
+    """Refuse to go on without the file groups *file_ids* of *partition*, none of whose files is there any more.
+
+    Groups that no clean has deleted are passed over: nothing says that they ever had files.
+
+    Raises:
+        FilesGoneError: a clean has deleted one of them.
+    """
+    for clean, deleted in cleaned_files(storage, config, load_timeline(storage, config)):
+        for path in sorted(deleted):
+            folder, _, name = path.rpartition("/")
+            parsed = parse_data_file(name)
+            if folder == partition and parsed is not None and parsed.file_id in file_ids:
+                raise FilesGoneError(f"{storage.root}: {_cleaned(path, clean)}", path=storage.root)
+
+
+def _cleaned(path: str, clean: Instant) -> str:
+    return f"{path} was deleted by the clean {clean.time}: ask again, for a later moment if one was named"
 
 
 def is_of_any_write(config: TableConfig, path: str) -> bool:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudiformat import CorruptTableError, SchemaError, StorageError, Table, UnsupportedFeatureError, open_table
+from hudiformat.query.gone import FilesGoneError
 from tests.tables import GoldenTable, new_table, rows
 
 
@@ -30,6 +31,24 @@ def test_changes_whose_base_files_were_cleaned_away(logged: tuple[Table, list[Pa
     instants = [done.completion_time for done in table.timeline.by_completion_time]
     with pytest.raises(StorageError, match=r"the base file of .* is not there \(any more\)"):
         table.cdc(str(instants[0]), str(instants[1]))
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_deletes_of_a_partition_whose_files_were_cleaned_away_are_not_left_out(table_type: str, tmp_path: Path) -> None:
+    options = {"hoodie.table.cdc.enabled": "true", "hoodie.clean.automatic": "false"}
+    table = new_table(tmp_path / "t", table_type=table_type, options=options)
+    table.insert(rows(("a", 1, "x", 1), ("b", 1, "y", 1)))
+    begin = str(table.timeline.completed[-1].completion_time)
+    table.delete_partitions(["x"])
+    table.insert(rows(("c", 1, "z", 1)))
+    assert table.cdc(begin)["op"].to_pylist() == ["d", "i"]
+    kept = {"hoodie.clean.commits.retained": "1"}
+    clean = open_table(table.path, options=kept, clock=table.context.clock).clean()
+    assert clean is not None
+    with pytest.raises(FilesGoneError, match=rf"x/\S+ was deleted by the clean {clean.time}"):
+        table.cdc(begin)
+    later = str(table.timeline.completed_writes[-2].completion_time)
+    assert table.cdc(later)["op"].to_pylist() == ["i"]
 
 
 def test_a_change_data_log_that_names_a_record_which_is_not_there(logged: tuple[Table, list[Path]]) -> None:
