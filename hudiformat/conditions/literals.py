@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import date, datetime, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
@@ -18,7 +19,23 @@ if TYPE_CHECKING:
 _LONGEST = 38
 """Digits of a decimal in Spark."""
 
+_DOUBLE_DIGITS = 15
+"""Decimals of so many digits stay different from each other when Spark makes doubles of them."""
+
 _SURROGATES, _LAST = range(0xD800, 0xE000), 0x10FFFF
+
+
+class _Double(Decimal):
+    """The number that a literal of Spark's type double is, in as few digits as name it."""
+
+    most = 1 << 53
+    """Whole numbers from here on may be equal to others once Spark has made doubles of them."""
+
+
+class _Float(_Double):
+    """The number that a literal of Spark's type float is."""
+
+    most = 1 << 24
 
 
 def value_of(node: Expression) -> Any:
@@ -39,7 +56,7 @@ def _negative(node: Expression) -> Decimal:
     number = value_of(node.this)
     if not isinstance(number, Decimal):
         raise _no_literal(node)
-    return number.copy_negate() if number else number  # a minus sign would round to 28 digits
+    return type(number)(number.copy_negate()) if number else number  # a minus sign would round to 28 digits
 
 
 def _pieces(node: Expression) -> str:
@@ -48,16 +65,40 @@ def _pieces(node: Expression) -> str:
 
 
 def _of_type(node: Expression) -> Any:
-    """Of DATE '..', TIMESTAMP '..' and 1L."""
+    """Of DATE '..', TIMESTAMP '..', 1L and casts of literals that keep the value."""
     kind = node.args["to"].this.name
     value = value_of(node.this) if type(node.this).__name__ == "Literal" else None
     if kind in _TIMES and isinstance(value, str):
         return ("date" if kind == "DATE" else "timestamp", value)
     if isinstance(value, Decimal):
-        return value
+        if kind in _FLOATING:
+            return _rounded(value, _FLOATING[kind])
+        if _keeps(value, node.args["to"]):
+            return Decimal(value)
     raise _no_literal(node)
 
 
+def _keeps(value: Decimal, to: Expression) -> bool:
+    """Whether a cast to the type *to* of integers or decimals leaves *value* as it is."""
+    kind = to.this.name
+    if kind in _WHOLE:
+        return value == value.to_integral_value() and -_WHOLE[kind] <= value < _WHOLE[kind]
+    if kind != "DECIMAL":
+        return False
+    digits, scale, *_ = *(int(one.this.name) for one in to.expressions), *((10, 0)[len(to.expressions) :])
+    return -int(value.as_tuple().exponent) <= scale and abs(value) < Decimal(10) ** (digits - scale)
+
+
+def _rounded(value: Decimal, kind: type[_Double]) -> _Double:
+    """The nearest number of *kind*."""
+    nearest = pa.scalar(float(value), pa.float32() if kind is _Float else pa.float64()).as_py()
+    if not math.isfinite(nearest):
+        raise FilterError(f"{value} is too large")
+    return kind(repr(nearest))
+
+
+_FLOATING = {"FLOAT": _Float, "DOUBLE": _Double}
+_WHOLE = {"TINYINT": 1 << 7, "SMALLINT": 1 << 15, "INT": 1 << 31, "BIGINT": 1 << 63}
 _TIMES = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "TIMESTAMPLTZ")
 _READERS: dict[str, Callable[[Expression], Any]] = {
     "Paren": lambda node: value_of(node.this),
@@ -77,7 +118,7 @@ def _no_literal(node: Expression) -> FilterError:
 
 def _number(text: str) -> Decimal:
     try:
-        return Decimal(text)
+        return _rounded(Decimal(text), _Double) if "e" in text.lower() else Decimal(text)
     except InvalidOperation as error:
         raise FilterError(f"{text} is no number") from error
 
@@ -124,6 +165,9 @@ def _number_of(value: Decimal, kind: pa.DataType) -> pa.Scalar:
     """A number exactly; a column of floating-point numbers is compared with the nearest one of 64 bits."""
     if pat.is_floating(kind):
         return pa.scalar(float(value), pa.float64())
+    is_long = pat.is_decimal(kind) and max(value.adjusted() + 1, 1) + kind.scale > _DOUBLE_DIGITS
+    if isinstance(value, _Double) and (is_long or abs(value) >= value.most):
+        raise FilterError(f"{value} is not compared with a column of type {kind}, of whose values Spark makes doubles")
     whole = value == value.to_integral_value()
     if pat.is_integer(kind) and whole and -(1 << 63) <= value < (1 << 63):
         return pa.scalar(int(value), pa.int64())
@@ -140,9 +184,9 @@ def _moment(text: str, kind: pa.DataType, *, is_date: bool, zone: tzinfo) -> dat
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError as error:
         raise FilterError(f"{text!r} is no {'date' if is_date else 'time'} in the form of ISO 8601") from error
+    if (is_date or pat.is_date(kind)) and (found.tzinfo is not None or found.time() != datetime.min.time()):
+        raise FilterError(f"{text!r} is no date, which {'the column has' if pat.is_date(kind) else 'it is cast to'}")
     if pat.is_date(kind):
-        if found.tzinfo is not None or found.time() != datetime.min.time():
-            raise FilterError(f"{text!r} is no date, which the column has")
         return found.date()
     if not pat.is_timestamp(kind):
         raise FilterError(f"{text!r} is not compared with a column of type {kind}")

@@ -87,6 +87,8 @@ def columns_named(text: str, schema: pa.Schema) -> list[str] | None:
         tree = parsed(text)
     except FilterError:
         return None
+    if any(type(node).__name__ == "Star" for node in tree.walk()):
+        return None  # all columns, as in hash(*)
     names = {node.parts[0].name.lower() for node in tree.walk() if _is_column(node)}
     return [name for name in schema.names if name.lower() in names]
 

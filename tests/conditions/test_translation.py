@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from hudiformat.conditions import as_expression, implied
+from hudiformat.conditions import as_expression, columns_named, implied
 from hudiformat.errors import FilterError, SchemaError
 
 pytest.importorskip("sqlglot")
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+MONEY, WIDE = pa.decimal128(18, 2), pa.decimal128(38, 20)
 ROWS = pa.table(
     {
         "row": pa.array(range(5), pa.int32()),
@@ -32,6 +33,10 @@ ROWS = pa.table(
         "by": pa.array([b"a", b"b", b"", None, b"\xff"], pa.binary()),
         "q": pa.array(["it's", "its", "'", None, ""], pa.string()),
         "Odd name": pa.array(["x", "y", "z", None, "x"], pa.string()),
+        "short": pa.array([0.1, float("nan"), 1.5, None, 16777216.0], pa.float32()),
+        "long": pa.array([2**53 + 1, 2**53, -3, None, 1], pa.int64()),
+        "money": pa.array([Decimal("100.01"), Decimal(100), Decimal("9" * 16), None, Decimal("-0.01")], MONEY),
+        "wide": pa.array([Decimal("0.1"), Decimal("0.10000000000000000001"), Decimal(1), None, Decimal(2)], WIDE),
     }
 )
 CONDITIONS = [
@@ -85,6 +90,16 @@ CONDITIONS = [
     ),
     *("(i = 1) and not (s = 'b')", "i = 1 or i is null", "(i > 0 and f > 0) or flag", "not (not (i = 1))", "i = 2L"),
     *("i = i", "row < i", "row >= i"),
+    *("short = 0.1F", "short = cast(0.1 as float)", "short > float(0.1)", "short = 0.1", "short in (0.1F, 1.5D)"),
+    *("f = -0.0D", "f > 1e-3", "f < 0.1F", "i = 2D", "i > 1.5F", "i < 1e0", "x = 1.5D", "x > 15e-1", "x < 0.1F"),
+    *("long = cast(1 as int)", "long = cast(1e0 as bigint)", "long >= 9007199254740992", "long < 9007199254740991D"),
+    *(
+        "x = cast(1.5 as decimal(3, 1))",
+        "x = cast(2 as decimal)",
+        "wide = 0.1",
+        "money > 1e2",
+        "t > cast('2024-01-01' as date)",
+    ),
 ]
 NOT_UNDERSTOOD = [
     *("s = 1", "i = 'a'", "abs(i) = 1", "i <=> 1", "i = f", "s like", "i = 1; i = 2", "", "s like 'a/%' escape '/'"),
@@ -96,6 +111,21 @@ NOT_UNDERSTOOD = [
         "s rlike 'a'",
         "d = '2024-01-01 10:00:00'",
     ),
+    *(
+        "i = cast(1.7 as int)",
+        "i = cast(300 as tinyint)",
+        "x = cast(1.55 as decimal(3, 1))",
+        "x = cast(99 as decimal(1))",
+    ),
+    *(
+        "long = 9007199254740992D",
+        "long = 9007199254740992e0",
+        "long = 16777216F",
+        "wide = 0.1D",
+        "money < 1e15",
+        "short = 1e39F",
+    ),
+    *("t > cast('2024-01-01 12:30:00' as date)", "i = cast(1 as string)", "i = cast(1 as array<int>)", "f = 1e400"),
     *("t = 'yesterday'", "st = 1", "i is 1 + 1", "s like any ('a', 'b')", "x = 'a'", "by = 'a'", "flag = 1", "d = 1"),
 ]
 
@@ -123,6 +153,12 @@ def test_what_is_not_understood_rules_out_nothing_that_spark_finds(spark: SparkS
         "I = 1",
         "S = 'b' or ST.A = 3",
         "i = '1'",
+        "i = cast(1.7 as int)",
+        "x = cast(1.50 as decimal(3, 0))",
+        "long = 9007199254740992D",
+        "long in (9007199254740992e0)",
+        "wide = 0.1D",
+        "t >= cast('2024-01-01 12:30:00' as date)",
     ):
         wanted = [row[0] for row in rows.where(condition).select("row").collect()]
         assert wanted, condition
@@ -190,3 +226,9 @@ def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are() -> N
         as_expression("st.b = 1", ROWS.schema)
     with pytest.raises(SchemaError, match=r"no column 'i.b'; the columns are none$"):
         as_expression("i.b = 1", ROWS.schema)
+
+
+def test_a_star_names_columns_that_are_not_known_by_name() -> None:
+    assert columns_named("hash(I) = 1 and s = 'a'", ROWS.schema) == ["i", "s"]
+    assert columns_named("hash(*) = 1", ROWS.schema) is None
+    assert columns_named("hash(st.*) = 1", ROWS.schema) is None
