@@ -30,6 +30,7 @@ SIZING_TASKS = "hudiformat.sizing.tasks"
 WRITER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 
 SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC = "snapshot", "read_optimized", "incremental", "cdc"
+LATEST = "latest_state"
 _QUERIES = (SNAPSHOT, READ_OPTIMIZED, INCREMENTAL, CDC)
 _OPERATION_KEYS = ("operation", "hoodie.datasource.write.operation")
 _OF_NO_FRAME = (Operation.ALTER_SCHEMA,)
@@ -67,6 +68,12 @@ class SourceOptions:
     """The options of one reader or writer."""
 
     given: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        """Give the options of this side the case that Spark gives them in a data source; of two, the later counts."""
+        own = {*_OURS, *_OPERATION_KEYS, *_SPARKS_OWN}
+        lower = {key.lower() if key.lower() in own else key: value for key, value in self.given.items()}
+        object.__setattr__(self, "given", lower)
 
     def get(self, key: str) -> str | None:
         """What an option was set to."""
@@ -111,18 +118,31 @@ class SourceOptions:
         """The query type; ``cdc`` may be asked for as Hudi has it too, as the format of an incremental query.
 
         Raises:
-            OptionError: there is no such query.
+            OptionError: there is no such query, or no such format of one.
         """
         query = (self.get(QUERY) or SNAPSHOT).lower()
         if query not in _QUERIES:
             raise OptionError(f"{QUERY}: expected one of {', '.join(_QUERIES)}, found {query!r}", option=QUERY)
-        return CDC if query == INCREMENTAL and (self.get(FORMAT) or "").lower() == CDC else query
+        form = (self.get(FORMAT) or LATEST).lower()
+        if form not in (LATEST, CDC):
+            raise OptionError(f"{FORMAT}: expected {LATEST} or {CDC}, found {form!r}", option=FORMAT)
+        return CDC if query == INCREMENTAL and form == CDC else query
 
     @property
     def columns(self) -> list[str] | None:
-        """The columns that are picked, None for all."""
+        """The columns that are picked, None for all.
+
+        Raises:
+            OptionError: the option names none: Spark counts no rows of a data source without columns.
+        """
         text = self.get(COLUMNS)
-        return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+        names = None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+        if names == []:
+            raise OptionError(
+                f"{COLUMNS}: expected names of columns, found {text!r}; hudiformat.spark.read(columns=[]) counts rows",
+                option=COLUMNS,
+            )
+        return names
 
     @property
     def partitions_to_delete(self) -> list[str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import hudiformat as hf
@@ -101,3 +102,37 @@ def test_a_misspelt_option_of_the_spark_side_gets_its_name(tmp_path: Path, missp
     assert caught.value.option == misspelt
     with pytest.raises(hf.OptionError, match="did you mean 'hoodie.logfile.max.size'"):
         SourceOptions({"path": table.path, "hoodie.logfile.max.sise": "1"}).table()
+
+
+def test_options_of_read_may_be_written_in_capitals_and_arguments_go_first(
+    spark: SparkSession, table: hf.Table
+) -> None:
+    table.insert(pa.table({"id": ["a"], "ts": [1]}))
+    first = table.timeline.completed[-1].time
+    table.insert(pa.table({"id": ["b"], "ts": [1]}))
+    capitals = {"AS.OF.INSTANT": first, "HudiFormat.Filter": "id = 'a'", "Hoodie.Datasource.Query.Type": "everything"}
+    rows = hudi_spark.read(spark, table.path, columns="id", query="snapshot", options=capitals)
+    assert [row.id for row in rows.collect()] == ["a"]
+    with pytest.raises(hf.OptionError, match="found 'everything'"):
+        hudi_spark.read(spark, table.path, options=capitals)
+
+
+def test_an_option_that_names_no_columns_is_refused(spark: SparkSession, table: hf.Table) -> None:
+    table.insert(pa.table({"id": ["a"], "ts": [1]}))
+    with pytest.raises(Exception, match=r"hudiformat\.columns: expected names of columns, found ' , '"):
+        spark.read.format("hudiformat").option("hudiformat.columns", " , ").load(table.path).count()
+    with pytest.raises(hf.OptionError, match=r"expected names of columns, found ''; .*columns=\[\]\) counts rows"):
+        hudi_spark.read(spark, table.path, options={"hudiformat.columns": ""})
+
+
+@pytest.mark.parametrize("query", ["incremental", "cdc"])
+def test_a_query_of_a_span_takes_no_moment_and_its_format_is_one_of_hudis(
+    spark: SparkSession, table: hf.Table, query: str
+) -> None:
+    table.insert(pa.table({"id": ["a"], "ts": [1]}))
+    begin = {"hoodie.datasource.read.begin.instanttime": "000"}
+    with pytest.raises(hf.OptionError, match=f"as.of.instant: a query with hoodie.datasource.query.type={query}"):
+        hudi_spark.read(spark, table.path, query=query, as_of=table.timeline.completed[-1].time, options=begin)
+    form = {"hoodie.datasource.query.incremental.format": "changes"}
+    with pytest.raises(hf.OptionError, match="expected latest_state or cdc, found 'changes'"):
+        hudi_spark.read(spark, table.path, query=query, options={**begin, **form})

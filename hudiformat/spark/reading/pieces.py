@@ -82,7 +82,7 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
     """What the tasks of a batch query read.
 
     Raises:
-        OptionError: an incremental query that does not name its begin.
+        OptionError: an incremental query that does not name its begin, or that names a moment of time travel.
         HudiFormatError: whatever stops the query.
     """
     table, query = options.table(), options.query
@@ -102,7 +102,17 @@ def pieces(options: SourceOptions, columns: list[str]) -> list[Piece]:
 
 
 def pieces_within(options: SourceOptions, span: Span, columns: list[str]) -> list[Piece]:
-    """What the tasks read of what was written, or changed, within *span*."""
+    """What the tasks read of what was written, or changed, within *span*.
+
+    Raises:
+        OptionError: a moment of time travel is named too.
+        HudiFormatError: whatever stops the query.
+    """
+    if options.get(AS_OF) is not None:
+        raise OptionError(
+            f"{AS_OF}: a query with {QUERY}={options.query} is not of one moment; name its span by {BEGIN} and {END}",
+            option=AS_OF,
+        )
     table, condition = options.table(), _condition(options)
     if options.query == CDC:
         changes = plan_changes(table.context, span)

@@ -50,7 +50,7 @@ def read(
 
     Source: HoodieFileGroupReaderBasedFileFormat, Hudi 1.2.0; spec/spark.md.
     """
-    given = {**(options or {}), "path": path}
+    given = {**SourceOptions(options or {}).given, "path": path}
     given |= {} if query is None else {QUERY: query}
     given |= {} if as_of is None else {AS_OF: moment_text(as_of)}
     picked = None if columns is None else one_or_more(columns)
