@@ -127,7 +127,7 @@ class ReadableTable:
         scan = self.scan(columns=columns, filter=filter)
         found: list[pa.RecordBatch] = []
         for batch in scan:
-            found.append(batch.slice(0, n - sum(map(len, found))))
+            found.append(batch.slice(0, min(n - sum(map(len, found)), len(batch))))
             if sum(map(len, found)) >= n:
                 break
         return pa.Table.from_batches(found, scan.schema)

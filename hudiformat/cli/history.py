@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import click
 
 from hudiformat.api import open_table
@@ -31,7 +29,7 @@ _NUMBERS = ("inserted", "updated", "deleted", "files", "bytes")
 def history(table: str, *, limit: int | None, as_json: bool) -> int:
     """List the commits on the active timeline of a TABLE, the newest first: rows, files and bytes of each."""
     printed = None if as_json else Table(*_COLUMNS)
-    for commit in islice(open_table(table).history().to_pylist(), limit):
+    for commit in open_table(table).history().to_pylist()[:limit]:
         if printed is None:
             print_json(commit)
             continue

@@ -120,7 +120,7 @@ def _limited(batches: Batches, limit: int | None) -> Batches:
     for batch in batches:
         if remaining is not None and remaining <= 0:
             return
-        shown = batch if remaining is None else batch.slice(0, remaining)
+        shown = batch if remaining is None else batch.slice(0, min(remaining, batch.num_rows))
         yield shown
         remaining = None if remaining is None else remaining - shown.num_rows
 

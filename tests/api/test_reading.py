@@ -58,6 +58,7 @@ def test_a_table_is_looked_at_quickly(tmp_path: Path) -> None:
     table.upsert(rows(("a", 2, "x", 5)))
     assert (table.count(), table.count("v > 2"), table.count([("k", "=", "z")])) == (3, 2, 0)
     assert table.head(2).num_rows == 2
+    assert table.head(10**20).num_rows == 3
     assert table.head(0, columns="k").to_pydict() == {"k": []}
     assert table.head(9, columns="k", filter="p = 'y'").to_pydict() == {"k": ["b"]}
     assert table.partitions() == ["x", "y"]

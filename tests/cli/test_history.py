@@ -18,6 +18,7 @@ def test_each_commit_is_a_line(command: Command, tmp_path: Path) -> None:
     assert heads == ["instant", "action", "operation", "inserted", "updated", "deleted", "files", "bytes", "seconds"]
     assert newest[:7] == [second.instant, "deltacommit", "delete", "0", "0", "1", "1"]
     assert oldest[:7] == [first.instant, "deltacommit", "upsert", "2", "0", "0", "1"]
+    assert len(command("history", "--limit", 10**20, "--json", table.path).json) == len(table.history())
     found = command("history", "--limit", 1, "--json", table.path).json
     assert [one["instant"] for one in found] == [second.instant]
     assert found == table.history().slice(0, 1).to_pylist()

@@ -30,6 +30,7 @@ def test_the_newest_rows(command: Command, table: Table) -> None:
     assert [line.split() for line in result.lines] == [["k", "v"], ["b", "1"], ["a", "2"]]
     assert command("read", "--json", "--columns", "k", "--limit", "1", table.path).json == [{"k": "b"}]
     assert command("read", "--limit", "0", table.path).out == ""
+    assert len(command("read", "--json", "--limit", 10**20, table.path).json) == 2
 
 
 def test_rows_of_another_time_and_of_base_files(command: Command, table: Table) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 
@@ -56,7 +57,7 @@ def records(file: str, *, block: int | None, columns: list[str] | None, limit: i
             code = max(code, _FINDINGS if log_block.type is BlockType.CORRUPT else _UNREADABLE)
             continue
         if batch is not None:
-            shown = batch.slice(0, remaining)
+            shown = batch if remaining is None else batch.slice(0, min(remaining, batch.num_rows))
             (_print_json if as_json else _print_table)(number, log_block, shown, columns)
             remaining = None if remaining is None else remaining - shown.num_rows
     return code
@@ -68,7 +69,7 @@ def _chosen(reader: LogReader, number: int | None) -> Iterator[tuple[int, LogBlo
         yield from enumerate(reader)
         return
     skipped, blocks = (number, iter(reader)) if number >= 0 else (-number - 1, reversed(reader))
-    block = next(islice(blocks, skipped, None), None)
+    block = next(islice(blocks, min(skipped, sys.maxsize), None), None)
     if block is None:
         total = sum(1 for _ in reader)
         raise click.UsageError(f"there is no block {number}: {reader.path} has {total}, the first is 0")

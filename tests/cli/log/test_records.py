@@ -77,7 +77,7 @@ def test_one_block_is_picked_from_either_end(command: Command, log: Log, number:
     assert {line["block"] for line in found} == {number}
 
 
-@pytest.mark.parametrize("number", [4, -5])
+@pytest.mark.parametrize("number", [4, -5, 10**20])
 def test_a_block_that_is_not_there_is_refused(command: Command, log: Log, number: int) -> None:
     path = log(SOUND)
     result = command("records", "--block", number, path)
@@ -122,7 +122,10 @@ def test_columns_do_not_pick_among_deletes(command: Command, log: Log) -> None:
     assert (result.code, [line["delete"]["record_key"] for line in result.json]) == (0, ["a", "b"])
 
 
-@pytest.mark.parametrize(("limit", "blocks"), [(0, []), (2, [0, 0]), (4, [0, 0, 0, 1]), (9, [0, 0, 0, 1, 1, 3])])
+@pytest.mark.parametrize(
+    ("limit", "blocks"),
+    [(0, []), (2, [0, 0]), (4, [0, 0, 0, 1]), (9, [0, 0, 0, 1, 1, 3]), (10**20, [0, 0, 0, 1, 1, 3])],
+)
 def test_a_limit_counts_records_and_deletes(command: Command, log: Log, limit: int, blocks: list[int]) -> None:
     result = command("records", "--json", "--limit", limit, log(SOUND))
     assert (result.code, [line["block"] for line in result.json]) == (0, blocks)
