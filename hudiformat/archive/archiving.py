@@ -52,7 +52,7 @@ class ArchiveLimits:
     If there are more than *max_commits* completed writes, the oldest are archived until *min_commits* remain.  The
     newest *compaction_delta_commits* delta commits since the last compaction remain, because the next compaction is
     scheduled by their number.  Instants from *retain_from* on remain: for a metadata table, that is the earliest
-    instant of its data table.
+    pending instant of its data table.
 
     Source: HoodieArchivalConfig, HoodieCompactionConfig, Hudi 1.2.0.
     """

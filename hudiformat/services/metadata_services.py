@@ -62,6 +62,8 @@ def serve_metadata_table(seen: TableState) -> bool:
                 max_commits=options.archive_max_commits + 1,
                 min_commits=options.archive_min_commits + 1,
                 compaction_delta_commits=options.metadata_delta_commits,
+                # What is pending is recorded at its old time: archived instants after that would count as unfinished.
+                retain_from=min((one.time for one in table.outer.timeline.pending), default=None),
             )
             archive(table.own.storage, table.own.config, limits)
         return True

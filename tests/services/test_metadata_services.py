@@ -47,6 +47,30 @@ def test_a_compaction_that_nobody_finished_is_planned_anew_unless_another_writer
     check_listing(tmp_path / "t")
 
 
+@pytest.mark.parametrize("version", [6, 9])
+def test_what_is_pending_may_be_recorded_after_many_writes_whose_keys_stay_known(tmp_path: Path, version: int) -> None:
+    """It is recorded at its old time; instants after that count as unfinished where they are archived."""
+    often = {
+        "hoodie.metadata.compact.max.delta.commits": "2",
+        "hoodie.keep.max.commits": "4",
+        "hoodie.keep.min.commits": "3",
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.index.type": "RECORD_INDEX",
+    }
+    table = new_table(tmp_path / "t", version=version, options=often)
+    table.create_index("record_index")
+    keys = [f"k{number}" for number in range(14)]
+    for ts in (1, 2):
+        table.upsert(rows((keys[0], ts, "x", ts)))
+    assert table.schedule_compaction() is not None
+    for key in keys[1:]:
+        table.upsert(rows((key, 1, "x", 1)))
+    table.compact()
+    table.upsert(rows(*((key, 3, "x", 3) for key in keys)))
+    assert content(table) == [(key, 3, "x", 3) for key in sorted(keys)]
+    check_listing(tmp_path / "t")
+
+
 def test_a_compaction_of_version_6_that_was_left_half_way_is_finished(tmp_path: Path) -> None:
     """What was written since is named by it, so it cannot be planned anew."""
     path = tmp_path / "t"
