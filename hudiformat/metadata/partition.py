@@ -17,6 +17,7 @@ from hudiformat.hfile import HFileReader
 from hudiformat.logfile import LogReader, naming_log_files
 from hudiformat.merge import counting_blocks
 from hudiformat.metadata.instants import valid_instants
+from hudiformat.naming import parse_data_file
 from hudiformat.storage import FolderStorage, Storage
 from hudiformat.timeline import (
     METADATA_FOLDER,
@@ -105,12 +106,15 @@ class OpenMetadata:
         """The newest file slices of *partition*, one for each of its file groups, in the order of their ids.
 
         Raises:
-            CorruptTableError: there is none.
+            CorruptTableError: there is none; or one is missing, as where others have cleaned in the meantime.
         """
-        slices = self.any_slices(partition)
-        if not slices:
-            root = self.storage.root
-            raise CorruptTableError(f"{root}/{partition}: expected a file slice, found none", path=root)
+        files, root = self.storage.list(partition), self.storage.root
+        slices = latest_slices(build_slices(partition, files, self.visibility))
+        groups = {name.file_id for one in files if (name := parse_data_file(one.name)) is not None}
+        missing = groups - {one.file_id for one in slices}  # a key's hash counts the groups: with fewer it is not found
+        if missing or not slices:
+            of = f" of {min(missing)} from before this look at it" if slices else ""
+            raise CorruptTableError(f"{root}/{partition}: expected a file slice{of}, found none", path=root)
         return slices
 
     def any_slices(self, partition: str) -> list[FileSlice]:

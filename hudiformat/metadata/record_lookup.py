@@ -61,19 +61,13 @@ class RecordIndex:
         """
         found = is_partitioned(load_definitions(storage, config).get(RECORD_INDEX))
         if found and not partitioned:
-            feature = "a partitioned record index"
-            raise UnsupportedFeatureError(
-                f"{storage.root}: {feature} does not find keys in all partitions", feature=feature
-            )
+            message = f"{storage.root}: a partitioned record index does not find keys in all partitions"
+            raise UnsupportedFeatureError(message, feature="a partitioned record index")
         opened = open_metadata(storage, config, timeline)
         return cls(opened.visibility, opened.valid, found)
 
     def count(self, storage: Storage) -> int:
-        """The number of its file groups; *storage* is that of the table.
-
-        Raises:
-            CorruptTableError: it has none.
-        """
+        """The number of its file groups, of which each has to be there; *storage* is that of the table."""
         return len(self._metadata(storage).slices(RECORD_INDEX))
 
     @staticmethod

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudiformat import Table, UnsupportedFeatureError, open_table
+from hudiformat import CorruptTableError, Table, UnsupportedFeatureError, open_table
 from hudiformat.hfile import HFileReader, encode_hfile
 from hudiformat.metadata import RecordIndex, RecordLocation, decode_location
 from hudiformat.metadata.definitions import DEFINITIONS_FILE
@@ -51,6 +51,26 @@ def test_what_hudis_index_says(golden: Callable[[str], GoldenTable]) -> None:
     assert len(found(table, keys)) > 5
     assert found(table, keys) == one_by_one(table, keys)
     assert found(table, []) == {}
+
+
+def test_an_index_of_which_others_have_cleaned_file_groups_is_not_taken_for_one_of_fewer(tmp_path: Path) -> None:
+    """The hash of a key would say another file group, which does not have it."""
+    options = {
+        **INDEXED,
+        "hoodie.metadata.compact.max.delta.commits": "4",
+        "hoodie.metadata.global.record.level.index.min.filegroup.count": "4",
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+    }
+    table = new_table(tmp_path / "t", options=options)
+    keys = [f"k{number}" for number in range(20)]
+    table.upsert(rows(*((key, 1, "x", 1) for key in keys)))
+    before = index_of(table)
+    storage = table.context.storage
+    for ts in range(16):
+        table.upsert(rows((keys[0], ts, "xy"[ts % 2], 1)))  # it moves, which is in the index
+    with pytest.raises(CorruptTableError, match=r"expected a file slice of record-index-000\d-0 from before"):
+        before.find(storage, pa.array(keys))
+    assert len(found(table, keys)) == len(keys)
 
 
 @pytest.mark.parametrize("often", ["2", "100"])
