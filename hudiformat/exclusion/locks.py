@@ -90,8 +90,9 @@ class FileSystemLock:
         content = self._content()
         try:
             self.storage.create(self._path, content, sync=False)
-        except StorageError:
-            if self.storage.exists(self._path) or self.storage.exists(self.folder):
+        except StorageError as error:
+            is_final = isinstance(error.__cause__, PermissionError | NotADirectoryError)  # waiting does not help
+            if not is_final and (self.storage.exists(self._path) or self.storage.exists(self.folder)):
                 # Another writer has it, or had it a moment ago; or it was created, and the answer was lost.
                 return self._read() == content
             raise

@@ -96,6 +96,13 @@ def test_a_lock_that_cannot_be_made(tmp_path: Path) -> None:
         FileSystemLock(LocalStorage(tmp_path), "file/folder").try_acquire()
 
 
+def test_a_folder_of_locks_that_is_a_file_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    lock = FileSystemLock(LocalStorage(tmp_path / "file"), "")
+    with pytest.raises(StorageError, match="cannot create .*file/lock: Not a directory"), held(lock, patience=0):
+        pass
+
+
 def expire(path: Path) -> None:
     os.utime(path, (time.time() - 1000,) * 2)
 
