@@ -12,7 +12,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from hudiformat.errors import HudiFormatError, NameFormatError, without_offset
+from hudiformat.errors import HudiFormatError, NameFormatError, StorageError, without_offset
 from hudiformat.logfile import findings_of
 from hudiformat.maintenance.finding import TableFinding, TableFindingKind
 from hudiformat.maintenance.folder_check import (
@@ -177,13 +177,26 @@ def _of_slice(
             for _ in scan_batches(storage, path, schema, history=history):
                 pass
         except HudiFormatError as error:
-            yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))
+            if not _was_deleted(storage, path):
+                yield TableFinding(TableFindingKind.DAMAGED, path, str(error), (file_slice.base_file.name.instant,))
     for log in file_slice.log_files:
         path = join_path(file_slice.partition_path, str(log.name))
-        for finding in findings_of(path, storage=storage):
+        try:
+            findings = list(findings_of(path, storage=storage))
+        except StorageError:
+            if not _was_deleted(storage, path):
+                raise
+            continue
+        for finding in findings:
             place = f"{finding.kind.value} of {finding.length} bytes at byte {finding.offset}"
             message = f"{place}: {without_offset(finding.message)}"
             yield TableFinding(TableFindingKind.DAMAGED, path, message, finding.instants or (log.name.instant,))
+
+
+def _was_deleted(storage: Storage, path: str) -> bool:
+    """Whether another writer has deleted a file since it was listed: it cleaned, or gave up what it was writing."""
+    folder, _, name = path.rpartition("/")
+    return all(entry.name != name for entry in storage.list(folder))
 
 
 def _parsed(partition: str, name: str) -> _Named | None:

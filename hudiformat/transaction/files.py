@@ -178,9 +178,14 @@ def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bo
 
 
 def log_instants(storage: Storage, path: str) -> set[str]:
-    """The instants of the blocks of a log file."""
-    with LogReader(path, storage=storage) as reader:
-        return {block.instant for block in reader if block.instant is not None}
+    """The instants of the blocks of a log file; none where its writer gave up, and deleted it, since it was listed."""
+    try:
+        with LogReader(path, storage=storage) as reader:
+            return {block.instant for block in reader if block.instant is not None}
+    except StorageError:
+        if storage.exists(path):
+            raise
+        return set()
 
 
 @dataclass(frozen=True, slots=True)

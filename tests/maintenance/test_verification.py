@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import hudiformat as hf
-from hudiformat import StorageError, Table, TableFindingKind, open_table
+from hudiformat import StorageError, Table, TableFindingKind, open_storage, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
+from tests.requests import RecordingStorage, nothing
 from tests.tables import NAMES, content, new_table, rows, unpack
 
 
@@ -50,6 +51,28 @@ def open_at(folder: Path, name: str) -> Table:
 def test_damaged_logs_of_hudis_are_found(tmp_path: Path) -> None:
     kinds = [finding.kind for finding in open_at(tmp_path, "v9-mor-damaged-h120-flip-size").verify()]
     assert TableFindingKind.DAMAGED in kinds
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".log."])
+def test_a_file_that_others_delete_meanwhile_is_no_finding(tmp_path: Path, kind: str) -> None:
+    """In table version 6 the log file of a write that is given up looks like one of the newest slice."""
+    table = new_table(tmp_path / "t", version=6)
+    table.insert(rows(("a", 1, "x", 1)))
+    table.upsert(rows(("a", 2, "x", 2)))
+    storage = RecordingStorage(open_storage(tmp_path / "t"))
+    deleted: list[str] = []
+
+    def delete(number: int) -> None:
+        asked = storage.requests[number]
+        if asked.kind in ("map", "open_input") and asked.is_of_data and kind in asked.path:
+            (tmp_path / "t" / asked.path).unlink()
+            deleted.append(asked.path)
+            storage.before = nothing
+
+    storage.before = delete
+    assert open_table(storage).verify() == []
+    assert len(deleted) == 1
+    assert bool(open_table(tmp_path / "t").verify()), "it is missing now"
 
 
 def test_a_missing_file(table: Table) -> None:

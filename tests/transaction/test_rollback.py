@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat import CommitError, Table, WriteConflictError, open_table
+from hudiformat import CommitError, Table, WriteConflictError, open_storage, open_table
 from hudiformat.naming import WriteToken
 from hudiformat.options.values import Operation
 from hudiformat.storage import LocalStorage
 from hudiformat.transaction.files import check_awaited, create_marker, marked_instants
+from hudiformat.transaction.rollback import rollback_requests
 from hudiformat.transaction.transaction import begin_write
 from hudiformat.write.write import WriteTask
+from tests.requests import RecordingStorage
 from tests.tables import content, data_files, multiset, new_table, rows, tree
 from tests.transaction.support import abandoned, of_instant
 
@@ -44,6 +46,28 @@ def test_a_write_with_a_savepoint_whose_completion_is_lost_is_not_rolled_back(ta
     table.delete_savepoint(commit)
     table.upsert(rows(("b", 3, "x", 3)))
     assert content(table) == [("a", 1, "x", 1), ("b", 3, "x", 3)]
+
+
+def test_a_log_file_that_its_writer_deletes_meanwhile_stops_no_rollback(tmp_path: Path) -> None:
+    """In table version 6 the blocks of log files say whose they are; another writer gives up, and deletes its own."""
+    path = tmp_path / "t"
+    table = new_table(path, version=6, table_type="MERGE_ON_READ")
+    table.insert(rows(("a", 1, "x", 1)))
+    last = table.upsert(rows(("a", 2, "x", 2)))
+    (log,) = path.glob("x/.*.log.1_*")
+    other = log.with_name(log.name.replace(".log.1_", ".log.2_"))
+    other.write_bytes(log.read_bytes())
+    storage = RecordingStorage(open_storage(path))
+
+    def delete(number: int) -> None:
+        asked = storage.requests[number]
+        if asked.kind == "map" and asked.path.endswith(other.name):
+            other.unlink()
+
+    storage.before = delete
+    (request,) = rollback_requests(storage, last.instant)
+    assert [Path(name).name for name in request.log_blocks_to_be_deleted or ()] == [log.name]
+    assert not other.exists()
 
 
 def test_a_failed_write_of_hudis_whose_markers_are_gone(own_golden: Callable[[str], Path]) -> None:
