@@ -70,8 +70,11 @@ def _write(
                 kept = combined_rows(rows, [record_keys], plan.ordering_fields) if plan.combines else None
                 if kept is not None:
                     rows, record_keys = rows.take(pa.array(kept)), record_keys.take(pa.array(kept))
-                for batch in stored_columns(plan, rows).to_batches():
-                    task.write(LocatedRows(one.partition_path, KeyedRows(batch, record_keys), (one.file_id,)))
+                start = 0
+                for batch in stored_columns(plan, rows).to_batches():  # one, unless its texts are beyond 2 GB
+                    keyed = KeyedRows(batch, record_keys.slice(start, len(batch)))
+                    task.write(LocatedRows(one.partition_path, keyed, (one.file_id,)))
+                    start += len(batch)
             return task.finish()
 
     return write_and_commit(state.context, operation, write_files, seen=state, in_tasks=False, change=checked.change)
