@@ -12,13 +12,12 @@ from hudiformat.api.projecting import fit_rows, projected, value_expression
 from hudiformat.conditions import Filter
 from hudiformat.errors import SchemaError, unknown_column
 from hudiformat.index import KeyedRows, LocatedRows
-from hudiformat.merge import combined_rows
 from hudiformat.options import Operation
 from hudiformat.query import rows_of_state
 from hudiformat.table import RowKeys, TableState
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, carried, stored_columns, write_and_commit
-from hudiformat.write import check_rows, local_task
+from hudiformat.transaction import Commit, WritePlan, write_and_commit
+from hudiformat.write import PreparedRows, check_rows, combined, local_task
 
 
 def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableState]:
@@ -29,8 +28,7 @@ def delete_where(state: TableState, *, where: Filter) -> tuple[Commit, TableStat
         HudiFormatError: as for a delete by keys.
     """
     keys = RowKeys.of(state.config)
-    names = [name for name in dict.fromkeys([*keys.key_fields, *keys.partition_fields]) if name not in keys.carried]
-    columns = carried(state.config, state.schema.only(names).arrow)
+    columns = keys.of_rows(state.schema).only(keys.columns).arrow
     return _write(state, Operation.DELETE, columns, where, lambda rows: rows)
 
 
@@ -41,10 +39,10 @@ def update_where(state: TableState, *, values: Mapping[str, Any], where: Filter 
         SchemaError: no such column, one that the record key or partition path is made of, or a value that does not fit.
         HudiFormatError: as for an upsert.
     """
-    schema = state.schema.arrow
     keys = RowKeys.of(state.config)
-    check_updated(values, schema.names, [*keys.key_fields, *keys.partition_fields])
-    return _write(state, Operation.UPSERT, carried(state.config, schema), where, partial(_changed, values=values))
+    check_updated(values, state.schema.arrow.names, keys.columns)
+    columns = keys.of_rows(state.schema).arrow
+    return _write(state, Operation.UPSERT, columns, where, partial(_changed, values=values))
 
 
 def _write(
@@ -66,13 +64,11 @@ def _write(
         with local_task(plan, state.storage, kept=state.context.parsed.kept) as task:
             for one, shown, stored in rows_of_state(state.again(), columns.names, where):
                 rows = fit_rows(_with_stored(change(shown), stored), checked.schema).combine_chunks()
-                record_keys = keys.record_keys(rows)
-                kept = combined_rows(rows, [record_keys], plan.ordering_fields) if plan.combines else None
-                if kept is not None:
-                    rows, record_keys = rows.take(pa.array(kept)), record_keys.take(pa.array(kept))
+                found = PreparedRows(rows, keys.record_keys(rows), pa.repeat(one.partition_path, len(rows)))
+                found = combined(plan, found) if plan.combines else found
                 start = 0
-                for batch in stored_columns(plan, rows).to_batches():  # one, unless its texts are beyond 2 GB
-                    keyed = KeyedRows(batch, record_keys.slice(start, len(batch)))
+                for batch in keys.stored(found.rows).to_batches():  # one, unless its texts are beyond 2 GB
+                    keyed = KeyedRows(batch, found.keys.slice(start, len(batch)))
                     task.write(LocatedRows(one.partition_path, keyed, (one.file_id,)))
                     start += len(batch)
             return task.finish()

@@ -46,7 +46,7 @@ def merge_rows(state: TableState, *, source: Any, clauses: Sequence[Clause]) -> 
     checked = check_rows(state, Operation.UPSERT, state.schema.arrow)
     keys = RowKeys.of(state.config)
     is_global = state.options.is_global
-    fixed = list(keys.key_fields if is_global else dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    fixed = list(keys.key_fields if is_global else keys.columns)
     for clause in clauses:
         check_clause(clause, checked.schema.arrow.names, fixed)
     rows = suited(as_reader(source), checked.schema.arrow).read_all().combine_chunks()
@@ -107,7 +107,7 @@ def _of_source(rows: pa.Table, plan: WritePlan, fixed: Sequence[str]) -> Prepare
         DataError: a column of the keys is missing, a key is null, or several rows have one key and nothing decides.
     """
     keys, schema = RowKeys.of(plan.config), plan.schema
-    names = list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    names = keys.columns
     there = set(rows.schema.names)
     needed = there | (set(names) - set(fixed))  # with a global index a row matches wherever it belongs
     keys.check(pa.schema([field for field in schema.arrow if field.name in needed]))

@@ -195,8 +195,7 @@ def _of_slice(
 
 def _was_deleted(storage: Storage, path: str) -> bool:
     """Whether another writer has deleted a file since it was listed: it cleaned, or gave up what it was writing."""
-    folder, _, name = path.rpartition("/")
-    return all(entry.name != name for entry in storage.list(folder))
+    return not storage.exists(path)
 
 
 def _parsed(partition: str, name: str) -> _Named | None:

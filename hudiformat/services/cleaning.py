@@ -171,10 +171,8 @@ class _Planner:
                 replaced_by = visibility.replaced.get((path, file_id))
                 if replaced_by is None:
                     unwanted += self._unwanted(list(group), compacting.get((path, file_id)))
-                elif (path, file_id) in busy:  # the plan is still to read it, although no query does
-                    continue
-                elif self.earliest is None or replaced_by < self.earliest.time:
-                    unwanted += group
+                elif (self.earliest is None or replaced_by < self.earliest.time) and (path, file_id) not in busy:
+                    unwanted += group  # which no query reads, nor a plan that is still to be run
             names = [item.file_names + _change_logs(item, files) for item in unwanted]
             kept = saved.get(path, frozenset())
             deleted = [name for found in names if not kept.intersection(found) for name in found]

@@ -21,7 +21,7 @@ from hudiformat.errors import SchemaError
 from hudiformat.options import Layout
 from hudiformat.services.curves import Cells, hilbert, z_order
 from hudiformat.storage import spill_folder, spilling
-from hudiformat.table import column_type
+from hudiformat.upkeep import column_type
 
 _MEMORY = 256 * 1024 * 1024
 """Bytes of rows that are sorted at once."""

@@ -78,10 +78,7 @@ def _paths(config: TableConfig, schema: TableSchema, batches: Iterable[pa.Record
 
 def key_columns(plan: WritePlan) -> list[str]:
     """The columns that record keys and partition paths are made of."""
-    keys = RowKeys.of(plan.config)
-    if keys.carried:
-        return [*keys.partition_fields, *keys.carried]
-    return list(dict.fromkeys([*keys.key_fields, *keys.partition_fields]))
+    return RowKeys.of(plan.config).columns
 
 
 def quoted(name: str) -> str:

@@ -19,7 +19,7 @@ from hudiformat.shuffle.schema import fit_shown
 from hudiformat.shuffle.tagging import GROUP, KEY, NEW, OUT, PATH
 from hudiformat.table import RowKeys, TableSchema
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction import WritePlan, decode_write_stats, encode_write_stats, stored_columns
+from hudiformat.transaction import WritePlan, decode_write_stats, encode_write_stats
 from hudiformat.write import WriteTask, combine_parts
 
 QUERY_ID = "sql.streaming.queryId"
@@ -82,11 +82,12 @@ def write_partitions(
 
     In memory are the record keys of one partition of the table at a time, and some of the rows.
     """
-    keyed = partial(_with_keys, RowKeys.of(plan.config), schema)
+    keys = RowKeys.of(plan.config)
+    keyed = partial(_with_keys, keys, schema)
     with WriteTask(plan, write_token()) as task:
         for path, _, rows in unpacked(batches):
             for batch in _combined(gathered(map(keyed, rows)), plan):
-                found = KeyedRows(stored_columns(plan, batch.select(schema.arrow.names)), batch[KEY])
+                found = KeyedRows(keys.stored(batch.select(schema.arrow.names)), batch[KEY])
                 for located in task.tagger.locate(found, pa.repeat(path, len(batch))):
                     task.write(located)
             task.end_groups(path)
@@ -97,7 +98,7 @@ def _located(
     task: WriteTask, path: str, group: str, batch: pa.RecordBatch, schema: TableSchema
 ) -> Iterator[LocatedRows]:
     """The rows of one file group as the task takes them: rows of a bucket, or old rows before new ones."""
-    rows = KeyedRows(stored_columns(task.plan, batch.select(schema.arrow.names)), batch[KEY])
+    rows = KeyedRows(RowKeys.of(task.plan.config).stored(batch.select(schema.arrow.names)), batch[KEY])
     if task.plan.uses_buckets:
         yield from task.tagger.locate_bucket(path, int(group), rows)
         return

@@ -62,11 +62,11 @@ def settle() -> None:
 
 
 def _acknowledge_at_once() -> None:
-    """Have Linux acknowledge at once what has come from Spark by TCP, which else keeps a task waiting for 40 ms.
+    """Have Linux acknowledge at once what has come from Spark by TCP.
 
-    The JVM sends a task's code, then its rows, with Nagle's algorithm: few rows are not sent before the code is
-    acknowledged, and the kernel delays that, as Python has nothing to answer yet.  Nobody but the kernel of the reader
-    can end this from here; no API of PySpark gives the socket, so all of the process are told.
+    The JVM sends a task's code, then its rows, with Nagle's algorithm: it does not send few rows before the code is
+    acknowledged, and the kernel delays that by 40 ms, as Python has nothing to answer yet.  PySpark does not say which
+    socket is Spark's, so this tells all sockets of the process.
 
     Source: BasePythonRunner of Spark 4, whose sockets keep the default; SPARK-51667 is the same of another connection.
     """

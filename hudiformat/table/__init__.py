@@ -9,7 +9,7 @@ from hudiformat.table.new_table import check_table_name, new_table_config
 from hudiformat.table.one_state import MOST_ATTEMPTS, on_one_state
 from hudiformat.table.partition_columns import PartitionColumns, typed
 from hudiformat.table.relayout import convert_timeline, delete_timeline
-from hudiformat.table.schema import CARRIED, CARRIED_NAMES, RowKeys, SchemaChange, TableSchema, as_reader, column_type
+from hudiformat.table.schema import CARRIED, CARRIED_NAMES, RowKeys, SchemaChange, TableSchema, as_reader
 from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import Clock, TableClock, TableContext, TableState
 from hudiformat.table.support import (
@@ -44,7 +44,6 @@ __all__ = [
     "TableState",
     "as_reader",
     "check_table_name",
-    "column_type",
     "config_of_other_layout",
     "config_of_version",
     "convert_timeline",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -232,6 +232,8 @@ def _avro_with_meta(avro: str, *, operation: bool) -> str:
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 
+_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
+
 CARRIED_NAMES = (RECORD_KEY, PARTITION_PATH)
 CARRIED = pa.schema([pa.field(name, pa.string()) for name in CARRIED_NAMES])
 """What rows bring to a table without a record key."""
@@ -278,6 +280,20 @@ class RowKeys:
     def carried(self) -> tuple[str, ...]:
         """The meta fields in which rows bring their keys; none where the table has columns for them."""
         return CARRIED_NAMES if self.key_fields == (RECORD_KEY,) else ()
+
+    @property
+    def columns(self) -> list[str]:
+        """What record keys and partition paths are made of, each once."""
+        return list(dict.fromkeys([*self.key_fields, *self.partition_fields, *self.carried]))
+
+    def of_rows(self, table: TableSchema) -> TableSchema:
+        """The schema of the rows of a write to a table with the columns of *table*."""
+        return replace(table, with_keys=bool(self.carried))
+
+    def stored(self, rows: _Rows) -> _Rows:
+        """*rows* without what they only bring; those of a delete may bring nothing else, and stay as they are."""
+        own = [name for name in rows.schema.names if name not in self.carried]
+        return rows.select(own) if own and self.carried else rows
 
     def record_keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
         """The record key of each row.
@@ -348,17 +364,6 @@ class RowKeys:
 def stored_keys(rows: pa.Table) -> pa.ChunkedArray:
     """The record keys of rows that have the meta fields."""
     return rows[RECORD_KEY]
-
-
-def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
-    """The type of the column *path*, which may be inside others; None where there is none."""
-    name, *inner = path.split(".")
-    kind = schema.field(name).type if schema.get_field_index(name) >= 0 else None
-    for one in inner:
-        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
-            return None
-        kind = kind.field(one).type
-    return kind
 
 
 @lru_cache(maxsize=64)

@@ -26,7 +26,6 @@ from hudiformat.transaction.made_keys import (
     carried,
     keeps_keys,
     new_prefix,
-    stored_columns,
     with_keys,
 )
 from hudiformat.transaction.partitions import enter_partition, partition_metadata
@@ -93,7 +92,6 @@ __all__ = [
     "roll_back_failed_writes",
     "run_restore",
     "stage",
-    "stored_columns",
     "sweep_before_archiving",
     "sync_deletions",
     "with_keys",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,6 @@ from hudiformat.errors import DataError
 from hudiformat.options import Operation
 from hudiformat.table import CARRIED, CARRIED_NAMES, TableState
 from hudiformat.timeline import TableConfig
-from hudiformat.transaction.plan import WritePlan
-
-_Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
 _KEEPING = (Operation.UPSERT, Operation.DELETE)
 """Rows of other operations are new ones, whatever keys they had."""
@@ -88,10 +84,3 @@ def _with_keys(batch: pa.RecordBatch, prefix: str, first: int, *, keeps: bool) -
 def _text(batch: pa.RecordBatch, name: str) -> pa.Array:
     there = batch.schema.get_field_index(name) >= 0
     return batch[name].cast(pa.string()) if there else pa.nulls(len(batch), pa.string())
-
-
-def stored_columns(plan: WritePlan, rows: _Rows) -> _Rows:
-    """*rows* without what they bring to a table that has no record key; nothing of a delete is stored."""
-    if plan.config.record_key_fields or plan.operation is Operation.DELETE:
-        return rows
-    return rows.select([name for name in rows.schema.names if name not in CARRIED_NAMES])

@@ -3,7 +3,7 @@
 from hudiformat.upkeep.definitions import name_new_columns
 from hudiformat.upkeep.dropping import drop_partitions
 from hudiformat.upkeep.indexing import IndexBuild, Progress
-from hudiformat.upkeep.kinds import KEPT_UP, indexed_columns, indexes_of, refuse_changes_of_indexed
+from hudiformat.upkeep.kinds import KEPT_UP, column_type, indexed_columns, indexes_of, refuse_changes_of_indexed
 from hudiformat.upkeep.metadata_table import MetadataTable
 from hudiformat.upkeep.preparing import prepare_metadata_table, refuse_pending_services
 from hudiformat.upkeep.setting_up import (
@@ -20,6 +20,7 @@ __all__ = [
     "IndexBuild",
     "MetadataTable",
     "Progress",
+    "column_type",
     "drop_partitions",
     "finish_indexings",
     "has_partition_stats",

@@ -41,7 +41,7 @@ from hudiformat.metadata import (
     load_definitions,
     statistics_columns,
 )
-from hudiformat.table import TableSchema, TableState, column_type
+from hudiformat.table import TableSchema, TableState
 from hudiformat.timeline import VERSION_WITH_COMPLETION_TIMES, TimelineZone
 
 DROP_KEY = "hoodie.metadata.index.drop"
@@ -251,3 +251,14 @@ def kind_of_index(
     columns = (state.schema if schema is None else schema).arrow_with_meta
     kinds = {name: kind for name in names if (kind := kind_of(columns, name)) is not None}
     return PartitionStatsKind(kinds, encoder)
+
+
+def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
+    """The type of the column *path*, which may be inside others; None where there is none."""
+    name, *inner = path.split(".")
+    kind = schema.field(name).type if schema.get_field_index(name) >= 0 else None
+    for one in inner:
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+            return None
+        kind = kind.field(one).type
+    return kind

@@ -31,7 +31,6 @@ from hudiformat.transaction import (
     WritePlan,
     check_awaited,
     partial_schema,
-    stored_columns,
     with_keys,
     write_and_commit,
 )
@@ -72,10 +71,6 @@ class PreparedRows:
         """
         keys = RowKeys.of(config)
         return cls(rows, keys.record_keys(rows), keys.partition_paths(rows), change)
-
-    def stored(self, plan: WritePlan) -> PreparedRows:
-        """The rows with the columns that are stored."""
-        return self if plan.config.record_key_fields else replace(self, rows=stored_columns(plan, self.rows))
 
     def take(self, indices: Integers) -> PreparedRows:
         """The rows at *indices*, in that order."""
@@ -133,11 +128,9 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     refuse_unwritable(state)
     keys = RowKeys.of(state.config)
     keys.check(schema)
-    carries = not state.config.record_key_fields
-    if operation is Operation.DELETE:
-        own = replace(state.schema, with_keys=carries)
-        names = dict.fromkeys([*keys.key_fields, *keys.partition_fields])
-        table = own.only([name for name in names if not carries or schema.get_field_index(name) >= 0])
+    if operation is Operation.DELETE:  # a row that brings its keys needs no partition columns
+        names = [name for name in keys.columns if not keys.carried or schema.get_field_index(name) >= 0]
+        table = keys.of_rows(state.schema).only(names)
         table.check(pa.schema([schema.field(name) for name in table.arrow.names]))
         return CheckedColumns(table)
     partial = partial_schema(operation, state.options)
@@ -147,7 +140,7 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
         return CheckedColumns(table)
     table = state.schema.evolved(schema, state.options.evolution)
     table.check(schema)
-    rows = replace(table, with_keys=carries)
+    rows = keys.of_rows(table)
     keys.check(rows.arrow)
     refuse_new_kinds(state, table)
     return CheckedColumns(rows, SchemaChange(state.schema, table))
@@ -310,7 +303,9 @@ class WriteTask:
             DataError, UnsupportedFeatureError: as for :meth:`write_batch`.
         """
         plan = self.plan
-        rows = (combined(plan, rows) if plan.combines else rows).stored(plan)
+        if plan.combines:
+            rows = combined(plan, rows)
+        rows = replace(rows, rows=self._keys.stored(rows.rows))
         if plan.looks_everywhere:
             routes = route(plan, self._storage, rows.rows, rows.keys, rows.paths)
             for (path, file_id), keys in routes.moved.items():
@@ -327,7 +322,7 @@ class WriteTask:
             DataError: a record key is null or empty, or exists where it must not.
             UnsupportedFeatureError: as for :meth:`write`.
         """
-        keyed = KeyedRows(stored_columns(self.plan, batch), self._keys.record_keys(batch))
+        keyed = KeyedRows(self._keys.stored(batch), self._keys.record_keys(batch))
         for located in self.tagger.locate(keyed, self._keys.partition_paths(batch)):
             self.write(located)
 

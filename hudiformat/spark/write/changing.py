@@ -41,7 +41,7 @@ from hudiformat.spark.write.literals import column_of
 from hudiformat.storage import open_storage
 from hudiformat.table import RowKeys, TableContext, TableSchema, TableState
 from hudiformat.timeline import WriteStat
-from hudiformat.transaction import Commit, WritePlan, carried, write_and_commit
+from hudiformat.transaction import Commit, WritePlan, write_and_commit
 from hudiformat.view import list_partitions
 from hudiformat.write import check_rows
 
@@ -108,7 +108,8 @@ def _changed(
     context = with_tasks(spark, open_for_tasks(path, options).context)
 
     def write(state: TableState) -> tuple[Commit, TableState]:
-        checked = check_rows(state, Operation.UPSERT, carried(state.config, state.schema.arrow))
+        columns = RowKeys.of(state.config).of_rows(state.schema).arrow
+        checked = check_rows(state, Operation.UPSERT, columns)
 
         def write_files(plan: WritePlan) -> Iterator[WriteStat]:
             with ExitStack() as stack:
