@@ -25,9 +25,9 @@ _KEEPING = (Operation.UPSERT, Operation.DELETE)
 """Rows of other operations are new ones, whatever keys they had."""
 
 
-def new_prefix(instant: str) -> str:
-    """What the keys of a write, or of one task of it, begin with: no other writer's do."""
-    return f"{instant}_{secrets.token_hex(8)}"
+def new_prefix(name: str) -> str:
+    """What the keys of the write *name*, an instant or a stream, or of one task of it, begin with: no other's do."""
+    return f"{name}_{secrets.token_hex(8)}"
 
 
 def carried(config: TableConfig, schema: pa.Schema) -> pa.Schema:
@@ -64,9 +64,9 @@ def with_keys(state: TableState, operation: Operation, reader: pa.RecordBatchRea
     return pa.RecordBatchReader.from_batches(carried(state.config, reader.schema), batches)
 
 
-def batches_with_keys(batches: Iterable[pa.RecordBatch], instant: str, *, keeps: bool) -> Iterator[pa.RecordBatch]:
-    """*batches* with their keys: those that they have where they *keep* them, else new ones made after *instant*."""
-    prefix, first = new_prefix(instant), 0
+def batches_with_keys(batches: Iterable[pa.RecordBatch], name: str, *, keeps: bool) -> Iterator[pa.RecordBatch]:
+    """*batches* with their keys: those that they have, where it *keeps* them, else new ones of the write *name*."""
+    prefix, first = new_prefix(name), 0
     for batch in batches:
         yield _with_keys(batch, prefix, first, keeps=keeps)
         first += batch.num_rows

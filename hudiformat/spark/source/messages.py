@@ -17,18 +17,16 @@ Message = TypeVar("Message", bound=WriterCommitMessage)
 
 
 def fitted(
-    batches: Iterable[pa.RecordBatch], schema: TableSchema, instant: str, *, keeps_keys: bool
+    batches: Iterable[pa.RecordBatch], schema: TableSchema, name: str, *, keeps_keys: bool
 ) -> Iterator[pa.RecordBatch]:
     """The rows with the columns of *schema*; of a delete, others are left out.
 
-    Where the table has no record key, new ones are made after *instant*, unless rows bring theirs and *keep* them.
+    Where the table has no record key, rows get keys of the write *name*, unless they bring theirs and keep them.
     """
     if schema.with_keys:
-        batches = batches_with_keys(batches, instant, keeps=keeps_keys)
-    names = set(schema.arrow.names)
-    return (
-        fit_shown(schema, batch.select([name for name in batch.schema.names if name in names])) for batch in batches
-    )
+        batches = batches_with_keys(batches, name, keeps=keeps_keys)
+    known = set(schema.arrow.names)
+    return (fit_shown(schema, batch.select([one for one in batch.schema.names if one in known])) for batch in batches)
 
 
 def results_of(messages: Sequence[WriterCommitMessage | None], kind: type[Message]) -> list[Message]:
